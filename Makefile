@@ -1,0 +1,81 @@
+# Everything runs from .venv, which is built from requirements.lock with plain pip.
+# Another interpreter: make PYTHON=python3.11 test
+
+PYTHON ?= python3
+WORKERS ?= 2
+SPEC ?= flows/sweeps/quickstart.toml
+SWEEP ?= quickstart
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+LOCK_ENV := build/lock-venv
+CODE := $(wildcard flows tasks storage privcore tests)
+SPREAD := -n $(WORKERS) --dist loadgroup  # tests of one xdist_group stay in one process
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# Usage statistics stay off in everything that is started from here.
+export RAY_USAGE_STATS_ENABLED = 0
+export PREFECT_SERVER_ANALYTICS_ENABLED = false
+export DO_NOT_TRACK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install sweep test soak bench lint format docs lock clean clean-store
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+install: $(STAMP)  ## build .venv from the lock
+
+$(STAMP): requirements.lock pyproject.toml
+	@echo "installing into .venv from requirements.lock (a minute or two)"
+	@rm -f $@
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) install --no-deps --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) check
+	@touch $@
+
+sweep: $(STAMP)  ## run the quickstart sweep and look at what it stored
+	$(BIN)/privsweep run $(SPEC)
+	$(BIN)/privsweep lookup $(SWEEP)
+
+test: $(STAMP)  ## the whole suite but the soak tests
+	$(BIN)/python -m pytest $(SPREAD)
+
+soak: $(STAMP)  ## the long forms of the tests (minutes to hours)
+	$(BIN)/python -m pytest -m soak $(SPREAD)
+
+bench: $(STAMP)  ## measure against peers
+	$(BIN)/python tests/benchmarks/bench.py
+
+lint: $(STAMP)  ## style, format, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## let ruff repair what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(STAMP)  ## HTML into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+lock:  ## resolve requirements.lock anew from pyproject.toml
+	@test -x $(LOCK_ENV)/bin/uv || { $(PYTHON) -m venv $(LOCK_ENV) && $(LOCK_ENV)/bin/pip install --quiet uv; }
+	@mkdir -p build
+	@{ echo "# Everything, pinned for Linux and Python 3.11, runtime and development together. Written by: make lock"; \
+	   echo "# Install: pip install --no-deps --require-hashes -r requirements.lock"; \
+	   $(LOCK_ENV)/bin/uv pip compile pyproject.toml --group dev --python-version 3.11 \
+	     --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet; } > build/requirements.lock
+	@mv build/requirements.lock requirements.lock
+	@grep -c '^[a-z]' requirements.lock | xargs echo "requirements.lock: packages pinned:"
+
+clean:  ## remove .venv, caches and built files; keeps store/ and .prefect/
+	rm -rf .venv build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+clean-store:  ## delete every stored result (asks first)
+	@printf 'delete store/ and .prefect/ with all stored results? [y/N] '; read answer; \
+	 if [ "$$answer" = y ]; then rm -rf store .prefect; else echo kept; fi

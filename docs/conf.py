@@ -1,0 +1,18 @@
+"""Sphinx configuration."""
+
+from importlib.metadata import version as installed
+
+project = "privsweep"
+author = "the privsweep authors"
+version = release = installed("privsweep")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+nitpicky = True
+
+html_theme = "furo"
+html_title = "privsweep"
+html_copy_source = False
+html_show_copyright = False

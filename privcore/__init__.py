@@ -1,0 +1,29 @@
+"""Numerics core: every bound as a method, every answer an enclosure with its proof."""
+
+from privcore.answer import Answer, Status
+from privcore.errors import DomainError, PrivsweepError, UnknownNameError
+from privcore.evaluate import evaluate
+from privcore.method import Cost, Direction, Method
+from privcore.point import Point
+from privcore.problem import Problem, Trend
+from privcore.registry import METHODS, PROBLEMS, find, find_problem, methods_for
+
+__all__ = [
+    "METHODS",
+    "PROBLEMS",
+    "Answer",
+    "Cost",
+    "Direction",
+    "DomainError",
+    "Method",
+    "Point",
+    "PrivsweepError",
+    "Problem",
+    "Status",
+    "Trend",
+    "UnknownNameError",
+    "evaluate",
+    "find",
+    "find_problem",
+    "methods_for",
+]

@@ -1,0 +1,31 @@
+"""Evaluate one point; whatever goes wrong inside becomes a status with its reason."""
+
+from privcore.answer import Answer, Status
+from privcore.point import Point
+
+
+def evaluate(point: Point) -> Answer:
+    """Return the answer to a point.
+
+    Args:
+        point: Problem and method; both were validated when they were made.
+
+    Returns:
+        The method's answer; `not_applicable`, `out_of_memory` or `failed` with the reason otherwise.
+        Numerical trouble never raises.
+
+    Example:
+        >>> from privcore import Point, find, find_problem
+        >>> problem = find_problem("unamplified-epsilon")(sigma=1.0, delta=1e-5)
+        >>> answer = evaluate(Point(problem=problem, method=find("unamplified.exact")()))
+        >>> answer.status, round(answer.upper, 4)
+        (<Status.OK: 'ok'>, 4.3772)
+    """
+    if (reason := point.method.applies(point.problem)) is not None:
+        return Answer.without(Status.NOT_APPLICABLE, reason)
+    try:
+        return point.method.answer(point.problem, point.seed)
+    except MemoryError:
+        return Answer.without(Status.OUT_OF_MEMORY, f"{point.method.name} ran out of memory.")
+    except Exception as error:  # noqa: BLE001  a sweep must survive any one point; the row says what happened
+        return Answer.without(Status.FAILED, f"{type(error).__name__}: {error}")

@@ -1,0 +1,47 @@
+"""A point: a problem with the method that is to answer it. Its id names the stored row."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from privcore.errors import PrivsweepError
+from privcore.method import Method
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One unit of a sweep; equal ids mean equal answers, bit for bit."""
+
+    problem: Problem
+    method: Method
+
+    def __post_init__(self) -> None:
+        """Refuse a method that was never meant for this kind of problem."""
+        if not isinstance(self.problem, self.method.problems):
+            raise PrivsweepError(f"Method {self.method.name} does not answer {self.problem.name}.")
+
+    @cached_property
+    def canonical(self) -> str:
+        """Canonical JSON of all that affects the answer; defaults are left out, keys are sorted."""
+        content: dict[str, Any] = {
+            "problem": self.problem.name,
+            "fields": self.problem.identity(),
+            "method": self.method.name,
+            "version": self.method.version,
+        }
+        if knobs := self.method.identity():
+            content["knobs"] = knobs
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @cached_property
+    def id(self) -> str:
+        """BLAKE2b-128 of the canonical JSON, 32 hexadecimal digits."""
+        return hashlib.blake2b(self.canonical.encode(), digest_size=16).hexdigest()
+
+    @property
+    def seed(self) -> int:
+        """Seed in [0, 2^63) for methods that draw random numbers: the same on every engine."""
+        return int(self.id[:16], 16) >> 1

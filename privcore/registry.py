@@ -1,0 +1,39 @@
+"""All methods, in one explicit tuple; a new method is one file and one line here."""
+
+from privcore.allocation.unamplified import UnamplifiedExact
+from privcore.errors import unknown
+from privcore.method import Method
+from privcore.problem import Problem
+
+METHODS: tuple[type[Method], ...] = (UnamplifiedExact,)
+
+PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))
+
+
+def find(name: str) -> type[Method]:
+    """Return the method class of that name, such as `allocation.certified`.
+
+    Raises:
+        UnknownNameError: There is none; the closest name is suggested.
+    """
+    for method in METHODS:
+        if method.name == name:
+            return method
+    raise unknown("method", name, [m.name for m in METHODS])
+
+
+def find_problem(name: str) -> type[Problem]:
+    """Return the problem class of that name, such as `allocation-epsilon`.
+
+    Raises:
+        UnknownNameError: There is none; the closest name is suggested.
+    """
+    for problem in PROBLEMS:
+        if problem.name == name:
+            return problem
+    raise unknown("problem", name, [p.name for p in PROBLEMS])
+
+
+def methods_for(problem: Problem) -> dict[type[Method], str | None]:
+    """Return every method for this kind of problem; None where it applies, else the reason why not."""
+    return {m: m().applies(problem) for m in METHODS if isinstance(problem, m.problems)}

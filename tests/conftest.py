@@ -1,0 +1,52 @@
+"""What holds for every test: no account, no server and no folder of the user's is touched."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# One folder a process (pytest-xdist starts several). Its name is short: Ray puts sockets below it, and the
+# path of a socket must not exceed 107 characters.
+_SCRATCH = Path(tempfile.mkdtemp(prefix="ps-"))
+
+# Set before anything imports prefect or ray: both read the environment when they are imported.
+os.environ.update(
+    {
+        "PREFECT_HOME": str(_SCRATCH / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",  # 20 s is too short on a busy machine
+        "DO_NOT_TRACK": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else workers start in a copy of the working directory
+        "RAY_AUTH_MODE": "disabled",  # else the first ray.init writes a token into the home directory
+        "RAY_TMPDIR": str(_SCRATCH),
+    }
+)
+for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "RAY_ADDRESS"):
+    os.environ.pop(_name, None)
+
+# Draws are a function of the test alone, so that a commit never fails by chance; `make soak` draws anew.
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("soak", settings.get_profile("suite"), derandomize=False, max_examples=2000)
+
+# Measuring scripts, not tests: they are run by `make bench`.
+collect_ignore_glob = ["benchmarks/bench*.py"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("soak" if config.getoption("-m") == "soak" else "suite")
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(_SCRATCH, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return Path(__file__).resolve().parents[1]
