@@ -1,11 +1,15 @@
 """All methods, in one explicit tuple; a new method is one file and one line here."""
 
+from privcore.allocation.certified import AllocationCertified
 from privcore.allocation.unamplified import UnamplifiedExact
 from privcore.errors import unknown
 from privcore.method import Method
 from privcore.problem import Problem
 
-METHODS: tuple[type[Method], ...] = (UnamplifiedExact,)
+METHODS: tuple[type[Method], ...] = (
+    AllocationCertified,
+    UnamplifiedExact,
+)
 
 PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))
 
