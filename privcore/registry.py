@@ -1,6 +1,7 @@
 """All methods, in one explicit tuple; a new method is one file and one line here."""
 
 from privcore.allocation.certified import AllocationCertified
+from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.allocation.unamplified import UnamplifiedExact
 from privcore.errors import unknown
 from privcore.method import Method
@@ -8,6 +9,7 @@ from privcore.problem import Problem
 
 METHODS: tuple[type[Method], ...] = (
     AllocationCertified,
+    PoissonCertified,
     UnamplifiedExact,
 )
 

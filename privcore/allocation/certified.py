@@ -9,7 +9,7 @@ from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.likelihood.enclose import Laws, Question, enclose
+from privcore.likelihood.enclose import Laws, Question, enclose, powering
 from privcore.likelihood.law import Bracket, Resolution, combine, mean_of, product_of
 from privcore.likelihood.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
@@ -72,11 +72,7 @@ def _combinations(problem: Allocation) -> int:
     """Return how many combinations of two laws one resolution takes, about."""
     steps = problem.steps // problem.participations
     copies = problem.participations * problem.epochs
-    return _powering(steps) + _powering(copies)
-
-
-def _powering(times: int) -> int:
-    return times.bit_length() - 1 + times.bit_count() - 1
+    return powering(steps) + powering(copies)
 
 
 def _closed_form(problem: Allocation) -> tuple[float, float]:

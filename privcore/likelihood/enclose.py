@@ -74,6 +74,7 @@ def enclose(
     sharpness = 1.0 if question.asks == "epsilon" else 0.3
     fineness = sharpness * min(1.0 / 6.0, math.sqrt(6.0 * tolerance / (combinations + 2)))
     detail = "closed-form bounds only"
+    last_gap = math.inf
     for _ in range(ATTEMPTS):
         if upper <= lower * (1.0 + tolerance) or upper <= 0.0:
             break
@@ -86,7 +87,7 @@ def enclose(
         lower, upper = max(lower, question.lower(laws.lower)), min(upper, new_upper)
         detail = f"{laws.upper.x.size} cells of 1/{1.0 / fineness:.0f} standard deviation, tail {tail:.0e}"
         gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
-        if gap <= tolerance:
+        if gap <= tolerance or gap > 0.9 * last_gap:  # done, or rounding is what is left
             break
         if question.asks == "delta":
             seen = max(twin, SMALLEST_DELTA) if twin > 0.0 else delta * 1e-10
@@ -95,8 +96,14 @@ def enclose(
                 if delta == SMALLEST_DELTA and twin == 0.0 and tail <= _tier(SHARE * delta):
                     break
                 continue
+        last_gap = gap
         fineness = max(fineness * max(0.2, min(0.8, math.sqrt(0.7 * tolerance / gap))), 1e-4)
     return lower, upper, detail
+
+
+def powering(times: int) -> int:
+    """Return how many combinations binary powering takes."""
+    return times.bit_length() + times.bit_count() - 2
 
 
 def _tier(x: float) -> float:

@@ -1,7 +1,7 @@
 """Compiled kernels: all pairs of two laws, added or multiplied, collected in the cells of a grid.
 
-Every term is non-negative and nothing is subtracted, so each cell's mass and mean carry a relative error
-of at most (number of additions) x 2^-53, however small the cell.
+Every term is non-negative, so each cell's mass and moment carry a relative error of at most (number of
+additions) x 2^-53, however small the mass.
 """
 
 import numba
@@ -15,7 +15,9 @@ Array = NDArray[np.float64]
 def collect(
     xa: Array, pa: Array, xb: Array, pb: Array, edges: Array, twin: bool, product: bool
 ) -> tuple[Array, Array]:
-    """Return mass and first moment, per cell, of the sum or product of two independent variables.
+    """Return mass and moment about the left end, per cell, of the sum or product of two independent variables.
+
+    The moment is that of v - left, not of v: its rounding is then relative to the width of the cell.
 
     Args:
         xa: Values of the first, ascending, shape (n,), non-negative.
@@ -38,9 +40,10 @@ def collect(
         while v >= right[first]:
             first += 1
         cell = first
+        left = edges[cell]
         edge = right[cell]
         m = 0.5 * pb[begin] if twin else pb[begin]  # the diagonal counts once, every other pair twice
-        f = m * v
+        f = m * (v - left)
         weight = 2.0 * pa[i] if twin else pa[i]
         for j in range(begin + 1, xb.size):
             v = slope * xb[j] + shift
@@ -52,9 +55,10 @@ def collect(
                 cell += 1
                 while v >= right[cell]:
                     cell += 1
+                left = edges[cell]
                 edge = right[cell]
             m += pb[j]
-            f += pb[j] * v
+            f += pb[j] * (v - left)
         mass[cell] += weight * m
         moment[cell] += weight * f
     return mass, moment
@@ -66,16 +70,20 @@ def spread(edges: Array, mass: Array, moment: Array) -> tuple[Array, float]:
 
     A mean-preserving spread: the law dominates the one in the cells. Beyond the last edge the mass stays
     there and the excess mean moves to infinity, the limit of spreads.
+
+    Args:
+        edges: Left ends of the cells, ascending; the last cell has no right end.
+        mass: Mass of every cell.
+        moment: Its moment about the left end.
     """
     last = edges.size - 1
     p = np.zeros(edges.size)
     for k in range(last):
-        to_right = (moment[k] - edges[k] * mass[k]) / (edges[k + 1] - edges[k])
-        to_right = min(max(to_right, 0.0), mass[k])
+        to_right = min(moment[k] / (edges[k + 1] - edges[k]), mass[k])
         p[k] += mass[k] - to_right
         p[k + 1] += to_right
     p[last] += mass[last]
-    return p, max(0.0, moment[last] - edges[last] * mass[last])
+    return p, moment[last]
 
 
 @numba.njit(cache=True)

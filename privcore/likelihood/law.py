@@ -5,7 +5,7 @@ spread of X is a pair that dominates, a conditional expectation of X is a garbli
 survive averaging (random allocation), products (composition) and affine maps (subsampling).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,8 +32,9 @@ class LikelihoodRangeError(ArithmeticError):
 class Law:
     """Atoms of X under Q, the mean at infinity (mass of P where Q has none), and what rounding did.
 
-    The law that was meant has masses within a factor 1 + `mass_error` of these, on values within a factor
-    1 + `value_error` of these.
+    The law that was meant lies within three errors of this one: masses differ by a factor of at most
+    e^`mass_error`, values by a factor of at most e^`value_error`, and what is left over by at most `drift`
+    in mean absolute difference.
     """
 
     x: Array
@@ -41,6 +42,7 @@ class Law:
     infinite: float = 0.0
     mass_error: float = 0.0
     value_error: float = 0.0
+    drift: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,33 +88,70 @@ def combine(
     edges = choose_edges(x, p, res.fineness, res.tail, product)
     if edges[-1] > LARGEST_RATIO:
         raise LikelihoodRangeError
-    low_a, low_b, up_a, up_b = a.lower, b.lower, a.upper, b.upper
-    mass, moment = collect(wa * low_a.x, low_a.p, wb * low_b.x, low_b.p, edges, twin, product)
-    keep = mass > 0.0
-    lower = _after(low_a, low_b, moment[keep] / mass[keep], mass[keep], 0.0, product)
+    laws = []
+    for fa, fb, finish in ((a.lower, b.lower, merged), (a.upper, b.upper, spread_out)):
+        mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, twin, product)
+        if product:
+            infinite = fa.infinite + fb.infinite - fa.infinite * fb.infinite
+            value_error, drift = fa.value_error + fb.value_error, fa.drift + fb.drift
+        else:
+            infinite = wa * fa.infinite + wb * fb.infinite
+            value_error, drift = max(fa.value_error, fb.value_error), wa * fa.drift + wb * fb.drift
+        so_far = Law(
+            x=edges,
+            p=mass,
+            infinite=infinite,
+            mass_error=fa.mass_error + fb.mass_error,
+            value_error=value_error,
+            drift=drift + UNDERFLOW * fa.x.size * fb.x.size * edges[-1],
+        )
+        laws.append(finish(so_far, moment, fa.x.size + fb.x.size))
+    return Bracket(lower=laws[0], upper=laws[1])
 
-    mass, moment = collect(wa * up_a.x, up_a.p, wb * up_b.x, up_b.p, edges, twin, product)
-    p, beyond = spread(edges, mass, moment)
-    lost = UNDERFLOW * up_a.x.size * up_b.x.size * edges[-1]
-    if product:
-        infinite = up_a.infinite + up_b.infinite - up_a.infinite * up_b.infinite
-    else:
-        infinite = wa * up_a.infinite + wb * up_b.infinite
+
+def merged(cells: Law, moment: Array, additions: int) -> Law:
+    """Return the law with every cell at its conditional mean: a garbling of what is in the cells.
+
+    Args:
+        cells: Left ends and masses of the cells, with the errors so far.
+        moment: Moments of the cells about their left ends.
+        additions: How many terms a cell sums at most, for the bound on rounding.
+    """
+    keep = cells.p > 0.0
+    x = cells.x[keep] + moment[keep] / cells.p[keep]
+    return _rounded(replace(cells, x=x, p=cells.p[keep]), cells, moment, additions)
+
+
+def spread_out(cells: Law, moment: Array, additions: int) -> Law:
+    """Return the law with every cell spread to its ends, mean kept: it dominates what is in the cells.
+
+    Args:
+        cells: Left ends and masses of the cells, with the errors so far.
+        moment: Moments of the cells about their left ends.
+        additions: How many terms a cell sums at most, for the bound on rounding.
+    """
+    p, beyond = spread(cells.x, cells.p, moment)
     keep = p > 0.0
-    return Bracket(
-        lower=lower, upper=_after(up_a, up_b, edges[keep], p[keep], infinite + beyond + lost, product)
-    )
+    infinite = (cells.infinite + beyond) * (1.0 + 1e-12)
+    return _rounded(replace(cells, x=cells.x[keep], p=p[keep], infinite=infinite), cells, moment, additions)
 
 
-def _after(a: Law, b: Law, x: Array, p: Array, infinite: float, product: bool) -> Law:
-    """Return the law with the rounding errors of its factors and of their combination added up."""
-    step = 8.0 * (a.x.size + b.x.size + 16) * ROUNDING
-    return Law(
-        x=x,
-        p=p,
-        infinite=infinite,
-        mass_error=a.mass_error + b.mass_error + step,
-        value_error=(a.value_error + b.value_error if product else max(a.value_error, b.value_error)) + step,
+def _rounded(law: Law, cells: Law, moment: Array, additions: int) -> Law:
+    """Return the law with the rounding of one combination added to its errors.
+
+    Masses and moments err by the factor 1 + u, u = (additions + 16) x 2^-53, with room for the few operations
+    around them. A mean so errs by u times the width of its cell; for the first and the last cell, which have
+    no width in proportion to their place but little mass, this is counted as drift.
+    """
+    u = 2.0 * (additions + 16) * ROUNDING
+    inner = cells.x[1:]
+    width = float(np.max(np.diff(inner) / inner[:-1])) if inner.size > 1 else 1.0
+    return replace(
+        law,
+        mass_error=law.mass_error + u,
+        value_error=law.value_error + u * width + 8.0 * ROUNDING,
+        drift=law.drift
+        + 2.0 * u * float(moment[0] + moment[-1] + cells.x[min(1, cells.x.size - 1)] * cells.p[0]),
     )
 
 
@@ -137,3 +176,24 @@ def product_of(base: Bracket, times: int, res: Resolution) -> Bracket:
         if bit == "1":
             result = combine(result, base, res, product=True)
     return result
+
+
+def mixed(base: Bracket, probability: float) -> Bracket:
+    """Return the bracket of 1 - probability + probability X: a step that includes the example so often."""
+    return Bracket(lower=_mixed(base.lower, probability), upper=_mixed(base.upper, probability))
+
+
+def _mixed(law: Law, probability: float) -> Law:
+    return replace(
+        law,
+        x=(1.0 - probability) + probability * law.x,
+        infinite=probability * law.infinite,
+        value_error=law.value_error * _weight(law, probability) + 8.0 * ROUNDING,
+        drift=probability * law.drift,
+    )
+
+
+def _weight(law: Law, probability: float) -> float:
+    """Return the largest share that the random part has in a mixed value."""
+    top = probability * float(law.x[-1])
+    return top / (1.0 - probability + top)

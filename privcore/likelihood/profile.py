@@ -19,13 +19,15 @@ DIRECTIONS: dict[str, tuple[Direction, ...]] = {
 def delta_upper(law: Law, epsilon: float, adjacency: str) -> float:
     """Return an upper bound of delta for every pair that the law dominates, rounding included."""
     shift, factor = _slack(law, epsilon)
-    return min(1.0, factor * max(_delta(law, epsilon - shift, d) for d in DIRECTIONS[adjacency]))
+    delta = factor * max(_delta(law, epsilon - shift, d) for d in DIRECTIONS[adjacency])
+    return min(1.0, delta + max(1.0, _exp(epsilon)) * law.drift)
 
 
 def delta_lower(law: Law, epsilon: float, adjacency: str) -> float:
     """Return a lower bound of delta for every pair of which the law is a garbling, rounding included."""
     shift, factor = _slack(law, epsilon)
-    return max(_delta(law, epsilon + shift, d) for d in DIRECTIONS[adjacency]) / factor
+    delta = max(_delta(law, epsilon + shift, d) for d in DIRECTIONS[adjacency]) / factor
+    return max(0.0, delta - max(1.0, _exp(epsilon)) * law.drift)
 
 
 def epsilon_upper(law: Law, delta: float, adjacency: str) -> float:
@@ -63,6 +65,10 @@ def _delta(law: Law, epsilon: float, direction: Direction) -> float:
     if direction == "remove":
         return float(law.p @ (law.x * -np.expm1(np.minimum(log_ratio, 0.0)))) + law.infinite
     return float(law.p @ -np.expm1(np.minimum(epsilon + _log(law.x), 0.0)))
+
+
+def _exp(epsilon: float) -> float:
+    return math.exp(min(epsilon, 700.0))
 
 
 def _log(x: Array) -> Array:

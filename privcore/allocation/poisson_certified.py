@@ -1,0 +1,84 @@
+"""Poisson sampling, both bounds proved: the likelihood ratio bracketed in convex order."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.allocation.problems import PoissonDelta, PoissonEpsilon
+from privcore.answer import Answer
+from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.likelihood.enclose import Laws, Question, enclose, powering
+from privcore.likelihood.law import Bracket, Resolution, mixed, product_of
+from privcore.likelihood.lognormal import lognormal
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+Poisson = PoissonEpsilon | PoissonDelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonCertified(Method):
+    r"""Enclose epsilon or delta of Poisson-subsampled steps.
+
+    The likelihood ratio of one step is $1 - \lambda + \lambda Y$ with $Y$ lognormal; that of all steps is the
+    product of i.i.d. copies, built by binary powering with a spread and a merge after every product.
+    """
+
+    name: ClassVar[str] = "poisson.certified"
+    problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = (
+        "Zhu, Dong, Wang (2022), arXiv:2106.08567v3, Theorem 11 (dominating pair); convex order: docs/certified.md"
+    )
+    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "sampling_probability", "epochs")
+
+    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Poisson)
+        work = powering(problem.steps * problem.epochs) * (2.0 + 0.5 / min(problem.sigma, 1.0)) ** 2
+        work *= max(0.01 / self.tolerance, 0.1) * (10.0 if isinstance(problem, PoissonDelta) else 1.0)
+        return Cost(seconds=0.005 + 1e-4 * work, bytes=64e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, Poisson)
+        if isinstance(problem, PoissonEpsilon):
+            question = Question(asks="epsilon", at=problem.delta, adjacency=problem.adjacency)
+        else:
+            question = Question(asks="delta", at=problem.epsilon, adjacency=problem.adjacency)
+        lower, upper, detail = enclose(
+            lambda res: _laws(problem, res),
+            question,
+            self.tolerance,
+            copies=problem.steps * problem.epochs,
+            outer=_closed_form(problem),
+            combinations=powering(problem.steps * problem.epochs),
+        )
+        return Answer.enclosure(lower, upper, detail=detail)
+
+
+def _closed_form(problem: Poisson) -> tuple[float, float]:
+    """Return the bracket between 0 and the participation in every step; exact for probability 1."""
+    sigma = problem.sigma / math.sqrt(problem.steps * problem.epochs)
+    if isinstance(problem, PoissonEpsilon):
+        lower, upper = gaussian_epsilon_bounds(sigma, problem.delta)
+    else:
+        lower, upper = gaussian_delta_bounds(sigma, problem.epsilon)
+    if problem.sampling_probability == 1.0:
+        return lower, upper
+    floor = max(0.0, -math.expm1(problem.epsilon)) if isinstance(problem, PoissonDelta) else 0.0
+    return floor, upper
+
+
+def _laws(problem: Poisson, res: Resolution) -> Laws:
+    """Return the laws of all steps."""
+    bracket = poisson(1.0 / problem.sigma, problem.sampling_probability, problem.steps * problem.epochs, res)
+    return Laws(upper=bracket.upper, lower=bracket.lower, twin=bracket.lower)
+
+
+@lru_cache(maxsize=32)
+def poisson(s: float, probability: float, times: int, res: Resolution) -> Bracket:
+    """Return the bracket of the product of `times` subsampled steps; cached, it is shared."""
+    return product_of(mixed(lognormal(s, res), probability), times, res)
