@@ -9,7 +9,7 @@ from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.likelihood.enclose import Laws, Question, enclose, powering
+from privcore.likelihood.enclose import Laws, Question, cost, enclose, powering
 from privcore.likelihood.law import Bracket, Resolution, combine, mean_of, product_of
 from privcore.likelihood.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
@@ -42,21 +42,11 @@ class AllocationCertified(Method):
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, Allocation)
-        work = (
-            _combinations(problem)
-            * (2.0 + 0.5 / min(problem.sigma, 1.0)) ** 2
-            * max(0.01 / self.tolerance, 0.1)
-        )
-        if isinstance(problem, AllocationDelta):
-            work *= 10.0
-        return Cost(seconds=0.005 + 1e-4 * work, bytes=64e6)
+        return cost(_question(problem), 1.0 / problem.sigma, self.tolerance, _combinations(problem))
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, Allocation)
-        if isinstance(problem, AllocationEpsilon):
-            question = Question(asks="epsilon", at=problem.delta, adjacency=problem.adjacency)
-        else:
-            question = Question(asks="delta", at=problem.epsilon, adjacency=problem.adjacency)
+        question = _question(problem)
         lower, upper, detail = enclose(
             lambda res: _laws(problem, res),
             question,
@@ -73,6 +63,11 @@ def _combinations(problem: Allocation) -> int:
     steps = problem.steps // problem.participations
     copies = problem.participations * problem.epochs
     return powering(steps) + powering(copies)
+
+
+def _question(problem: Allocation) -> Question:
+    at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
+    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
 def _closed_form(problem: Allocation) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from privcore import params
 from privcore.allocation.problems import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.likelihood.enclose import Laws, Question, enclose, powering
+from privcore.likelihood.enclose import Laws, Question, cost, enclose, powering
 from privcore.likelihood.law import Bracket, Resolution, mixed, product_of
 from privcore.likelihood.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
@@ -30,7 +30,8 @@ class PoissonCertified(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
-        "Zhu, Dong, Wang (2022), arXiv:2106.08567v3, Theorem 11 (dominating pair); convex order: docs/certified.md"
+        "Zhu, Dong and Wang (2022), arXiv:2106.08567, Theorem 11 (dominating pair); "
+        "convex order: docs/certified.md"
     )
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "sampling_probability", "epochs")
 
@@ -38,16 +39,13 @@ class PoissonCertified(Method):
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, Poisson)
-        work = powering(problem.steps * problem.epochs) * (2.0 + 0.5 / min(problem.sigma, 1.0)) ** 2
-        work *= max(0.01 / self.tolerance, 0.1) * (10.0 if isinstance(problem, PoissonDelta) else 1.0)
-        return Cost(seconds=0.005 + 1e-4 * work, bytes=64e6)
+        return cost(
+            problem.asks, 1.0 / problem.sigma, self.tolerance, powering(problem.steps * problem.epochs)
+        )
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, Poisson)
-        if isinstance(problem, PoissonEpsilon):
-            question = Question(asks="epsilon", at=problem.delta, adjacency=problem.adjacency)
-        else:
-            question = Question(asks="delta", at=problem.epsilon, adjacency=problem.adjacency)
+        question = _question(problem)
         lower, upper, detail = enclose(
             lambda res: _laws(problem, res),
             question,
@@ -57,6 +55,11 @@ class PoissonCertified(Method):
             combinations=powering(problem.steps * problem.epochs),
         )
         return Answer.enclosure(lower, upper, detail=detail)
+
+
+def _question(problem: Poisson) -> Question:
+    at = problem.delta if isinstance(problem, PoissonEpsilon) else problem.epsilon
+    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
 def _closed_form(problem: Poisson) -> tuple[float, float]:

@@ -5,13 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from privcore.likelihood import profile
+from privcore.likelihood.grid import MOST_CELLS
 from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
+from privcore.method import Cost
 
 SMALLEST_DELTA = 1e-100
 """Below this the products of two tail masses would leave the range of doubles."""
 SHARE = 1e-4
 """Part of delta that may be cut off in all."""
-ATTEMPTS = 8
+ATTEMPTS = 24
+FIRST_DELTA = 1e-5
+"""Where the search for the size of an unknown delta starts."""
+SCOUT = 1.0 / 5.0
+"""Resolution of that search, in local standard deviations."""
+FINEST = 1.0 / 1000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,37 +75,64 @@ def enclose(
         Lower end, upper end, detail.
     """
     lower, upper = outer
-    delta = question.at if question.asks == "epsilon" else max(min(upper, 1e-5), SMALLEST_DELTA)
-    if question.asks == "epsilon" and delta < SMALLEST_DELTA:
-        return lower, upper, f"delta below {SMALLEST_DELTA:g}: closed-form bounds only"
-    sharpness = 1.0 if question.asks == "epsilon" else 0.3
-    fineness = sharpness * min(1.0 / 6.0, math.sqrt(6.0 * tolerance / (combinations + 2)))
-    detail = "closed-form bounds only"
+    delta = question.at if question.asks == "epsilon" else min(upper, FIRST_DELTA)
+    if delta < SMALLEST_DELTA:
+        return lower, upper, f"closed-form bounds; delta below {SMALLEST_DELTA:g}"
+    scouting = question.asks == "delta"  # a first look, coarse, tells how far the tails must reach
+    finest = first_fineness(question.asks, tolerance, combinations)
+    fineness = SCOUT if scouting else finest
+    detail = "closed-form bounds"
     last_gap = math.inf
     for _ in range(ATTEMPTS):
-        if upper <= lower * (1.0 + tolerance) or upper <= 0.0:
+        if upper <= lower * (1.0 + tolerance):
             break
         tail = _tier(SHARE * delta) * _tier(1.0 / copies)
         try:
             laws = build(Resolution(fineness=fineness, tail=tail))
         except LikelihoodRangeError as error:
-            return lower, upper, f"{error}; closed-form bounds"
+            return lower, upper, f"closed-form bounds; {error}"
         new_upper, twin = question.upper(laws.upper), question.lower(laws.twin)
         lower, upper = max(lower, question.lower(laws.lower)), min(upper, new_upper)
         detail = f"{laws.upper.x.size} cells of 1/{1.0 / fineness:.0f} standard deviation, tail {tail:.0e}"
+        if scouting:
+            scouting = 0.5 * delta > twin and delta > SMALLEST_DELTA
+            delta = max(min(twin if twin > 0.0 else 1e-10 * delta, delta), SMALLEST_DELTA)
+            fineness = SCOUT if scouting else finest
+            continue
         gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
-        if gap <= tolerance or gap > 0.9 * last_gap:  # done, or rounding is what is left
+        if gap <= tolerance or gap > 0.9 * last_gap or new_upper < SMALLEST_DELTA:
+            break  # done, or what is left is rounding
+        if twin <= 0.0 and delta <= SMALLEST_DELTA:
             break
-        if question.asks == "delta":
-            seen = max(twin, SMALLEST_DELTA) if twin > 0.0 else delta * 1e-10
-            if SHARE * seen < 0.5 * tail * copies:
-                delta = max(seen, SMALLEST_DELTA)
-                if delta == SMALLEST_DELTA and twin == 0.0 and tail <= _tier(SHARE * delta):
-                    break
-                continue
         last_gap = gap
-        fineness = max(fineness * max(0.2, min(0.8, math.sqrt(0.7 * tolerance / gap))), 1e-4)
+        fineness = max(fineness * max(0.3, min(0.8, math.sqrt(0.7 * tolerance / gap))), FINEST)
     return lower, upper, detail
+
+
+def first_fineness(asks: str, tolerance: float, combinations: int) -> float:
+    """Return the width of a cell, in local standard deviations, that should give the asked tolerance.
+
+    Every combination adds a relative variance of about a quarter of its square, which epsilon follows with
+    factor 1/2; delta is several times more sensitive.
+    """
+    width = min(1.0 / 6.0, math.sqrt(6.0 * tolerance / (combinations + 2)))
+    return width if asks == "epsilon" else 0.3 * width
+
+
+def cost(question: Question, s: float, tolerance: float, combinations: int) -> Cost:
+    """Return a conservative estimate for one bracket; measured in tests/privcore.
+
+    Args:
+        question: What is asked; a small delta needs long tails.
+        s: Inverse noise multiplier, which sets how many local standard deviations a law is wide.
+        tolerance: Asked relative width.
+        combinations: How many combinations of two laws one resolution takes.
+    """
+    delta = question.at if question.asks == "epsilon" else 1e-20
+    wide = (20.0 + 1.5 * s * s) * max(1.0, math.sqrt(-math.log10(delta) / 10.0))
+    cells = min(wide / first_fineness(question.asks, tolerance, combinations), MOST_CELLS)
+    seconds = (combinations + 1) * (6e-4 + 8e-9 * cells * cells) * (2.0 if question.asks == "delta" else 1.0)
+    return Cost(seconds=0.01 + seconds, bytes=2e7 + 1e3 * cells)
 
 
 def powering(times: int) -> int:

@@ -12,12 +12,14 @@ import numpy as np
 
 from privcore.likelihood.kernel import Array
 
+SMALLEST_BULK = 1e-147
+"""Smallest median of a likelihood ratio; the product of two stays within the range of doubles."""
 MOST_CELLS = 8192
 """Bound on the work of one combination; a coarser grid is still valid."""
 
 
-@numba.njit(cache=True)
-def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool) -> Array:
+@numba.njit(cache=True, error_model="numpy")
+def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float) -> Array:
     """Return the edges of the cells for a law of which a coarse picture is known.
 
     Args:
@@ -27,9 +29,10 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
         tail: The last edge leaves at most about this much mean beyond it, the first positive edge about
             this much mass below it.
         product: The law will be multiplied, so that distances above the bulk are taken in log x too.
+        lowest: No positive value lies below this; an edge goes there if there is mass below the picture.
 
     Returns:
-        Edges, ascending, the first 0.
+        Edges, ascending, the first 0; empty if the bulk of the law lies beyond `SMALLEST_BULK`.
     """
     n = x.size
     below = np.cumsum(p)
@@ -45,6 +48,8 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
     total = below[n - 1]
     middle = min(n - 1, np.searchsorted(below, 0.5 * total))
     q50 = x[middle]
+    if q50 < SMALLEST_BULK:
+        return np.empty(0)
     bulk = max(q50 - below_moment[middle] / below[middle], 1e-15 * q50)
     rate = np.empty(high - low + 1)
     for k in range(low, high + 1):
@@ -66,9 +71,12 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
         count[k] = count[k - 1] + cells
     size = min(max(8, int(np.ceil(count[-1]))), MOST_CELLS)
     inner = np.exp(np.interp(np.linspace(0.0, count[-1], size + 1), count, place))
-    edges = np.empty(inner.size + 1)
+    edges = np.empty(inner.size + 2)
     edges[0] = 0.0
     size = 1
+    if below[low] > tail and 0.0 < lowest < inner[0]:
+        edges[1] = lowest
+        size = 2
     for value in inner:
         if value > edges[size - 1] * (1.0 + 1e-14):
             edges[size] = value

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 def collect(
     xa: Array, pa: Array, xb: Array, pb: Array, edges: Array, twin: bool, product: bool
 ) -> tuple[Array, Array]:
-    """Return mass and moment about the left end, per cell, of the sum or product of two independent variables.
+    """Return per cell the mass and the moment about its left end of a sum or product of two laws.
 
     The moment is that of v - left, not of v: its rounding is then relative to the width of the cell.
 

@@ -32,9 +32,10 @@ class LikelihoodRangeError(ArithmeticError):
 class Law:
     """Atoms of X under Q, the mean at infinity (mass of P where Q has none), and what rounding did.
 
-    The law that was meant lies within three errors of this one: masses differ by a factor of at most
-    e^`mass_error`, values by a factor of at most e^`value_error`, and what is left over by at most `drift`
-    in mean absolute difference.
+    The law that was meant lies within three errors of this one. Masses differ by a factor of at most
+    e^`mass_error` and values by a factor of at most e^`value_error`, everywhere; beyond that, values at the
+    two ends differ a little more, which moves E(X - kappa)_+ by at most `drift_remove` and
+    E(1 - kappa X)_+ by at most `drift_add`, for every kappa and after every later combination.
     """
 
     x: Array
@@ -42,7 +43,8 @@ class Law:
     infinite: float = 0.0
     mass_error: float = 0.0
     value_error: float = 0.0
-    drift: float = 0.0
+    drift_remove: float = 0.0
+    drift_add: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,27 +85,31 @@ def combine(
     picture_a = coarsen(wa * a.lower.x, a.lower.p, PICTURE)
     picture_b = picture_a if twin else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
     x, p = all_pairs(*picture_a, *picture_b, product)
-    if not x[-1] * p[-1] < np.inf:
-        raise LikelihoodRangeError
-    edges = choose_edges(x, p, res.fineness, res.tail, product)
-    if edges[-1] > LARGEST_RATIO:
+    lowest = wa * _lowest(a.upper), wb * _lowest(b.upper)
+    edges = choose_edges(
+        x, p, res.fineness, res.tail, product, lowest[0] * lowest[1] if product else sum(lowest)
+    )
+    if edges.size < 3 or not edges[-1] <= LARGEST_RATIO:
         raise LikelihoodRangeError
     laws = []
     for fa, fb, finish in ((a.lower, b.lower, merged), (a.upper, b.upper, spread_out)):
         mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, twin, product)
         if product:
             infinite = fa.infinite + fb.infinite - fa.infinite * fb.infinite
-            value_error, drift = fa.value_error + fb.value_error, fa.drift + fb.drift
+            value_error, drift = fa.value_error + fb.value_error, fa.drift_remove + fb.drift_remove
         else:
             infinite = wa * fa.infinite + wb * fb.infinite
-            value_error, drift = max(fa.value_error, fb.value_error), wa * fa.drift + wb * fb.drift
+            value_error = max(fa.value_error, fb.value_error)
+            drift = wa * fa.drift_remove + wb * fb.drift_remove
+        lost = UNDERFLOW * fa.x.size * fb.x.size  # a product of two tiny masses may have become 0
         so_far = Law(
             x=edges,
             p=mass,
             infinite=infinite,
             mass_error=fa.mass_error + fb.mass_error,
             value_error=value_error,
-            drift=drift + UNDERFLOW * fa.x.size * fb.x.size * edges[-1],
+            drift_remove=drift + lost * edges[-1],
+            drift_add=fa.drift_add + fb.drift_add + lost,
         )
         laws.append(finish(so_far, moment, fa.x.size + fb.x.size))
     return Bracket(lower=laws[0], upper=laws[1])
@@ -140,19 +146,27 @@ def _rounded(law: Law, cells: Law, moment: Array, additions: int) -> Law:
     """Return the law with the rounding of one combination added to its errors.
 
     Masses and moments err by the factor 1 + u, u = (additions + 16) x 2^-53, with room for the few operations
-    around them. A mean so errs by u times the width of its cell; for the first and the last cell, which have
-    no width in proportion to their place but little mass, this is counted as drift.
+    around them. A mean so errs by u times the width of its cell. The first and the last cell have no width in
+    proportion to their place, but little mass: their values err by the factor 1 + u, which moves a factor
+    E(1 - kappa X R)_+ by at most u times their mass, and E(X R - kappa)_+ by at most u times their mean, for
+    any independent R >= 0 of mean at most 1.
     """
     u = 2.0 * (additions + 16) * ROUNDING
     inner = cells.x[1:]
     width = float(np.max(np.diff(inner) / inner[:-1])) if inner.size > 1 else 1.0
+    ends_mean = float(cells.p[0] * inner[0] + moment[0] + cells.p[-1] * cells.x[-1] + moment[-1])
     return replace(
         law,
         mass_error=law.mass_error + u,
         value_error=law.value_error + u * width + 8.0 * ROUNDING,
-        drift=law.drift
-        + 2.0 * u * float(moment[0] + moment[-1] + cells.x[min(1, cells.x.size - 1)] * cells.p[0]),
+        drift_remove=law.drift_remove + 2.0 * u * ends_mean,
+        drift_add=law.drift_add + 2.0 * u * float(cells.p[0] + cells.p[-1]),
     )
+
+
+def _lowest(law: Law) -> float:
+    """Return the smallest positive value."""
+    return float(law.x[0]) if law.x[0] > 0.0 else float(law.x[1])
 
 
 def mean_of(base: Bracket, times: int, res: Resolution) -> Bracket:
@@ -189,7 +203,7 @@ def _mixed(law: Law, probability: float) -> Law:
         x=(1.0 - probability) + probability * law.x,
         infinite=probability * law.infinite,
         value_error=law.value_error * _weight(law, probability) + 8.0 * ROUNDING,
-        drift=probability * law.drift,
+        drift_remove=probability * law.drift_remove,
     )
 
 

@@ -37,7 +37,12 @@ def lognormal(s: float, res: Resolution) -> Bracket:
     z = np.linspace(-end, end + s, 512)
     picture = np.exp(s * (z + 0.5 * (z[1] - z[0])) - 0.5 * s * s)
     edges = choose_edges(
-        picture, np.exp(-0.5 * z * z) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi), res.fineness, res.tail, False
+        picture,
+        np.exp(-0.5 * z * z) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi),
+        res.fineness,
+        res.tail,
+        False,
+        0.0,
     )
     mass, moment, error = lognormal_cells(s, edges)
     cells = Law(x=edges, p=mass, mass_error=error, value_error=error)
@@ -47,8 +52,8 @@ def lognormal(s: float, res: Resolution) -> Bracket:
 def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:
     """Return mass and moment about the left end of every cell, and the relative error of both.
 
-    Inside, both are integrals of non-negative smooth functions, by Gauss-Legendre; the first cell (from 0) and
-    the last (to infinity) are closed forms in the normal distribution function.
+    Inside, both are integrals of non-negative smooth functions, by Gauss-Legendre; the first cell (from 0)
+    and the last (to infinity) are closed forms in the normal distribution function.
 
     Args:
         s: Inverse noise multiplier.

@@ -15,37 +15,43 @@ DIRECTIONS: dict[str, tuple[Direction, ...]] = {
     "add-remove": ("remove", "add"),
 }
 
+LARGEST_EPSILON = 600.0
+"""Beyond this an upper bound is no longer read off a law; e^epsilon must be a double."""
+
 
 def delta_upper(law: Law, epsilon: float, adjacency: str) -> float:
     """Return an upper bound of delta for every pair that the law dominates, rounding included."""
     shift, factor = _slack(law, epsilon)
-    delta = factor * max(_delta(law, epsilon - shift, d) for d in DIRECTIONS[adjacency])
-    return min(1.0, delta + max(1.0, _exp(epsilon)) * law.drift)
+    return min(
+        1.0, max(factor * _delta(law, epsilon - shift, d) + _drift(law, d) for d in DIRECTIONS[adjacency])
+    )
 
 
 def delta_lower(law: Law, epsilon: float, adjacency: str) -> float:
     """Return a lower bound of delta for every pair of which the law is a garbling, rounding included."""
     shift, factor = _slack(law, epsilon)
-    delta = max(_delta(law, epsilon + shift, d) for d in DIRECTIONS[adjacency]) / factor
-    return max(0.0, delta - max(1.0, _exp(epsilon)) * law.drift)
+    return max(
+        0.0, *(_delta(law, epsilon + shift, d) / factor - _drift(law, d) for d in DIRECTIONS[adjacency])
+    )
 
 
 def epsilon_upper(law: Law, delta: float, adjacency: str) -> float:
     """Return an upper bound of the smallest epsilon >= 0 with profile at most delta; maybe infinity."""
     epsilon = max(0.0, *(_epsilon(law, delta, d) for d in DIRECTIONS[adjacency]))
+    if epsilon > LARGEST_EPSILON:
+        return math.inf
     step = 1e-15
-    while math.isfinite(epsilon) and delta_upper(law, epsilon, adjacency) > delta:
+    while delta_upper(law, epsilon, adjacency) > delta:
         epsilon += step * max(1e-3, epsilon)
         step *= 2.0
-        if step > 1e30:
+        if epsilon > LARGEST_EPSILON:
             return math.inf
     return epsilon
 
 
 def epsilon_lower(law: Law, delta: float, adjacency: str) -> float:
     """Return a lower bound of the smallest epsilon >= 0 with profile at most delta."""
-    finite = [e for d in DIRECTIONS[adjacency] if math.isfinite(e := _epsilon(law, delta, d))]
-    epsilon = max([0.0, *finite])
+    epsilon = max(0.0, *(min(_epsilon(law, delta, d), LARGEST_EPSILON) for d in DIRECTIONS[adjacency]))
     step = 1e-15
     while epsilon > 0.0 and delta_lower(law, epsilon, adjacency) <= delta:
         epsilon = max(0.0, epsilon - step * max(1e-3, epsilon))
@@ -54,21 +60,20 @@ def epsilon_lower(law: Law, delta: float, adjacency: str) -> float:
 
 
 def _slack(law: Law, epsilon: float) -> tuple[float, float]:
-    """Return the shift of epsilon and the factor on delta that cover all rounding, that of reading included."""
+    """Return the shift of epsilon and the factor on delta that cover all rounding, also that of reading."""
     shift = law.value_error + 8.0 * ROUNDING * (2.0 + abs(epsilon))
     return shift, math.exp(law.mass_error + shift + 4.0 * (law.x.size + 4) * ROUNDING)
 
 
 def _delta(law: Law, epsilon: float, direction: Direction) -> float:
     """Return E_Q[(X - e^epsilon)_+] plus the mean at infinity, or E_Q[(1 - e^epsilon X)_+]."""
-    log_ratio = epsilon - _log(law.x)
     if direction == "remove":
-        return float(law.p @ (law.x * -np.expm1(np.minimum(log_ratio, 0.0)))) + law.infinite
+        return float(law.p @ (law.x * -np.expm1(np.minimum(epsilon - _log(law.x), 0.0)))) + law.infinite
     return float(law.p @ -np.expm1(np.minimum(epsilon + _log(law.x), 0.0)))
 
 
-def _exp(epsilon: float) -> float:
-    return math.exp(min(epsilon, 700.0))
+def _drift(law: Law, direction: Direction) -> float:
+    return law.drift_remove if direction == "remove" else law.drift_add
 
 
 def _log(x: Array) -> Array:
