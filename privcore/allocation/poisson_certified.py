@@ -40,7 +40,7 @@ class PoissonCertified(Method):
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, Poisson)
         return cost(
-            problem.asks, 1.0 / problem.sigma, self.tolerance, powering(problem.steps * problem.epochs)
+            _question(problem), 1.0 / problem.sigma, self.tolerance, powering(problem.steps * problem.epochs)
         )
 
     def answer(self, problem: Problem, seed: int) -> Answer:

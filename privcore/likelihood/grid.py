@@ -34,7 +34,11 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
     Returns:
         Edges, ascending, the first 0; empty if the bulk of the law lies beyond `SMALLEST_BULK`.
     """
+    positive = x > 0.0
+    x, p = x[positive], p[positive]
     n = x.size
+    if n == 0:
+        return np.empty(0)
     below = np.cumsum(p)
     below_moment = np.cumsum(p * x)
     above = np.cumsum(p[::-1])[::-1]

@@ -89,7 +89,7 @@ def combine(
     edges = choose_edges(
         x, p, res.fineness, res.tail, product, lowest[0] * lowest[1] if product else sum(lowest)
     )
-    if edges.size < 3 or not edges[-1] <= LARGEST_RATIO:
+    if edges.size < 2 or not edges[-1] <= LARGEST_RATIO:
         raise LikelihoodRangeError
     laws = []
     for fa, fb, finish in ((a.lower, b.lower, merged), (a.upper, b.upper, spread_out)):

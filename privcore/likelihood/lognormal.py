@@ -74,4 +74,6 @@ def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:
     mass[-1] = ndtr(-last)
     moment[-1] = max(0.0, ndtr(s - last) - edges[-1] * mass[-1])
     largest = max(abs(float(first)), abs(float(last)), 1.0)
-    return mass, moment, 16.0 * ROUNDING * (64.0 + largest * largest + s * largest)
+    # rounding of the integrand, and of the ends of a cell in proportion to its width
+    error = 64.0 + largest * (largest + s) + (4.0 * largest + s) / float(np.min(width))
+    return mass, moment, 16.0 * ROUNDING * error

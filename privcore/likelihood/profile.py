@@ -84,7 +84,7 @@ def _log(x: Array) -> Array:
 def _epsilon(law: Law, delta: float, direction: Direction) -> float:
     """Return the epsilon, any real or infinite, at which the profile of the law itself equals delta.
 
-    The profile is linear in e^epsilon (remove) or e^-epsilon (add) between atoms: one search, then a division.
+    Between atoms the profile is linear in e^epsilon (remove) or e^-epsilon (add): one search, one division.
     """
     x, p = law.x, law.p
     if direction == "remove":

@@ -1,0 +1,147 @@
+"""Brackets of small discrete laws against enumeration in exact rational arithmetic."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privcore.likelihood.law import (
+    Bracket,
+    Law,
+    LikelihoodRangeError,
+    Resolution,
+    combine,
+    mean_of,
+    mixed,
+    product_of,
+)
+from privcore.likelihood.lognormal import lognormal
+from privcore.likelihood.profile import delta_lower, delta_upper, epsilon_lower, epsilon_upper
+
+LAWS = {
+    "randomized response": {Fraction(3, 1): Fraction(1, 4), Fraction(1, 3): Fraction(3, 4)},
+    "three outcomes": {
+        Fraction(8): Fraction(1, 16),
+        Fraction(1, 2): Fraction(3, 4),
+        Fraction(2, 3): Fraction(3, 16),
+    },
+    "one outcome impossible under P": {Fraction(0): Fraction(1, 5), Fraction(5, 4): Fraction(4, 5)},
+}
+
+
+def as_bracket(law: dict[Fraction, Fraction]) -> Bracket:
+    values = sorted(law)
+    exact = Law(
+        x=np.array([float(v) for v in values]),
+        p=np.array([float(law[v]) for v in values]),
+        mass_error=2.0**-52,
+        value_error=2.0**-52,
+    )
+    return Bracket(lower=exact, upper=exact)
+
+
+def enumerate_law(law: dict[Fraction, Fraction], times: int, *, product: bool) -> Counter[Fraction]:
+    result: Counter[Fraction] = Counter({Fraction(1) if product else Fraction(0): Fraction(1)})
+    for _ in range(times):
+        after: Counter[Fraction] = Counter()
+        for (v, p), (w, q) in itertools.product(result.items(), law.items()):
+            after[v * w if product else v + w] += p * q
+        result = after
+    return result if product else Counter({v / times: p for v, p in result.items()})
+
+
+def exact_delta(law: Counter[Fraction], kappa: Fraction, direction: str) -> Fraction:
+    if direction == "remove":
+        return sum((p * max(v - kappa, Fraction(0)) for v, p in law.items()), Fraction(0))
+    return sum((p * max(1 - kappa * v, Fraction(0)) for v, p in law.items()), Fraction(0))
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("product", [False, True])
+@pytest.mark.parametrize("times", [1, 2, 3, 7, 12])
+@pytest.mark.parametrize("name", LAWS)
+def test_means_and_products_enclose_the_enumerated_profile(
+    name: str, times: int, product: bool, direction: str
+) -> None:
+    law = LAWS[name]
+    truth = enumerate_law(law, times, product=product)
+    res = Resolution(fineness=0.1, tail=1e-9)
+    power = product_of if product else mean_of
+    bracket = power(as_bracket(law), times, res)
+    for kappa in (Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(5, 4), Fraction(2), Fraction(9)):
+        delta = exact_delta(truth, kappa, direction)
+        epsilon = math.log(kappa)
+        # log(kappa) is itself rounded; the two neighbours enclose it
+        assert delta_lower(bracket.lower, math.nextafter(epsilon, math.inf), direction) <= delta
+        assert delta <= delta_upper(bracket.upper, math.nextafter(epsilon, -math.inf), direction)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add", "add-remove"])
+@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-8])
+def test_epsilon_is_the_inverse_of_delta_on_the_safe_side(delta: float, direction: str) -> None:
+    bracket = mean_of(
+        lognormal(1.0, Resolution(fineness=0.1, tail=1e-14)), 5, Resolution(fineness=0.1, tail=1e-14)
+    )
+    upper = epsilon_upper(bracket.upper, delta, direction)
+    lower = epsilon_lower(bracket.lower, delta, direction)
+    assert delta_upper(bracket.upper, upper, direction) <= delta
+    assert lower == 0.0 or delta_lower(bracket.lower, lower, direction) > delta
+    assert delta_upper(bracket.upper, upper * (1.0 - 1e-6), direction) > delta or upper == 0.0
+    assert lower <= upper
+
+
+def read(bracket: Bracket, epsilon: float) -> list[tuple[float, float]]:
+    return [
+        (delta_lower(bracket.lower, epsilon, d), delta_upper(bracket.upper, epsilon, d))
+        for d in ("add", "remove")
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_finer_resolution_never_contradicts_a_coarser_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    s = float(rng.uniform(0.1, 2.5))
+    times = int(rng.integers(2, 3000))
+    probability = float(10.0 ** -rng.uniform(1, 5))
+    epsilon = float(rng.uniform(0.0, 3.0)) / math.sqrt(times)
+    ends = []
+    for fineness in (0.2, 0.05):
+        res = Resolution(fineness=fineness, tail=1e-15)
+        base = lognormal(s, res)
+        for bracket in (mean_of(base, times, res), product_of(mixed(base, probability), times, res)):
+            ends.append(read(bracket, epsilon))
+    coarse_mean, coarse_product, fine_mean, fine_product = ends
+    for coarse, fine in ((coarse_mean, fine_mean), (coarse_product, fine_product)):
+        for (low, high), (finer_low, finer_high) in zip(coarse, fine, strict=True):
+            assert max(low, finer_low) <= min(high, finer_high)
+
+
+def test_mass_and_mean_are_kept_by_both_sides() -> None:
+    res = Resolution(fineness=0.1, tail=1e-12)
+    bracket = mean_of(lognormal(2.0, res), 1000, res)
+    for law in (bracket.lower, bracket.upper):
+        assert law.p.sum() == pytest.approx(1.0, abs=law.mass_error + 1e-12)
+        assert law.p @ law.x + law.infinite == pytest.approx(
+            1.0, abs=law.mass_error + law.value_error + 1e-12
+        )
+
+
+def test_a_product_that_leaves_the_doubles_is_refused_rather_than_wrong() -> None:
+    res = Resolution(fineness=0.2, tail=1e-12)
+    base = lognormal(8.0, res)
+    with pytest.raises(LikelihoodRangeError, match="double precision"):
+        product_of(base, 1000, res)
+    with pytest.raises(LikelihoodRangeError):
+        lognormal(100.0, res)
+
+
+def test_combining_a_law_with_itself_by_either_route_agrees() -> None:
+    res = Resolution(fineness=0.1, tail=1e-12)
+    base = lognormal(1.0, res)
+    copy = Bracket(lower=base.lower, upper=base.upper)
+    square = combine(base, base, res, product=True)
+    pairs = combine(base, copy, res, product=True)
+    np.testing.assert_allclose(square.upper.p, pairs.upper.p, rtol=1e-12)
