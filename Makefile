@@ -8,6 +8,7 @@ SWEEP ?= quickstart
 
 BIN := .venv/bin
 STAMP := .venv/.installed
+PEERS_STAMP := .venv-peers/.installed
 LOCK_ENV := build/lock-venv
 CODE := $(wildcard flows tasks storage privcore tests)
 SPREAD := -n $(WORKERS) --dist loadgroup  # tests of one xdist_group stay in one process
@@ -45,8 +46,14 @@ test: $(STAMP)  ## the whole suite but the soak tests
 soak: $(STAMP)  ## the long forms of the tests (minutes to hours)
 	$(BIN)/python -m pytest -m soak $(SPREAD)
 
-bench: $(STAMP)  ## measure against peers
+bench: $(STAMP) $(PEERS_STAMP)  ## measure against peers, which get an environment of their own
 	$(BIN)/python tests/benchmarks/bench.py
+
+$(PEERS_STAMP): tests/benchmarks/peers.lock
+	@echo "installing the peers into .venv-peers"
+	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes -r $<
+	@touch $@
 
 lint: $(STAMP)  ## style, format, types, import contracts
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ _PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non
 _POST = "Adding independent Gaussian noise to every output is post-processing, so more noise is a garbling."
 _SPREAD = (
     "The likelihood ratio is a U-statistic of t i.i.d. one-step ratios (arXiv:2502.08202, Theorem 3.1), a "
-    "reverse martingale in t (Berk 1966), so it decreases in convex order, which independent products keep."
+    "reverse martingale in t (Berk 1966), so it falls in convex order, which independent products keep."
 )
 _NESTED = "k of t is dominated by k' of t for k <= k' (arXiv:2502.08202, Lemma D.1), in every epoch."
 _COMPOSED = "Leaving out the outputs of an epoch is post-processing."

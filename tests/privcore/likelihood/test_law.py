@@ -111,8 +111,10 @@ def test_a_finer_resolution_never_contradicts_a_coarser_one(seed: int) -> None:
     for fineness in (0.2, 0.05):
         res = Resolution(fineness=fineness, tail=1e-15)
         base = lognormal(s, res)
-        for bracket in (mean_of(base, times, res), product_of(mixed(base, probability), times, res)):
-            ends.append(read(bracket, epsilon))
+        ends += [
+            read(mean_of(base, times, res), epsilon),
+            read(product_of(mixed(base, probability), times, res), epsilon),
+        ]
     coarse_mean, coarse_product, fine_mean, fine_product = ends
     for coarse, fine in ((coarse_mean, fine_mean), (coarse_product, fine_product)):
         for (low, high), (finer_low, finer_high) in zip(coarse, fine, strict=True):

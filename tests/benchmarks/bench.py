@@ -1,0 +1,150 @@
+"""Measure what the documentation claims; `make bench` prints it, `--write` puts it into docs/benchmarks.md.
+
+Ratios between numbers of one run mean something; absolute times belong to the machine.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
+PEER_LIMIT_SECONDS = 120
+POINTS = [
+    (1.0, 10**6, 1e-10),
+    (1.0, 10**4, 1e-8),
+    (0.5, 10**3, 1e-6),
+    (2.0, 10**6, 1e-10),
+    (0.3, 10**3, 1e-4),
+]
+REPEATS = 7
+PIPELINE_POINTS = 100_000
+
+
+def certified() -> Iterator[str]:
+    """Yield the table of certified brackets beside the peer's."""
+    command = [sys.executable, __file__, "--only", "own-points"]
+    ours = json.loads(subprocess.check_output(command, text=True))
+    columns = ["sigma", "t", "delta", "ours: bracket", "gap", "seconds", "memory"]
+    columns += ["peer: bracket", "gap", "seconds", "ratio"]
+    yield "| " + " | ".join(columns) + " |"
+    yield "|---" * len(columns) + "|"
+    for (sigma, steps, delta), own in zip(POINTS, ours["points"], strict=True):
+        row = [f"{sigma:g}", f"{steps:g}", f"{delta:g}", f"{own['lower']:.6g} - {own['upper']:.6g}"]
+        row += [
+            f"{own['upper'] / own['lower'] - 1:.2%}",
+            f"{own['seconds']:.4f}",
+            f"{own['megabytes']:.0f} MB",
+        ]
+        row += _peer(sigma, steps, delta, own["seconds"])
+        yield "| " + " | ".join(row) + " |"
+    seconds = statistics.median(p["seconds"] for p in ours["points"])
+    yield ""
+    yield f"Median of the points: {seconds:.4f} s; each is the median of {REPEATS} evaluations, caches cleared."
+
+
+def _peer(sigma: float, steps: int, delta: float, own_seconds: float) -> list[str]:
+    if not PEERS.exists():
+        return ["not installed", "", "", ""]
+    script = Path(__file__).with_name("peer_pld_accounting.py")
+    command = [str(PEERS), str(script), str(sigma), str(steps), str(delta)]
+    try:
+        found = json.loads(subprocess.check_output(command, text=True, timeout=PEER_LIMIT_SECONDS))
+    except subprocess.TimeoutExpired:
+        limit = PEER_LIMIT_SECONDS
+        return ["none", "", f"> {limit}", f"> {limit / own_seconds:.0f}"]
+    bracket = f"{found['lower']:.6g} - {found['upper']:.6g}"
+    gap = f"{found['upper'] / found['lower'] - 1:.2%}"
+    return [bracket, gap, f"{found['seconds']:.2f}", f"{found['seconds'] / own_seconds:.0f}"]
+
+
+def own_points() -> None:
+    """Print our brackets with seconds and additional memory as JSON; run in a process of its own."""
+    from privcore import Point, evaluate, find, find_problem
+    from privcore.allocation.certified import one_of
+
+    problem, method = find_problem("allocation-epsilon"), find("allocation.certified")()
+    evaluate(Point(problem=problem(sigma=1.0, steps=7, delta=1e-3), method=method))  # load compiled code
+    found = []
+    for sigma, steps, delta in POINTS:
+        point = Point(problem=problem(sigma=sigma, steps=steps, delta=delta), method=method)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        seconds = []
+        for _ in range(REPEATS):
+            one_of.cache_clear()
+            started = time.process_time()
+            answer = evaluate(point)
+            seconds.append(time.process_time() - started)
+        megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        own = {"lower": answer.lower, "upper": answer.upper, "megabytes": megabytes}
+        found.append(own | {"seconds": statistics.median(seconds)})
+    print(json.dumps({"points": found}))
+
+
+def pipeline() -> Iterator[str]:
+    """Yield the overhead of the whole path for many points of a trivial method."""
+    with tempfile.TemporaryDirectory() as folder:
+        sweep = Path(folder) / "trivial.toml"
+        sweep.write_text(
+            'name = "trivial"\n[[grid]]\nproblem = "unamplified-epsilon"\nmethods = ["unamplified.exact"]\n'
+            f"product = {{sigma = {{geometric = [0.5, 50, {PIPELINE_POINTS // 100}]}}, "
+            "delta = {geometric = [1e-12, 1e-2, 100]}}\n",
+            encoding="utf-8",
+        )
+        privsweep = str(Path(sys.executable).with_name("privsweep"))
+        command = [privsweep, "run", str(sweep), "--store", f"{folder}/store", "--json"]
+        for label in ("first run", "second run, nothing to do"):
+            started = time.perf_counter()
+            output = subprocess.run(command, text=True, capture_output=True, check=True).stdout
+            seconds = time.perf_counter() - started
+            summary = json.loads(output)
+            memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+            yield (
+                f"* {label}: {seconds:.1f} s, {seconds / PIPELINE_POINTS * 1e3:.3f} ms a point, "
+                f"largest process {memory:.0f} MB; {json.dumps(summary)}"
+            )
+
+
+SECTIONS = {"certified": certified, "pipeline": pipeline}
+TITLES = {
+    "certified": "Random allocation: certified bracket at 1 %, beside PLD-accounting 2.0 at its defaults",
+    "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through the whole path",
+}
+
+
+def main() -> None:
+    """Run the sections asked for and print their tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=[*SECTIONS, "own-points"])
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md as well")
+    options = parser.parse_args()
+    if options.only == "own-points":
+        own_points()
+        return
+    lines = ["# Benchmarks", "", "Measured by `make bench`; one run, one machine, other work beside it.", ""]
+    for name, section in SECTIONS.items():
+        if options.only not in (None, name):
+            continue
+        print(f"\n{TITLES[name]}\n", flush=True)
+        lines += [f"## {TITLES[name]}", ""]
+        for line in section():
+            print(line, flush=True)
+            lines.append(line)
+        lines.append("")
+    if options.write:
+        (ROOT / "docs" / "benchmarks.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
