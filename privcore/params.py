@@ -188,7 +188,7 @@ EPSILON = Real(
     lower=-100.0,
     upper=10_000.0,
     typical=(0.01, 0.1, 0.5, 1.0, 4.0),
-    meaning="Privacy loss threshold; the privacy profile is defined, and needed by subsampling, for every real value",
+    meaning="Privacy loss threshold; the profile is defined, and needed by subsampling, for every real value",
 )
 ADJACENCY = Choice(
     name="adjacency",
@@ -202,5 +202,13 @@ TOLERANCE = Real(
     lower=1e-4,
     upper=1.0,
     typical=(0.01, 0.001),
-    meaning="Asked relative width of the bracket, upper/lower - 1; affects tightness and speed, never validity",
+    meaning="Asked relative width of the bracket, upper/lower - 1: a matter of tightness and speed only",
+)
+THINNING = Real(
+    name="thinning",
+    symbol=r"t \lambda",
+    lower=0.01,
+    upper=1.0,
+    typical=(1.0, 0.1),
+    meaning="Expected participations of the Poisson sampling that stands in for allocation; less is tighter",
 )

@@ -1,7 +1,9 @@
 """All methods, in one explicit tuple; a new method is one file and one line here."""
 
 from privcore.allocation.certified import AllocationCertified
+from privcore.allocation.decomposition import AllocationDecomposition
 from privcore.allocation.poisson_certified import PoissonCertified
+from privcore.allocation.poisson_pld import PoissonPld
 from privcore.allocation.unamplified import UnamplifiedExact
 from privcore.errors import unknown
 from privcore.method import Method
@@ -9,7 +11,9 @@ from privcore.problem import Problem
 
 METHODS: tuple[type[Method], ...] = (
     AllocationCertified,
+    AllocationDecomposition,
     PoissonCertified,
+    PoissonPld,
     UnamplifiedExact,
 )
 

@@ -1,4 +1,4 @@
-"""What is asked about DP-SGD: epsilon or delta of random allocation, Poisson sampling, or no amplification."""
+"""What is asked about DP-SGD: epsilon or delta of random allocation, Poisson sampling, no amplification."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

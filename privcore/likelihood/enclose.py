@@ -100,7 +100,8 @@ def enclose(
             fineness = SCOUT if scouting else finest
             continue
         gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
-        if gap <= tolerance or gap > 0.9 * last_gap or new_upper < SMALLEST_DELTA:
+        rounding = laws.upper.value_error + laws.twin.value_error if question.asks == "epsilon" else 0.0
+        if gap <= tolerance or gap > 0.9 * last_gap or new_upper - twin < 3.0 * rounding:
             break  # done, or what is left is rounding
         if twin <= 0.0 and delta <= SMALLEST_DELTA:
             break

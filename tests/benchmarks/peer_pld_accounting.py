@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from PLD_accounting import gaussian_allocation_epsilon_range
+from PLD_accounting import gaussian_allocation_epsilon_range  # type: ignore[import-not-found]
 
 
 def bracket(sigma: float, steps: int, delta: float) -> tuple[float, float]:

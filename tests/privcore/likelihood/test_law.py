@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections import Counter
+from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +21,8 @@ from privcore.likelihood.law import (
 from privcore.likelihood.lognormal import lognormal
 from privcore.likelihood.profile import delta_lower, delta_upper, epsilon_lower, epsilon_upper
 
-LAWS = {
+Distribution = dict[Fraction, Fraction]
+LAWS: dict[str, Distribution] = {
     "randomized response": {Fraction(3, 1): Fraction(1, 4), Fraction(1, 3): Fraction(3, 4)},
     "three outcomes": {
         Fraction(8): Fraction(1, 16),
@@ -32,7 +33,7 @@ LAWS = {
 }
 
 
-def as_bracket(law: dict[Fraction, Fraction]) -> Bracket:
+def as_bracket(law: Distribution) -> Bracket:
     values = sorted(law)
     exact = Law(
         x=np.array([float(v) for v in values]),
@@ -43,17 +44,17 @@ def as_bracket(law: dict[Fraction, Fraction]) -> Bracket:
     return Bracket(lower=exact, upper=exact)
 
 
-def enumerate_law(law: dict[Fraction, Fraction], times: int, *, product: bool) -> Counter[Fraction]:
-    result: Counter[Fraction] = Counter({Fraction(1) if product else Fraction(0): Fraction(1)})
+def enumerate_law(law: Distribution, times: int, *, product: bool) -> Distribution:
+    result: Distribution = {Fraction(1) if product else Fraction(0): Fraction(1)}
     for _ in range(times):
-        after: Counter[Fraction] = Counter()
+        after: Distribution = defaultdict(Fraction)
         for (v, p), (w, q) in itertools.product(result.items(), law.items()):
             after[v * w if product else v + w] += p * q
         result = after
-    return result if product else Counter({v / times: p for v, p in result.items()})
+    return result if product else {v / times: p for v, p in result.items()}
 
 
-def exact_delta(law: Counter[Fraction], kappa: Fraction, direction: str) -> Fraction:
+def exact_delta(law: Distribution, kappa: Fraction, direction: str) -> Fraction:
     if direction == "remove":
         return sum((p * max(v - kappa, Fraction(0)) for v, p in law.items()), Fraction(0))
     return sum((p * max(1 - kappa * v, Fraction(0)) for v, p in law.items()), Fraction(0))

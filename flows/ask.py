@@ -1,0 +1,230 @@
+"""Ask a problem of all methods that apply: what they prove is intersected, never averaged."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privcore import (
+    Answer,
+    Direction,
+    Method,
+    Point,
+    PrivsweepError,
+    Problem,
+    Status,
+    evaluate,
+    methods_for,
+)
+
+LIMIT_SECONDS = 300.0
+LIMIT_BYTES = 2e9
+CONFLICT = "conflict"
+
+_WORST_FIRST = (
+    Status.FAILED,
+    Status.CRASHED,
+    Status.OUT_OF_MEMORY,
+    Status.TIMEOUT,
+    Status.NOT_APPLICABLE,
+)
+
+
+class UncoveredError(PrivsweepError):
+    """Nothing that is stored, or that may be computed, covers the question."""
+
+    exit_code = 3
+
+
+class LimitError(PrivsweepError):
+    """A limit on time or memory kept a question from being answered."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What one method said, and how many seconds it took to say it."""
+
+    method: Method
+    answer: Answer
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The best bracket that the replies of several methods prove together.
+
+    Attributes:
+        problem: What was asked.
+        replies: One for each method, those that do not apply included.
+        lower: Largest proved lower end; 0 where nothing better is known.
+        upper: Smallest proved upper end; the largest possible truth where nothing better is known.
+        confidence: 1 for a proof. Below 1 only where no method proves anything: then all intervals hold
+            together with this probability, by the union bound.
+        status: `ok` as soon as one method gave an answer (an estimate alone leaves the bracket trivial);
+            `conflict` where proofs exclude one another, and then nothing is claimed; else the worst status.
+        detail: For `ok`, empty; else the reason, in one sentence.
+    """
+
+    problem: Problem
+    replies: tuple[Reply, ...]
+    lower: float = 0.0
+    upper: float = math.inf
+    confidence: float = 1.0
+    status: str = Status.OK.value
+    detail: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is an answer and no contradiction."""
+        return self.status == Status.OK
+
+    @property
+    def lower_by(self) -> str:
+        """Name of the method that gave the lower end; empty where no method did."""
+        return _first(r.method.name for r in self.replies if r.answer.ok and r.answer.lower == self.lower > 0)
+
+    @property
+    def upper_by(self) -> str:
+        """Name of the method that gave the upper end; empty where no method did."""
+        largest = self.problem.largest
+        return _first(
+            r.method.name for r in self.replies if r.answer.ok and r.answer.upper == self.upper < largest
+        )
+
+    def as_content(self) -> dict[str, Any]:
+        """Return what one JSON line says; `detail` is there only where the status is not `ok`."""
+        content: dict[str, Any] = {
+            "problem": self.problem.name,
+            "fields": self.problem.as_fields(),
+            "lower": self.lower,
+            "upper": self.upper,
+            "confidence": self.confidence,
+            "status": str(self.status),
+            "methods": [_reply_content(reply) for reply in self.replies],
+        }
+        return content if self.ok else content | {"detail": self.detail}
+
+
+def ask(
+    problem: Problem,
+    methods: Sequence[Method] | None = None,
+    *,
+    limit_seconds: float = LIMIT_SECONDS,
+    limit_bytes: float = LIMIT_BYTES,
+    until: Callable[[Asked], bool] | None = None,
+) -> Asked:
+    """Evaluate a problem by all methods that apply, or by the given ones.
+
+    Args:
+        problem: The question.
+        methods: Methods to use, with their knobs; None means every registered one with its defaults.
+        limit_seconds: A method whose estimated cost is above this is not started.
+        limit_bytes: Same, for memory.
+        until: When the remaining methods may be left out, the cheapest that give both ends going first; None
+            asks all of them.
+
+    Returns:
+        The best bracket with the reply of every method.
+
+    Raises:
+        PrivsweepError: A given method was never meant for this kind of problem.
+
+    Example:
+        >>> from privcore import find_problem
+        >>> asked = ask(find_problem("unamplified-epsilon")(sigma=1.0, delta=1e-5))
+        >>> asked.status, round(asked.upper, 4), asked.upper_by
+        ('ok', 4.3772, 'unamplified.exact')
+    """
+    chosen = [method() for method in methods_for(problem)] if methods is None else list(methods)
+    points = [Point(problem=problem, method=method) for method in chosen]
+    if until is not None:
+        points.sort(key=_promise)
+    replies: list[Reply] = []
+    for point in points:
+        replies.append(_reply(point, limit_seconds, limit_bytes))
+        if until is not None and until(asked := combined(problem, replies)):
+            return asked
+    return combined(problem, replies)
+
+
+def is_tight(bracket: Any, width: float) -> bool:
+    """Return whether the relative width of anything with a lower and an upper end is at most this."""
+    return bool(bracket.upper < math.inf and bracket.upper - bracket.lower <= width * bracket.upper)
+
+
+def _promise(point: Point) -> tuple[bool, bool, float]:
+    """Sort key: methods that apply, then those that give both ends, then the cheapest."""
+    if point.method.applies(point.problem) is not None:
+        return True, True, math.inf
+    one_sided = point.method.direction is not Direction.ENCLOSURE
+    return False, one_sided, point.method.cost(point.problem).seconds
+
+
+def _reply(point: Point, limit_seconds: float, limit_bytes: float) -> Reply:
+    started = time.perf_counter()
+    answer = _refusal(point, limit_seconds, limit_bytes) or evaluate(point)
+    return Reply(method=point.method, answer=answer, seconds=time.perf_counter() - started)
+
+
+def _refusal(point: Point, limit_seconds: float, limit_bytes: float) -> Answer | None:
+    """Return why a point is not started, or None."""
+    name, problem = point.method.name, point.problem
+    if (reason := point.method.applies(problem)) is not None:
+        return Answer.without(Status.NOT_APPLICABLE, reason)
+    cost = point.method.cost(problem)
+    if cost.seconds > limit_seconds:
+        sentence = f"Not started: {name} may need {cost.seconds:.3g} s, the limit is {limit_seconds:.6g} s."
+        return Answer.without(Status.TIMEOUT, sentence)
+    if cost.bytes > limit_bytes:
+        sentence = f"Not started: {name} may need {cost.bytes:.3g} bytes, the limit is {limit_bytes:.6g}."
+        return Answer.without(Status.OUT_OF_MEMORY, sentence)
+    return None
+
+
+def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
+    """Intersect proofs; intervals that hold with a probability count only where there is no proof."""
+    answered = [reply for reply in replies if reply.answer.ok]
+    if not answered:
+        worst = min(replies, key=lambda reply: _WORST_FIRST.index(reply.answer.status))
+        status, detail = worst.answer.status.value, worst.answer.detail
+        return Asked(problem=problem, replies=tuple(replies), status=status, detail=detail)
+    proved = [reply for reply in answered if reply.answer.rigorous and _informs(reply.answer, problem)]
+    used = proved or [reply for reply in answered if not reply.answer.rigorous]
+    confidence = 1.0 - math.fsum(1.0 - reply.answer.confidence for reply in used)
+    if not used or confidence <= 0.0:
+        return Asked(problem=problem, replies=tuple(replies), upper=problem.largest)
+    low = max(used, key=lambda reply: reply.answer.lower)
+    high = min(used, key=lambda reply: reply.answer.upper)
+    lower, upper = low.answer.lower, min(high.answer.upper, problem.largest)
+    if lower > upper:
+        detail = (
+            f"Methods contradict one another: {low.method.name} gives at least {lower!r}, "
+            f"{high.method.name} at most {upper!r}."
+        )
+        return Asked(problem=problem, replies=tuple(replies), status=CONFLICT, detail=detail)
+    return Asked(problem=problem, replies=tuple(replies), lower=lower, upper=upper, confidence=confidence)
+
+
+def _informs(answer: Answer, problem: Problem) -> bool:
+    return answer.lower > 0.0 or answer.upper < problem.largest
+
+
+def _reply_content(reply: Reply) -> dict[str, Any]:
+    answer = reply.answer
+    content: dict[str, Any] = {
+        "name": reply.method.name,
+        "lower": answer.lower,
+        "upper": answer.upper,
+        "confidence": answer.confidence,
+        "status": answer.status.value,
+        "detail": answer.detail,
+        "seconds": reply.seconds,
+    }
+    return content if answer.value is None else content | {"value": answer.value}
+
+
+def _first(names: Iterable[str]) -> str:
+    return next(iter(names), "")

@@ -1,0 +1,105 @@
+"""The command `privsweep`: every error is one sentence on standard error and an exit code.
+
+Nothing heavy is imported here or by the modules of commands at their top: `--help` has to be fast.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+
+from flows import cli_ask, cli_sweep
+
+MISUSE = 2
+INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
+
+app = typer.Typer(
+    name="privsweep",
+    help="Sweeps of privacy numerics: grids of problems in, rigorous enclosures in Parquet out.",
+    epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
+    "4 a limit was hit.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"privsweep {version('privsweep')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Hold the options that stand before a command."""
+
+
+cli_sweep.register(app)
+cli_ask.register(app)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors have become a sentence on standard error.
+
+    Args:
+        arguments: What follows `privsweep`.
+
+    Returns:
+        0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, 4 a limit was hit,
+        130 interrupted. An error class that stands for another code than 2 says so in `exit_code`.
+    """
+    try:
+        command = typer.main.get_command(app)
+        result = command.main(args=list(arguments), prog_name="privsweep", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of a pipe, such as head, has seen enough; nothing more can be written to it.
+        sys.stdout = None
+        return 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a bug is raised again below
+        code, sentence = _explain(error)
+        return _fail(sentence, code)
+    if result == INTERRUPTED:  # typer has already taken the KeyboardInterrupt
+        return _fail("Interrupted.", INTERRUPTED)
+    return result if isinstance(result, int) else 0
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    """Return exit code and sentence for an error; one that nobody raised on purpose is raised again."""
+    from privcore.errors import PrivsweepError
+
+    match error:
+        case PrivsweepError():
+            return getattr(error, "exit_code", MISUSE), str(error)
+        case TyperException():
+            return MISUSE, error.format_message()
+        case KeyboardInterrupt():
+            return INTERRUPTED, "Interrupted."
+        case OSError(strerror=str() as what):
+            return MISUSE, f"{error.filename}: {what}." if error.filename else f"{what}."
+    raise error
+
+
+def _fail(sentence: str, code: int) -> int:
+    """Print one sentence to standard error; return the code."""
+    if sentence:
+        print(f"privsweep: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Options that several commands share, and how a command ends."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from flows.ask import Asked
+    from privcore import Method
+
+FAILED, MISUSED, LIMIT = 1, 2, 4
+DEFAULT_STORE = Path("store")
+
+StorePath = Annotated[Path, typer.Option("--store", metavar="FOLDER", help="Where results are stored.")]
+MethodNames = Annotated[
+    list[str] | None, typer.Option("--method", metavar="NAME", help="Use this method; may stand repeatedly.")
+]
+LimitSeconds = Annotated[
+    float, typer.Option(help="Do not start a method whose estimate is above this many seconds.")
+]
+LimitBytes = Annotated[float, typer.Option(help="Same for its memory in bytes.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON with all digits.")]
+
+
+def named_methods(names: list[str] | None) -> "list[Method] | None":
+    """Return the methods of these names with their usual knobs; None, meaning all, without a name."""
+    from privcore import find
+
+    return [find(name)() for name in names] if names else None
+
+
+def exit_code(status: str) -> int:
+    """Return the exit code that stands for the status of an answer."""
+    return {"ok": 0, "timeout": LIMIT, "out_of_memory": LIMIT}.get(status, FAILED)
+
+
+def finish(asked: "Asked") -> None:
+    """Say why there is no answer, and end with the code for it."""
+    if not asked.ok:
+        print(f"privsweep: {asked.status}: {asked.detail}", file=sys.stderr)
+        raise typer.Exit(exit_code(asked.status))

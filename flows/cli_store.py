@@ -1,0 +1,137 @@
+"""Commands that read a store, and compute nothing: lookup and sql."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli_options import DEFAULT_STORE, Json, StorePath
+
+if TYPE_CHECKING:
+    from flows.ask import UncoveredError
+    from privcore import Problem
+    from storage import Found
+
+TIGHT = 0.01
+"""Relative width of a bracket from other grid points up to which it is an answer without being asked for."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("lookup")(lookup)
+    app.command("sql")(sql)
+
+
+def lookup(
+    name: Annotated[str, typer.Argument(help="A problem with its fields, or a sweep alone.")],
+    fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
+    store: StorePath = DEFAULT_STORE,
+    json: Json = False,
+) -> None:
+    """The stored bounds that cover a problem, or the table of a sweep; nothing is computed."""
+    from flows.answers import print_found
+    from flows.questions import fields_from
+    from flows.table import show_sweep, sweep_named
+    from privcore import find_problem
+
+    if not fields and (sweep := sweep_named(name, store)) is not None:
+        return show_sweep(sweep, store, json)
+    problem = find_problem(name).from_fields(fields_from(fields or []))
+    if (found := stored_answer(store, problem, any_width=True)) is None:
+        raise uncovered(store, problem)
+    return print_found(problem, found, json)
+
+
+def sql(
+    query: Annotated[str, typer.Argument(help="One SELECT over results, best, conflicts, failures, ...")],
+    store: StorePath = DEFAULT_STORE,
+    limit_seconds: Annotated[float, typer.Option(help="Time that the query may take.")] = 60.0,
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
+) -> None:
+    """Any SELECT over a store; the views are in the documentation."""
+    from flows.ask import LimitError
+    from flows.printing import as_csv, as_json, exactly, show
+    from privcore import DomainError
+    from storage import LimitError as QueryLimitError
+    from storage import open_store
+
+    if json and csv:
+        raise DomainError("Expected --json or --csv, got both.")
+    try:
+        with open_store(store) as opened:
+            table = opened.sql(query, limit_seconds=limit_seconds)
+    except QueryLimitError as error:
+        raise LimitError(str(error)) from error
+    names = table.column_names
+    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    if json:
+        print(as_json([dict(zip(_distinct(names), map(_no_nan, row), strict=True)) for row in rows]))
+    elif csv:
+        print(as_csv(names, rows), end="")
+    else:
+        show(names, [[exactly(cell) for cell in row] for row in rows])
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return the names of columns, later ones of the same name with a number behind."""
+    return [name if name not in names[:k] else f"{name}_{k + 1}" for k, name in enumerate(names)]
+
+
+def _no_nan(cell: Any) -> Any:
+    """Return null for NaN, which a query may produce and strict JSON lacks."""
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
+
+
+# ------------------------------------------------------------------------------ answers from a store
+
+
+def stored_answer(store: Path, problem: "Problem", *, any_width: bool) -> "Found | None":
+    """Return what a store says about a problem, where it is worth an answer.
+
+    Args:
+        store: Folder; it need not exist.
+        problem: The question.
+        any_width: Whether any upper bound will do; else the problem itself must be stored with both ends, or
+            the bracket from its neighbours be tight. An exact hit without an upper bound is an answer too.
+
+    Raises:
+        StoreError: The folder is no store, or the store is damaged or newer.
+    """
+    from flows.ask import is_tight
+    from storage import open_store
+
+    if not store.exists():
+        return None
+    with open_store(store) as opened:
+        found = opened.lookup(problem)
+    if found is None or is_tight(found, TIGHT):
+        return found
+    both = found.exact and found.lower_method and found.upper_method
+    worth = found.exact or found.upper_method if any_width else both
+    return found if worth else None
+
+
+def uncovered(store: Path, problem: "Problem") -> "UncoveredError":
+    """Return the error that says what is stored instead, one range or list of words for each field."""
+    from flows.ask import UncoveredError
+    from flows.printing import exactly, listed
+    from storage import open_store
+
+    question = f"{problem.name} {listed(problem.as_fields())}"
+    if not store.exists():
+        return UncoveredError(f"Nothing is stored for {question}: there is no store at {store}.")
+    names = list(problem.parameters)
+    columns = ", ".join(f'min("{name}"), max("{name}")' for name in names)
+    with open_store(store) as opened:
+        table = opened.sql("select distinct problem from results")
+        if problem.name not in table.column("problem").to_pylist():
+            return UncoveredError(f"Nothing is stored for {question}, nor for any other {problem.name}.")
+        box = opened.sql(f"select {columns} from best where problem = '{problem.name}'")
+    ends = [exactly(column.to_pylist()[0]) for column in box.columns]
+    parts = [
+        f"{name} {low}" if low == high else f"{name} {low} to {high}"
+        for name, low, high in zip(names, ends[::2], ends[1::2], strict=True)
+    ]
+    return UncoveredError(f"Nothing stored covers {question}; stored is {', '.join(parts)}.")

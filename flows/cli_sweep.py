@@ -1,0 +1,200 @@
+"""Commands on sweeps: plan, run and status."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from flows.plan import Plan
+    from flows.run import Report
+
+FAILED = 1
+
+SweepName = Annotated[
+    str, typer.Argument(metavar="SWEEP", help="A TOML file, or the name of an embedded sweep.")
+]
+StorePath = Annotated[Path, typer.Option("--store", metavar="FOLDER", help="Where results are stored.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, max=4096, help="Worker processes; one a core by default.")
+]
+MaxPoints = Annotated[float, typer.Option(min=1, help="Refuse a sweep with more points than this.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Compute stored failures and timeouts again.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("plan")(plan)
+    app.command("run")(run)
+    app.command("status")(status)
+
+
+def plan(
+    sweep: SweepName,
+    store: StorePath = Path("store"),
+    workers: Workers = None,
+    max_points: MaxPoints = 1e6,
+    retry: Retry = False,
+    json: Json = False,
+) -> None:
+    """What a sweep would cost: points, seconds, bytes. Starts and writes nothing."""
+    from flows.plan import TooLargeError, make_plan
+    from flows.sweep import load
+    from tasks.engine import cores
+
+    asked = load(sweep)
+    workers = workers or cores()
+    made = make_plan(asked, store, workers=workers, max_points=max_points, retry=retry)
+    if json:
+        _print_json({"sweep": asked.name, **_plan_content(made)})
+    if made.refused:
+        raise TooLargeError(made.refused)
+    if not json:
+        _show_plan(asked.name, made, workers)
+
+
+def run(
+    sweep: SweepName,
+    store: StorePath = Path("store"),
+    workers: Workers = None,
+    engine: Annotated[str, typer.Option(help="ray, or serial: one process after another.")] = "ray",
+    max_points: MaxPoints = 1e6,
+    retry: Retry = False,
+    json: Json = False,
+) -> None:
+    """Compute the points of a sweep that are not stored yet. Ctrl-C loses nothing; run it again to go on."""
+    from flows.progress import Progress
+    from flows.run import run as run_sweep
+    from flows.sweep import load
+    from tasks.engine import RAY, SERIAL
+
+    if engine not in (RAY, SERIAL):
+        raise typer.BadParameter(f"Expected --engine {RAY} or {SERIAL}, got {engine}.")
+    with Progress() as progress:
+        report = run_sweep(
+            load(sweep),
+            store,
+            workers=workers,
+            engine_name=engine,
+            max_points=max_points,
+            retry=retry,
+            watch=progress,
+        )
+    if json:
+        _print_json(_report_content(report))
+    else:
+        _show_report(report)
+    if report.now.failed:
+        raise typer.Exit(FAILED)
+
+
+def status(
+    sweep: Annotated[
+        str | None, typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the store.")
+    ] = None,
+    store: StorePath = Path("store"),
+    json: Json = False,
+) -> None:
+    """How much of each sweep is stored, and what failed; also while it runs."""
+    from flows.plan import check_size
+    from flows.printing import show
+    from flows.status import coverage, point_ids, recorded_sweeps
+    from flows.sweep import load
+
+    sweeps = [load(sweep)] if sweep else recorded_sweeps(store)
+    lines: list[dict[str, Any]] = []
+    for asked in sweeps:
+        check_size(asked)
+        now = coverage(asked, point_ids(asked), store)
+        lines.append(
+            {
+                "sweep": now.sweep,
+                "points": now.total,
+                "stored": now.stored,
+                "failed": now.failed,
+                "missing": now.missing,
+                "statuses": dict(now.statuses),
+            }
+        )
+    if json:
+        _print_json(lines[0] if sweep else lines)
+    elif lines:
+        names = ["sweep", "points", "stored", "failed", "missing"]
+        show(names, [[str(line[name]) for name in names] for line in lines])
+    else:
+        print(f"No sweep was run on {store} yet.")
+
+
+def _print_json(content: Any) -> None:
+    from flows.printing import as_json
+
+    print(as_json(content, indent=1))
+
+
+def _plan_content(made: "Plan") -> dict[str, Any]:
+    return {
+        "points": made.total,
+        "stored": sum(made.stored.values()),
+        "stored_by_status": dict(made.stored),
+        "new": made.new,
+        "by_method": [share.__dict__ for share in made.shares],
+        "batches": len(made.batches),
+        "cpu_seconds": made.cpu_seconds,
+        "memory_bytes": made.memory_bytes,
+        "disk_bytes": made.disk_bytes,
+        "beyond_limits": made.beyond,
+        "refused": made.refused,
+    }
+
+
+def _show_plan(name: str, made: "Plan", workers: int) -> None:
+    from flows.printing import show
+    from flows.progress import duration, size
+
+    print(f"{name}: {made.total} points, {sum(made.stored.values())} stored, {made.new} new")
+    if not made.new:
+        return
+    rows = [[s.problem, s.method, str(s.points), f"{s.seconds:.3g}"] for s in made.shares]
+    show(["problem", "method", "new points", "core seconds"], rows)
+    print(f"time     at most about {duration(made.cpu_seconds / workers)} on {workers} workers")
+    print(f"memory   at most about {size(made.memory_bytes)}")
+    print(f"disk     about {size(made.disk_bytes)}")
+    if made.beyond:
+        print(f"limits   {made.beyond} points may need more than the limits allow and will not be started")
+
+
+def _report_content(report: "Report") -> dict[str, Any]:
+    return {
+        "sweep": report.now.sweep,
+        "points": report.now.total,
+        "computed": report.computed,
+        "stored_before": report.before,
+        "stored": report.now.stored,
+        "failed": report.now.failed,
+        "missing": report.now.missing,
+        "statuses": dict(report.now.statuses),
+        "seconds": report.seconds,
+        "store": str(report.store),
+    }
+
+
+def _show_report(report: "Report") -> None:
+    from flows.plan import FAILURES
+    from flows.progress import duration
+
+    now = report.now
+    what = (
+        f"{report.computed} computed, {report.before} stored before"
+        if report.computed
+        else "nothing to compute"
+    )
+    print(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
+    print(f"store    {report.store}")
+    if now.failed:
+        counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
+        print(
+            f"failures {counts}: privsweep sql --store {report.store} 'select * from failures'",
+            file=sys.stderr,
+        )

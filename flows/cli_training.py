@@ -1,0 +1,184 @@
+"""Commands about one training run: epsilon and noise."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli_options import DEFAULT_STORE, Json, LimitSeconds, MethodNames, StorePath, finish, named_methods
+from flows.cli_store import TIGHT, stored_answer, uncovered
+
+if TYPE_CHECKING:
+    from privcore import Problem
+
+Sigma = Annotated[
+    str | None,
+    typer.Option("--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise over sensitivity, a step."),
+]
+Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Steps of one epoch.")]
+Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help="Probability budget, in (0, 1).")]
+Participations = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Steps of an epoch that use an example; 1 by default.")
+]
+Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Epochs; 1 by default.")]
+Adjacency = Annotated[str | None, typer.Option(metavar="WORD", help="add-remove (default), add or remove.")]
+Sampling = Annotated[
+    str, typer.Option(metavar="WORD", help="How steps choose examples: allocation, poisson or none.")
+]
+Probability = Annotated[
+    str | None, typer.Option("--sampling-probability", metavar="NUMBER", help="Of poisson: a step's rate.")
+]
+Examples = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Size of the training set; warns about a large delta.")
+]
+BatchSize = Annotated[
+    str | None, typer.Option("--batch-size", metavar="NUMBER", help="With --examples, instead of --steps.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("epsilon")(epsilon)
+    app.command("noise")(noise)
+
+
+def epsilon(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    sigma: Sigma = None,
+    steps: Steps = None,
+    delta: Delta = None,
+    participations: Participations = None,
+    epochs: Epochs = None,
+    adjacency: Adjacency = None,
+    sampling: Sampling = "allocation",
+    sampling_probability: Probability = None,
+    examples: Examples = None,
+    batch_size: BatchSize = None,
+    method: MethodNames = None,
+    store: StorePath = DEFAULT_STORE,
+    stored_only: Annotated[
+        bool, typer.Option("--stored-only", help="Never compute; exit 3 if the store has no answer.")
+    ] = False,
+    limit_seconds: LimitSeconds = 300.0,
+    json: Json = False,
+) -> None:
+    """The privacy of one training run: a lower and an upper bound on epsilon.
+
+    The answer comes from the store if it has the very question, or bounds within 1 % by monotonicity;
+    otherwise it is computed now.
+    """
+    from flows import answers
+    from flows.ask import ask as ask_methods
+    from flows.ask import is_tight
+
+    kind, fields = _question(
+        sampling,
+        examples,
+        batch_size,
+        sigma=sigma,
+        steps=steps,
+        delta=delta,
+        participations=participations,
+        epochs=epochs,
+        adjacency=adjacency,
+        sampling_probability=sampling_probability,
+    )
+    problem = kind.from_fields(fields)
+    if not method and (found := stored_answer(store, problem, any_width=stored_only)):
+        return answers.print_found(problem, found, json)
+    if stored_only:
+        raise uncovered(store, problem)
+    asked = ask_methods(
+        problem,
+        named_methods(method),
+        limit_seconds=limit_seconds,
+        until=lambda asked: is_tight(asked, TIGHT),
+    )
+    seconds = sum(reply.seconds for reply in asked.replies)
+    answers.print_bracket(
+        problem,
+        asked,
+        by=(asked.lower_by, asked.upper_by),
+        source="computed",
+        told=f"computed now, {seconds:.2g} s",
+        json=json,
+    )
+    return finish(asked)
+
+
+def noise(  # noqa: PLR0913
+    *,
+    epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Largest epsilon that is allowed.")],
+    steps: Steps = None,
+    delta: Delta = None,
+    participations: Participations = None,
+    epochs: Epochs = None,
+    adjacency: Adjacency = None,
+    sampling: Sampling = "allocation",
+    sampling_probability: Probability = None,
+    examples: Examples = None,
+    batch_size: BatchSize = None,
+    method: MethodNames = None,
+    precision: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Relative distance to a sigma that does not suffice.")
+    ] = "1e-3",
+    limit_seconds: LimitSeconds = 300.0,
+    json: Json = False,
+) -> None:
+    """The least noise multiplier whose epsilon is proved to be at most the target."""
+    from flows import answers
+    from flows.noise import PRECISION, TARGET, find_noise
+    from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
+    from flows.questions import number
+
+    kind, fields = _question(
+        sampling,
+        examples,
+        batch_size,
+        steps=steps,
+        delta=delta,
+        participations=participations,
+        epochs=epochs,
+        adjacency=adjacency,
+        sampling_probability=sampling_probability,
+    )
+    found = find_noise(
+        kind,
+        fields,
+        TARGET.check(number(epsilon)),
+        precision=PRECISION.check(number(precision)),
+        methods=named_methods(method),
+        limit_seconds=limit_seconds,
+    )
+    problem, enough, short = found.enough.problem, found.enough, found.short
+    if short is not None and found.gap > PRECISION.check(number(precision)):
+        _tell(["Between the two values of sigma the methods prove nothing, however long they are asked."])
+    if json:
+        print(as_json(found.as_content()))
+        return
+    rest = {name: value for name, value in problem.as_fields().items() if name != "sigma"}
+    print(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
+    if short is None:
+        print("less noise: nothing is proved about it")
+    else:
+        low = rounded_down(short.lower)
+        print(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
+    print(f"problem    {problem.name} {listed(rest)}")
+    print(f"methods    {answers.methods_text(short.lower_by if short else '', enough.upper_by)}")
+    print(f"source     computed now from {found.brackets} brackets")
+
+
+def _question(
+    sampling: str, examples: str | None, batch_size: str | None, **options: str | None
+) -> "tuple[type[Problem], dict[str, Any]]":
+    """Return the question that options describe, having told what has to be told about it."""
+    from flows.questions import training_question
+
+    kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
+    _tell(notes)
+    return kind, fields
+
+
+def _tell(notes: list[str]) -> None:
+    for note in notes:
+        print(f"privsweep: {note}", file=sys.stderr)

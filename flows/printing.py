@@ -1,0 +1,179 @@
+"""What people and scripts read: ends rounded outwards, strict JSON, tables for a terminal or a pipe."""
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+DIGITS = 6
+"""Significant digits of a printed end; JSON always has all of them."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def rounded_up(x: float, digits: int = DIGITS) -> str:
+    """Return the smallest decimal of so many significant digits that is at least x.
+
+    Args:
+        x: An upper end: any float but NaN.
+        digits: Significant digits, 1 to 17.
+
+    Returns:
+        Text; as an exact decimal it is never below x.
+
+    Raises:
+        ValueError: x is NaN, which is never printed.
+
+    Example:
+        >>> rounded_up(0.06059921), rounded_up(0.1), rounded_up(0.5), rounded_up(math.inf)
+        ('0.0605993', '0.100001', '0.5', 'inf')
+    """
+    return _rounded(x, digits, ROUND_CEILING)
+
+
+def rounded_down(x: float, digits: int = DIGITS) -> str:
+    """Return the largest decimal of so many significant digits that is at most x: `rounded_up` mirrored.
+
+    Example:
+        >>> rounded_down(0.06029687), rounded_down(1.23456789e-30), rounded_down(0.0)
+        ('0.0602968', '1.23456e-30', '0')
+    """
+    return _rounded(x, digits, ROUND_FLOOR)
+
+
+def _rounded(x: float, digits: int, rounding: str) -> str:
+    if math.isnan(x):
+        raise ValueError("Expected a number to print, got NaN.")
+    if math.isinf(x):
+        return "inf" if x > 0 else "-inf"
+    context = Context(prec=digits, rounding=rounding)
+    # Decimal(x) is the float exactly, so this rounding is the only one; normalize drops zeros at the end.
+    rounded = Decimal(x).normalize(context)
+    if not rounded:
+        return "0"
+    return f"{rounded:f}" if -5 <= rounded.adjusted() <= 6 else f"{rounded:e}"
+
+
+def exactly(value: object) -> str:
+    """Return a parameter as people write it, without loss: the shortest text that reads back the same.
+
+    Example:
+        >>> exactly(1e-08), exactly(1.0), exactly(10_000), exactly(1e22), exactly("add-remove")
+        ('1e-8', '1', '10000', '1e22', 'add-remove')
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, float):
+        return "".join(letter if letter.isprintable() else " " for letter in str(value))
+    mantissa, _, exponent = repr(value).partition("e")
+    return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
+
+
+def listed(fields: Mapping[str, object]) -> str:
+    """Return fields as they are typed on the command line: `sigma=1 steps=10000`."""
+    return " ".join(f"{name}={exactly(value)}" for name, value in fields.items())
+
+
+def as_json(content: Any, *, indent: int | None = None) -> str:
+    """Return strict JSON: all digits of every float, infinity as the string "inf", never NaN.
+
+    Raises:
+        ValueError: There is a NaN in the content.
+
+    Example:
+        >>> as_json({"lower": 0.1, "upper": math.inf})
+        '{"lower": 0.1, "upper": "inf"}'
+    """
+    return json.dumps(_strict(content), allow_nan=False, indent=indent)
+
+
+def _strict(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {str(key): _strict(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_strict(value) for value in content]
+    if isinstance(content, float) and math.isinf(content):
+        return "inf" if content > 0 else "-inf"
+    if isinstance(content, Decimal):  # what SQL makes of literals and of sums of integers
+        return int(content) if content == content.to_integral_value() else float(content)
+    return content if content is None or isinstance(content, str | int | float) else str(content)
+
+
+def as_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return CSV with all digits; text that a spreadsheet would run as a formula gets a quote in front."""
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow([_harmless(name) for name in names])
+    writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    return target.getvalue()
+
+
+def _harmless(cell: object) -> object:
+    if cell is None or isinstance(cell, int):
+        return cell
+    if isinstance(cell, float):
+        return repr(cell)
+    text = str(cell)
+    return "'" + text if text.startswith(_FORMULA) else text
+
+
+def show(names: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
+    """Print a table to standard output: with rules on a terminal, as plain aligned text elsewhere.
+
+    Columns in which every cell is a number are aligned to the right. Nothing is ever cut short, since a
+    number without its last digits would be another number.
+    """
+    numeric = [all(_is_number(row[k]) for row in rows) and bool(rows) for k in range(len(names))]
+    if sys.stdout.isatty():
+        _show_rules(names, rows, numeric, title)
+    else:
+        print(plain(names, rows, numeric, title), flush=True)
+
+
+def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], title: str) -> str:
+    """Return a table as aligned text without rules, for pipes and files."""
+    lines = [list(names), *(list(row) for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(names))]
+    text = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([title, *text] if title else text)
+
+
+def _show_rules(
+    names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], title: str
+) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for k, (name, right) in enumerate(zip(names, numeric, strict=True)):
+        cells = [row[k] for row in rows]
+        # Sentences may be broken into lines; a number or a name is easier to read in one piece.
+        least = None if any(" " in cell for cell in cells) else max(map(len, cells), default=None)
+        table.add_column(Text(name), justify="right" if right else "left", overflow="fold", min_width=least)
+    for row in rows:
+        # Text, not str: what stands between brackets in a stored text is no markup.
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console()
+    if title:
+        console.print(Text(title), soft_wrap=True)
+    console.print(table, crop=False)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.removesuffix("%").removeprefix("<"))
+    except ValueError:
+        return not cell
+    return True

@@ -1,0 +1,196 @@
+"""Questions as text: the words of a command line, and lines of JSON."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from flows.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
+from flows.printing import exactly
+from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
+from privcore.params import Integer
+
+MISUSE = "misuse"
+
+
+def number(text: str) -> float | int | str:
+    """Return the number that a text spells; any other text is left for the parameter to judge.
+
+    Example:
+        >>> number("1e4"), number("12"), number("add-remove")
+        (10000.0, 12, 'add-remove')
+    """
+    if re.fullmatch(r"[+-]?[0-9]{1,400}", text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def fields_from(words: Sequence[str]) -> dict[str, Any]:
+    """Return the fields that words such as `sigma=1` spell.
+
+    Raises:
+        PrivsweepError: A word is no `field=value`, or a field stands there twice.
+    """
+    fields: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise DomainError(f"Expected field=value, got {word!r}.")
+        if name in fields:
+            raise DomainError(f"Expected each field once, got {name} twice.")
+        fields[name] = number(text)
+    return fields
+
+
+def answer_lines(
+    lines: Iterable[bytes],
+    methods: Sequence[Method] | None = None,
+    *,
+    limit_seconds: float = LIMIT_SECONDS,
+    limit_bytes: float = LIMIT_BYTES,
+) -> Iterator[dict[str, Any]]:
+    """Answer problems that stand in lines of JSON, one by one and in order; empty lines are skipped.
+
+    Args:
+        lines: Each `{"problem": "allocation-epsilon", "sigma": 1, ...}`.
+        methods: As in `ask`.
+        limit_seconds: As in `ask`.
+        limit_bytes: As in `ask`.
+
+    Yields:
+        The content of one JSON line each; a line that is no question has the status `misuse` and says why.
+    """
+    for line in lines:
+        if not line.strip():
+            continue
+        content: dict[str, Any] = {}
+        try:
+            content = _json_object(line)
+            problem = _problem_in(content)
+            asked = ask(problem, methods, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
+            yield asked.as_content()
+        except PrivsweepError as error:
+            yield _misuse(content, str(error))
+
+
+def _problem_in(content: Mapping[str, Any]) -> Problem:
+    if not isinstance(name := content.get("problem"), str):
+        raise DomainError("Expected the name of a problem under the key problem.")
+    return find_problem(name).from_fields({key: value for key, value in content.items() if key != "problem"})
+
+
+def _json_object(line: bytes) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise DomainError(f"Expected each field once, got {twice} twice.")
+        return dict(pairs)
+
+    try:
+        content = json.loads(line.decode("utf-8-sig"), object_pairs_hook=once)
+    except DomainError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"Expected one JSON object a line: {error}.") from None
+    if not isinstance(content, dict):
+        raise DomainError(f"Expected one JSON object a line, got {type(content).__name__}.")
+    return content
+
+
+def _misuse(content: Mapping[str, Any], sentence: str) -> dict[str, Any]:
+    fields = {key: value for key, value in content.items() if key != "problem"}
+    return {
+        "problem": content.get("problem"),
+        "fields": {key: _echo(value) for key, value in fields.items()},
+        "lower": 0.0,
+        "upper": math.inf,
+        "confidence": 1.0,
+        "status": MISUSE,
+        "methods": [],
+        "detail": sentence,
+    }
+
+
+def _echo(value: Any) -> Any:
+    """Return a refused value as it was given; NaN, which strict JSON lacks, becomes text."""
+    return "nan" if isinstance(value, float) and math.isnan(value) else value
+
+
+# ---------------------------------------------------------------------- a training run as a question
+
+SAMPLING = {"allocation": "allocation-epsilon", "poisson": "poisson-epsilon", "none": "unamplified-epsilon"}
+"""How steps choose their examples, and the problem that asks for the privacy of it."""
+
+_EXAMPLES = Integer(
+    name="examples",
+    symbol="n",
+    unit="examples",
+    lower=1,
+    upper=10**15,
+    typical=(60_000,),
+    meaning="Examples in the training set",
+)
+_BATCH = replace(_EXAMPLES, name="batch_size", symbol="b", meaning="Examples that a step uses, on average")
+
+
+def training_question(
+    sampling: str,
+    options: Mapping[str, str | None],
+    *,
+    examples: str | None = None,
+    batch_size: str | None = None,
+) -> tuple[type[Problem], dict[str, Any], list[str]]:
+    """Return the question about a training run that options of the command line describe.
+
+    Args:
+        sampling: One of `SAMPLING`.
+        options: Text of every field of the problem that has an option; None where it was not given.
+        examples: Examples in the training set; with a batch size it gives the number of steps.
+        batch_size: Examples in a batch.
+
+    Returns:
+        The kind of problem, its fields, and notes for people, one sentence each.
+
+    Raises:
+        PrivsweepError: Options contradict one another or do not belong to this sampling.
+    """
+    if sampling not in SAMPLING:
+        raise DomainError(f"Expected sampling in {{{', '.join(SAMPLING)}}}, got sampling={sampling!r}.")
+    kind = find_problem(SAMPLING[sampling])
+    fields = {name: number(text) for name, text in options.items() if text is not None}
+    for name in fields:
+        if name not in kind.parameters:
+            raise DomainError(f"Expected no {name} with sampling {sampling}: {kind.name} does not have it.")
+    notes: list[str] = []
+    size = None if examples is None else int(_EXAMPLES.check(number(examples)))
+    if batch_size is not None:
+        notes += _add_steps(fields, size, int(_BATCH.check(number(batch_size))), sampling)
+    delta = fields.get("delta")
+    if size is not None and isinstance(delta, float) and 1.0 / size <= delta < 1.0:
+        notes.append(
+            f"delta={exactly(delta)} is not below 1/examples={1.0 / size:.3g}: "
+            "a mechanism that publishes some example outright may meet it."
+        )
+    return kind, fields, notes
+
+
+def _add_steps(fields: dict[str, Any], size: int | None, batch: int, sampling: str) -> list[str]:
+    """Add the steps of an epoch, and what else examples and batch size fix; return what to tell about it."""
+    if size is None:
+        raise DomainError("Expected examples together with batch_size.")
+    if "steps" in fields:
+        raise DomainError("Expected steps or batch_size, got both.")
+    if batch > size:
+        raise DomainError(f"Expected batch_size <= examples, got batch_size={batch}, examples={size}.")
+    if sampling == "poisson":
+        # More steps, each including an example more often, is the worse case.
+        fields["steps"] = -(-size // batch)
+        fields.setdefault("sampling_probability", min(1.0, math.nextafter(batch / size, 1.0)))
+        return [f"steps={fields['steps']}: examples / batch_size, rounded up, since more steps is worse."]
+    fields["steps"] = size // batch
+    return [f"steps={fields['steps']}: examples / batch_size, rounded down, since fewer steps is worse."]

@@ -1,0 +1,251 @@
+"""Running a sweep: a Prefect flow around an engine, while the store decides what is left to do.
+
+The store is imported inside functions, here and in `flows.status`: threads of Prefect hold on to the names of
+this module until the very end of the process, where DuckDB would complain of leaks.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stdout
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fcntl import LOCK_EX, flock
+from itertools import islice
+from math import ceil
+from pathlib import Path
+
+from flows.plan import MAX_POINTS, Plan, TooLargeError, make_plan
+from flows.status import Coverage, coverage, record
+from flows.sweep import Sweep
+from privcore.errors import PrivsweepError
+from tasks import engine
+from tasks.work import Done, Job
+
+STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
+
+Watch = Callable[[Plan, Done | None], None]
+"""Called with the plan alone before the start, then with every batch that is done."""
+
+
+class InterruptedRunError(PrivsweepError):
+    """Somebody stopped the run; the sentence says what is stored and how to go on."""
+
+    exit_code = 130
+
+
+class SchedulerError(PrivsweepError):
+    """Prefect did not start, so nothing was computed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a run did.
+
+    Attributes:
+        now: How much of the sweep is stored at the end.
+        before: Number of points that needed nothing.
+        computed: Number of points computed by this run.
+        seconds: Wall time, in seconds.
+        store: Folder of the store.
+    """
+
+    now: Coverage
+    before: int
+    computed: int
+    seconds: float
+    store: Path
+
+
+def run(
+    sweep: Sweep,
+    store: Path,
+    *,
+    workers: int | None = None,
+    engine_name: str = engine.RAY,
+    max_points: float = MAX_POINTS,
+    retry: bool = False,
+    watch: Watch = lambda _plan, _done: None,
+) -> Report:
+    """Compute the points of a sweep that are not stored yet; where there are none, nothing is started.
+
+    Args:
+        sweep: What is asked.
+        store: Folder of the store; it is made where it does not exist.
+        workers: Number of worker processes, or None for one a core.
+        engine_name: `ray` or `serial`.
+        max_points: Number of points above which the sweep is refused.
+        retry: Whether to compute stored failures again.
+        watch: Told about progress.
+
+    Returns:
+        What was done; points that failed are counted in it, they do not raise.
+
+    Raises:
+        TooLargeError: The sweep has too many points.
+        InterruptedRunError: SIGINT or SIGTERM arrived.
+        PrivsweepError: The sweep contradicts itself, the store cannot be used, or an engine does not work.
+    """
+    from storage.catalog import open_store
+
+    began, started = time.monotonic(), datetime.now(UTC)
+    store = store.absolute()
+    computed = 0
+
+    def counted(outcomes: Iterator[Done]) -> Iterator[Done]:
+        nonlocal computed
+        for done in outcomes:
+            computed += done.points
+            watch(plan, done)
+            yield done
+
+    plan = Plan(total=0)
+    with _sigterm_interrupts():
+        try:
+            plan = make_plan(
+                sweep, store, workers=workers or engine.cores(), max_points=max_points, retry=retry
+            )
+            if plan.refused:
+                raise TooLargeError(plan.refused)
+            watch(plan, None)
+            open_store(store, create=True).close()
+            if plan.batches:
+                record(sweep, plan.ids, store, started)  # so that `status` knows the sweep while it runs
+                job = Job(store=store, sweep=sweep.name, limits=sweep.limits)
+                with closing(
+                    engine.run(engine_name, plan.batches, job, workers or engine.cores())
+                ) as outcomes:
+                    _under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
+            now = record(sweep, plan.ids, store, started)
+        except KeyboardInterrupt:
+            now = coverage(sweep, plan.ids, store)
+            raise InterruptedRunError(
+                f"Stopped: {now.stored} of {now.total} points are stored; the same command goes on."
+            ) from None
+    return Report(
+        now=now,
+        before=sum(plan.stored.values()),
+        computed=computed,
+        seconds=time.monotonic() - began,
+        store=store,
+    )
+
+
+def _under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path) -> None:
+    """Let a Prefect flow consume the outcomes, in a few task runs that show how far it is.
+
+    Prefect watches, it does not decide: errors and interruptions are kept from it, so that they reach the
+    caller at once and unchanged, and what it leaves undone because its server died is done without it.
+    """
+    ended_by: list[BaseException] = []
+    with _own_server(store) as server_is_up:
+        from prefect import flow, task
+        from prefect.client.schemas.objects import State
+        from prefect.states import Cancelled, Completed, Failed
+
+        stages = min(STAGES, batches)
+
+        @task(name="batches", task_run_name="stage {number} of {stages}", persist_result=False)
+        def stage(number: int, stages: int) -> State[int]:
+            share = outcomes if number == stages else islice(outcomes, ceil(batches / stages))
+            try:
+                with _sigterm_interrupts():
+                    return Completed(message=f"{sum(done.points for done in share)} points")
+            except BaseException as error:  # noqa: BLE001  raised again below
+                ended_by.append(error)
+                return Failed(message=f"{type(error).__name__}: {error}")
+
+        @flow(name="privsweep", flow_run_name=name, validate_parameters=False, persist_result=False)
+        def sweep() -> State[int]:
+            try:
+                server_is_up()
+            except KeyboardInterrupt as error:  # it had to wait until the server was up
+                ended_by.append(error)
+            for number in range(1, stages + 1):
+                if not ended_by:
+                    stage(number, stages, return_state=True)
+            if not ended_by:
+                return Completed()
+            interrupted = isinstance(ended_by[0], KeyboardInterrupt)
+            return Cancelled(message="Interrupted") if interrupted else Failed(message=str(ended_by[0]))
+
+        sweep(return_state=True)
+    if ended_by:
+        raise ended_by.pop()  # and let go of its traceback, see above
+    for _ in outcomes:
+        pass
+
+
+@contextmanager
+def _own_server(store: Path) -> Iterator[Callable[[], None]]:
+    """Let Prefect start its own server, unless the user has named one; yield what to call once it is up.
+
+    Its state lies in a hidden folder beside the store. Two servers must not set up one database at once, so
+    the start waits for its turn. Ctrl-C in a terminal must not reach the server, which would die before it
+    could hear how the flow ended, so SIGINT is held back while it starts: the server inherits that.
+    """
+    begun = False
+    lock = None
+    ours = "PREFECT_API_URL" not in os.environ
+    if ours:
+        beside = store.parent if os.access(store.parent, os.W_OK) else store
+        home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
+        os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
+        os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+        os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")  # what goes wrong is one sentence of ours
+        os.environ.setdefault("DO_NOT_TRACK", "1")
+        home.mkdir(parents=True, exist_ok=True)
+        lock = (home / "start.lock").open("w")
+        flock(lock, LOCK_EX)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+    def release() -> None:
+        if lock is not None:
+            lock.close()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT} if ours else set())
+
+    def server_is_up() -> None:
+        nonlocal begun
+        begun = True
+        release()
+
+    try:
+        yield server_is_up
+    except Exception as error:
+        if not begun:
+            raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
+    finally:
+        release()
+
+
+@contextmanager
+def _no_output_of_others() -> Iterator[None]:
+    """Keep standard output for our own results: a thread of Ray prints there when a worker dies."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C, where signals can be handled at all."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    from flows.cli import run as command_line
+
+    sys.exit(command_line(["run", *sys.argv[1:]]))

@@ -1,0 +1,104 @@
+"""What the store has of a sweep: told while it runs, from any shell, and written down at its end."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from flows.grid import expand
+from flows.plan import FAILURES, statuses
+from flows.sweep import Sweep, from_spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """How much of a sweep is stored.
+
+    Attributes:
+        sweep: Name of the sweep.
+        total: Number of its points.
+        statuses: Number of stored points by status.
+    """
+
+    sweep: str
+    total: int
+    statuses: Mapping[str, int]
+
+    @property
+    def stored(self) -> int:
+        """Number of stored points, with whatever status."""
+        return sum(self.statuses.values())
+
+    @property
+    def failed(self) -> int:
+        """Number of stored points without an answer; those to which a method does not apply do not count."""
+        return sum(n for status, n in self.statuses.items() if status in FAILURES)
+
+    @property
+    def missing(self) -> int:
+        """Number of points that are not stored."""
+        return self.total - self.stored
+
+
+def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: Path) -> Coverage:
+    """Return how much of a sweep is stored.
+
+    Args:
+        sweep: The sweep.
+        ids: Ids of its points by name of their problem, from `point_ids` or a plan.
+        store: Folder of the store; it need not exist.
+    """
+    counts: Counter[str] = Counter()
+    for problem, wanted in ids.items():
+        known = statuses(store, problem)
+        counts.update(known[point_id] for point_id in wanted if point_id in known)
+    return Coverage(sweep=sweep.name, total=sum(map(len, ids.values())), statuses=dict(counts))
+
+
+def point_ids(sweep: Sweep) -> dict[str, list[str]]:
+    """Return the ids of all points of a sweep, by name of their problem."""
+    ids: dict[str, list[str]] = {}
+    for point in expand(sweep.grids):
+        ids.setdefault(point.problem.name, []).append(point.id)
+    return ids
+
+
+def recorded_sweeps(store: Path) -> list[Sweep]:
+    """Return the sweeps that were ever started on a store, the latest last.
+
+    Raises:
+        StoreError: The store cannot be read.
+        SweepError: A manifest holds a sweep that this release cannot read.
+    """
+    from storage.catalog import open_store
+
+    with open_store(store) as opened:
+        return [from_spec(manifest.spec, f"manifest of {manifest.name}") for manifest in opened.manifests()]
+
+
+def record(sweep: Sweep, ids: Mapping[str, list[str]], store: Path, started: datetime) -> Coverage:
+    """Write the manifest of a sweep, as it stands now, and return how much is stored.
+
+    It names every part that holds a point of the sweep, whoever computed it.
+    """
+    from storage.catalog import open_store
+    from storage.manifest import COMPLETE, INCOMPLETE, Manifest, write_manifest
+    from storage.schema import provenance
+
+    now = coverage(sweep, ids, store)
+    with open_store(store) as opened:
+        held = [part for problem, wanted in ids.items() for part in opened.holding(problem, wanted)]
+    manifest = Manifest(
+        digest=sweep.digest,
+        name=sweep.name,
+        spec=sweep.spec,
+        counts={**now.statuses, "missing": now.missing},
+        parts=tuple(sorted(held)),
+        git_commit=provenance().git_commit,
+        started_at=started,
+        finished_at=datetime.now(UTC),
+        status=INCOMPLETE if now.missing else COMPLETE,
+    )
+    write_manifest(store, manifest)
+    return now

@@ -1,0 +1,193 @@
+"""Random allocation from Poisson sampling, which given that the example takes part at all is less private."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from privcore import params
+from privcore.allocation.poisson_certified import PoissonCertified, poisson
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon, PoissonDelta, PoissonEpsilon
+from privcore.answer import Answer
+from privcore.gaussian import last_true
+from privcore.likelihood import profile
+from privcore.likelihood.enclose import Laws, Question, enclose, powering
+from privcore.likelihood.law import Law, Resolution
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+Profile = Callable[[float], float]
+"""Upper bound of the delta of Poisson sampling, in one direction, at any real epsilon; or of its inverse."""
+
+_Reader = Callable[[Law, float, str], float]
+Allocation = AllocationEpsilon | AllocationDelta
+
+_OUTWARD = 2.0**-48
+"""Relative move outward, 32 roundings; the formulas have about ten, and none that cancels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decomposition:
+    r"""Bounds of allocation from those of Poisson sampling, of which it is the part with some participation.
+
+    With $p$ the probability of taking part and $S$ the likelihood ratio of Poisson sampling, the ratio given
+    participation is $1 + (S - 1) / p$, and it dominates that of allocation in both directions.
+
+    Attributes:
+        log_absence: Logarithm of the probability 1 - p that no step uses the example.
+    """
+
+    log_absence: float
+
+    @property
+    def presence(self) -> float:
+        """Probability p that some step uses the example."""
+        return -math.expm1(self.log_absence)
+
+    def _mixed(self, x: float) -> float:
+        """Return ln(1 - p + p e^x), without overflow or cancellation."""
+        p = self.presence
+        if x > 30.0 or (x < -1.0 and p > 0.5):
+            return float(np.logaddexp(self.log_absence, math.log(p) + x))
+        return math.log1p(p * math.expm1(x))
+
+    def remove_delta(self, poisson_delta: Profile, epsilon: float) -> float:
+        r"""Return $\delta_P(\ln(1 + p (e^\varepsilon - 1))) / p$."""
+        return min(1.0, poisson_delta(_down(self._mixed(epsilon))) / self.presence * (1.0 + _OUTWARD))
+
+    def add_delta(self, poisson_delta: Profile, epsilon: float) -> float:
+        r"""Return $(1 + e^\varepsilon (1/p - 1)) \, \delta_P(-\ln(1 - p (1 - e^{-\varepsilon})))$."""
+        delta = poisson_delta(_down(-self._mixed(-epsilon)))
+        if delta <= 0.0:
+            return 0.0
+        log_delta = math.log(delta)
+        log_factor = float(np.logaddexp(0.0, epsilon + self.log_absence - math.log(self.presence)))
+        return math.exp(min(0.0, log_delta + log_factor + _OUTWARD * (1.0 + abs(epsilon) - log_delta)))
+
+    def remove_epsilon(self, poisson_epsilon: Profile, delta: float) -> float:
+        r"""Return $\ln(1 + (e^{\varepsilon_P(p \delta)} - 1) / p)$, the inverse of `remove_delta`."""
+        p = self.presence
+        epsilon = poisson_epsilon(p * delta * (1.0 - _OUTWARD))
+        if epsilon < 30.0:
+            return math.log1p(math.expm1(epsilon) / p) * (1.0 + _OUTWARD)
+        return (epsilon - math.log(p)) * (1.0 + _OUTWARD)
+
+    def add_epsilon(self, poisson_delta: Profile, delta: float, start: float) -> float:
+        """Return an epsilon at which `add_delta` is at most delta, the smallest to 1e-12, or infinity.
+
+        Args:
+            poisson_delta: Upper bound of the profile of Poisson sampling in direction add.
+            delta: Probability in (0, 1).
+            start: Where to begin the search upwards, > 0.
+        """
+
+        def above(epsilon: float) -> bool:
+            return self.add_delta(poisson_delta, epsilon) > delta
+
+        high = start
+        while above(high):
+            high *= 1.25
+            if high > params.EPSILON.upper:
+                return math.inf
+        return last_true(above, 0.0, high)[1]
+
+
+def decomposition(rate: float, steps: int) -> Decomposition:
+    """Return the decomposition of `steps` Poisson-sampled steps.
+
+    Args:
+        rate: Sampling probability in (0, 1].
+        steps: Number of steps, >= 1.
+
+    Example:
+        >>> round(1.0 / decomposition(rate=0.001, steps=1000).presence, 3)
+        1.582
+    """
+    return Decomposition(log_absence=steps * math.log1p(-rate) if rate < 1.0 else -math.inf)
+
+
+def _down(x: float) -> float:
+    return x - 2.0 * _OUTWARD * abs(x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Decomposed(Question):
+    """A question about allocation, read off a law of Poisson sampling."""
+
+    part: Decomposition
+
+    def upper(self, law: Law) -> float:
+        """Return the upper bound that a dominating law gives."""
+        return self._read(law, profile.delta_upper, profile.epsilon_upper)
+
+    def lower(self, law: Law) -> float:
+        """Return what `upper` can come down to: no bound of the truth, it tells when to stop refining."""
+        return self._read(law, profile.delta_lower, profile.epsilon_lower)
+
+    def _read(self, law: Law, delta: _Reader, epsilon: _Reader) -> float:
+        return max(self._read_one(law, delta, epsilon, d) for d in profile.DIRECTIONS[self.adjacency])
+
+    def _read_one(self, law: Law, delta: _Reader, epsilon: _Reader, direction: str) -> float:
+        poisson_delta: Profile = lambda x: delta(law, x, direction)
+        poisson_epsilon: Profile = lambda x: epsilon(law, x, direction)
+        if self.asks == "delta":
+            read = self.part.remove_delta if direction == "remove" else self.part.add_delta
+            return read(poisson_delta, self.at)
+        if direction == "remove":
+            return self.part.remove_epsilon(poisson_epsilon, self.at)
+        start = max(poisson_epsilon(self.at), 1e-3)
+        return self.part.add_epsilon(poisson_delta, self.at, start) if math.isfinite(start) else math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationDecomposition(Method):
+    """Bound 1-of-t by Poisson sampling with probability thinning / t; exact in the limit of thinning 0."""
+
+    name: ClassVar[str] = "allocation.decomposition"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "Feldman and Shenfeld (2025), arXiv:2502.08202, Theorem 4.6"
+    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+
+    thinning: Annotated[float, params.THINNING] = 1.0
+    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, Allocation)
+        if problem.participations > 1 or problem.epochs > 1:
+            return "The theorem covers one participation in one epoch."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Allocation)
+        fields: dict[str, Any] = {
+            "sigma": problem.sigma,
+            "steps": problem.steps,
+            "sampling_probability": self.thinning / problem.steps,
+        }
+        method = PoissonCertified(tolerance=self.tolerance)
+        if isinstance(problem, AllocationEpsilon):
+            return method.cost(PoissonEpsilon(**fields, delta=problem.delta))
+        return method.cost(PoissonDelta(**fields, epsilon=problem.epsilon))
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, Allocation)
+        rate = self.thinning / problem.steps
+        at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
+        part = decomposition(rate, problem.steps)
+
+        def laws(res: Resolution) -> Laws:
+            bracket = poisson(1.0 / problem.sigma, rate, problem.steps, res)
+            return Laws(upper=bracket.upper, lower=bracket.lower, twin=bracket.lower)
+
+        _, upper, detail = enclose(
+            laws,
+            _Decomposed(asks=problem.asks, at=at, adjacency=problem.adjacency, part=part),
+            self.tolerance,
+            copies=problem.steps,
+            outer=(0.0, problem.largest),
+            combinations=powering(problem.steps),
+        )
+        return Answer.at_most(upper, detail=detail)

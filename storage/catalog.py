@@ -1,0 +1,182 @@
+"""The store as its users see it: what is stored, SQL over it, lookups, and whether it is sound."""
+
+import threading
+import time
+from collections.abc import Collection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privcore.problem import Problem
+from storage import layout, snapshot
+from storage.lookup import Found, lookup
+from storage.manifest import Manifest, manifests
+from storage.parts import parts, problem_of, read_part
+from storage.query import run_query
+from storage.verify import verify
+
+
+def open_store(path: str | Path, *, create: bool = False) -> "Store":
+    """Return the store in a folder.
+
+    Args:
+        path: The folder.
+        create: Whether to make an empty store where there is none, and to tidy up after killed writers.
+
+    Raises:
+        StoreError: There is no store, something else is in its place, or a newer release made it.
+    """
+    root = Path(path)
+    if create:
+        layout.create(root)
+    layout.check(root)
+    if create:
+        layout.remove_leftovers(root)
+    return Store(root)
+
+
+class Store:
+    """A folder of parts, with what can be asked of it; made by `open_store`.
+
+    Attributes:
+        root: The folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._digest = ""
+        self._stamp: tuple[tuple[str, int], ...] | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the snapshot; the store can be used again afterwards."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection, self._digest, self._stamp = None, "", None
+
+    def stored(self, problem_name: str) -> dict[str, str]:
+        """Return the status of every stored point of a problem, by point id.
+
+        A point that several writers computed has the status of the row that the views show.
+
+        Raises:
+            StoreError: A part is damaged; the sentence names it.
+        """
+        tables = []
+        for path in parts(self.root):
+            if problem_of(path) == problem_name:
+                table = read_part(path, ["point_id", "status", "finished_at"])
+                tables.append(table.append_column("part", pa.repeat(path.name, len(table))))
+        if not tables:
+            return {}
+        rows = pa.concat_tables(tables)
+        status = _status_of(rows)
+        if len(status) < len(
+            rows
+        ):  # the last row of a point stays in the dictionary: sort the chosen one there
+            failed = pc.not_equal(rows["status"].cast(pa.string()), "ok")
+            order = [("failed", "descending"), ("finished_at", "descending"), ("part", "descending")]
+            status = _status_of(rows.append_column("failed", failed).sort_by(order))
+        return status
+
+    def holding(self, problem_name: str, ids: Collection[str]) -> list[str]:
+        """Return the names of the parts that hold any of these points: what a sweep's manifest lists.
+
+        Args:
+            problem_name: The problem of the points.
+            ids: Their ids.
+        """
+        wanted = pa.array(list(ids), pa.string())
+        return [
+            str(path.relative_to(self.root / layout.DATA))
+            for path in parts(self.root)
+            if problem_of(path) == problem_name
+            and pc.any(pc.is_in(read_part(path, ["point_id"])["point_id"], wanted)).as_py()
+        ]
+
+    def sql(self, query: str, *, limit_seconds: float = 60.0) -> pa.Table:
+        """Return the result of one SELECT over the views; it sees no file and changes nothing.
+
+        Args:
+            query: DuckDB SQL over `results`, `best`, `conflicts`, `failures`, `provenance`, `sweeps`, and one
+                view a problem, such as `allocation_epsilon`.
+            limit_seconds: Time that the query may take, in seconds.
+
+        Raises:
+            QueryError: The query is not one valid SELECT.
+            LimitError: It took too long, needed too much memory, or returned too much.
+            StoreError: A part is missing, damaged, or does not belong there; the sentence names it.
+        """
+        cursor = self._cursor()
+        with cursor:
+            return run_query(cursor, query, limit_seconds)
+
+    def lookup(self, problem: Problem) -> Found | None:
+        """Return what stored brackets and proved monotonicity say about a problem, or None if nothing.
+
+        Args:
+            problem: The question; it need not be on the grid.
+
+        Raises:
+            StoreError: A part is missing, damaged, or does not belong there, or the store contradicts itself.
+        """
+        with self._cursor() as cursor:
+            return lookup(cursor, problem)
+
+    def verify(self) -> list[str]:
+        """Return what is wrong with the store, one sentence each that names the file, or nothing."""
+        return verify(self.root)
+
+    def manifests(self) -> list[Manifest]:
+        """Return the manifests of the sweeps that were run, the latest last."""
+        return manifests(self.root)
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """Return a cursor on a snapshot of what the store holds now."""
+        with self._lock:
+            stamp = _stamp(self.root)
+            if self._connection is None or stamp is None or stamp != self._stamp:
+                now = snapshot.contents(self.root)
+                if self._connection is None or now.digest != self._digest:
+                    connection = snapshot.connect(now)
+                    if self._connection is not None:
+                        self._connection.close()
+                    self._connection, self._digest = connection, now.digest
+                self._stamp = stamp
+            return self._connection.cursor()
+
+
+def _status_of(rows: pa.Table) -> dict[str, str]:
+    """Return status by point id; numpy decodes the words many times faster than `to_pylist`."""
+    return dict(zip(rows["point_id"].to_pylist(), rows["status"].to_numpy().tolist(), strict=True))
+
+
+def _stamp(root: Path) -> tuple[tuple[str, int], ...] | None:
+    """Return when the folders last changed, or None where that is too recent to notice a further change.
+
+    Publishing renames a file into a folder, which moves the folder's time. Its resolution is coarse on some
+    file systems, so a time within the last two seconds proves nothing.
+    """
+    data = root / layout.DATA
+    times = []
+    for folder in (root / layout.SWEEPS, data, *sorted(data.glob("problem=*"))):
+        try:
+            times.append((folder.name, folder.stat().st_mtime_ns))
+        except FileNotFoundError:
+            continue
+    recent = time.time_ns() - 2_000_000_000
+    return tuple(times) if all(changed < recent for _, changed in times) else None

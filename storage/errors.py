@@ -1,0 +1,15 @@
+"""What can go wrong with a store, each told in one sentence."""
+
+from privcore.errors import PrivsweepError
+
+
+class StoreError(PrivsweepError):
+    """The store is missing, of a newer version, or has a file that is damaged or does not belong there."""
+
+
+class QueryError(PrivsweepError):
+    """The SQL is not one valid SELECT."""
+
+
+class LimitError(PrivsweepError):
+    """A query needed more time or memory than it was given."""

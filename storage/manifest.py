@@ -1,0 +1,108 @@
+"""A sweep's manifest: what was asked, what came of it, and which parts must be there; written last."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from storage import layout
+from storage.errors import StoreError
+from storage.schema import SCHEMA_VERSION
+
+COMPLETE = "complete"
+INCOMPLETE = "incomplete"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """The record of one sweep.
+
+    Attributes:
+        digest: Hash of the sweep's content, hexadecimal; a sweep that is run again replaces its manifest.
+        name: The sweep's name.
+        spec: The sweep as it was read, in JSON types.
+        counts: Points by outcome, such as `{"ok": 90, "failed": 2}`.
+        parts: Names of the parts that hold its points, relative to the store's data folder; every name ends
+            in the SHA-256 of the part.
+        git_commit: Commit of the code that ran it.
+        started_at: In UTC.
+        finished_at: In UTC.
+        status: `complete` or `incomplete`.
+        schema_version: Version of the store's schema.
+    """
+
+    digest: str
+    name: str
+    spec: Mapping[str, Any]
+    counts: Mapping[str, int]
+    parts: tuple[str, ...]
+    git_commit: str
+    started_at: datetime
+    finished_at: datetime
+    status: str
+    schema_version: int = SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        """Refuse a digest that could name another file, and an unknown status."""
+        if not re.fullmatch(r"[0-9a-f]{8,128}", self.digest):
+            raise ValueError(f"Expected a digest of 8 to 128 hexadecimal digits, got {self.digest[:130]!r}.")
+        if self.status not in (COMPLETE, INCOMPLETE):
+            raise ValueError(f"Expected status complete or incomplete, got {self.status!r}.")
+
+
+def write_manifest(root: Path, manifest: Manifest) -> Path:
+    """Write a manifest to `sweeps/<digest>.json`; it replaces an earlier one of the same sweep.
+
+    Raises:
+        StoreError: The disk refused; an earlier manifest is left as it was.
+    """
+    path = Path(root) / layout.SWEEPS / f"{manifest.digest}.json"
+    layout.write_atomically(path, to_json(manifest).encode() + b"\n")
+    return path
+
+
+def to_json(manifest: Manifest) -> str:
+    """Return a manifest as canonical JSON."""
+    content = {
+        **manifest.__dict__,
+        "started_at": manifest.started_at.isoformat(),
+        "finished_at": manifest.finished_at.isoformat(),
+    }
+    return json.dumps(content, sort_keys=True, indent=1, allow_nan=False)
+
+
+def manifests(root: Path) -> list[Manifest]:
+    """Return the manifests of a store, the latest last.
+
+    Raises:
+        StoreError: One cannot be read, or is of a newer version; the sentence names the file.
+    """
+    files = sorted((Path(root) / layout.SWEEPS).glob("[!.]*.json"))
+    return sorted((read_manifest(file) for file in files), key=lambda m: (m.finished_at, m.digest))
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return one manifest.
+
+    Raises:
+        StoreError: It cannot be read, or is of a newer version.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+        version = content["schema_version"]
+    except OSError as error:
+        raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
+    except (ValueError, KeyError, TypeError):
+        raise StoreError(f"{path} is damaged: expected a sweep's manifest; run the sweep again.") from None
+    layout.refuse_newer(version, path)
+    try:
+        times = {key: datetime.fromisoformat(content[key]) for key in ("started_at", "finished_at")}
+        manifest = Manifest(**{**content, **times, "parts": tuple(content["parts"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is damaged: {error}; run the sweep again.") from error
+    if manifest.digest != path.stem:
+        raise StoreError(f"{path} is damaged: it is the manifest of {manifest.digest}.")
+    return manifest

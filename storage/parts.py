@@ -1,0 +1,179 @@
+"""A part: one immutable Parquet file, named by its points and its bytes, published whole."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from privcore import PROBLEMS
+from storage import layout
+from storage.errors import StoreError
+from storage.schema import BOOKKEEPING, PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
+
+ROW_GROUP = 122_880
+_FOLDER = re.compile(r"problem=([a-z][a-z0-9-]*)")
+_NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.parquet")
+
+
+def publish(root: Path, table: pa.Table) -> Path:
+    """Write a table as a part of the store; doing it twice is the same as once.
+
+    Args:
+        root: The store; it is made where it does not exist.
+        table: Rows of one problem class, from `storage.schema.to_table`.
+
+    Returns:
+        The part's path, `data/problem=<name>/<hash of point ids>-<sha256 of bytes>.parquet` below the root.
+
+    Raises:
+        StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
+        ValueError: The table does not come from `to_table`, is empty, or has NaN for an end.
+    """
+    problem = (table.schema.metadata or {}).get(PROBLEM_KEY, b"").decode()
+    if not problem or table.num_rows == 0:
+        raise ValueError(f"Expected a table from to_table with at least one row, got {table.num_rows} rows.")
+    for name in ("lower", "upper", "value"):
+        if pc.any(pc.is_nan(table[name])).as_py():
+            raise ValueError(f"Expected {name} without NaN.")
+    root = Path(root)
+    layout.create(root)
+    layout.check(root)
+    content = _to_bytes(table)
+    name = f"{ids_hash(table['point_id'].to_pylist())}-{hashlib.sha256(content).hexdigest()}.parquet"
+    path = root / layout.DATA / f"problem={problem}" / name
+    if not (path.exists() and path.stat().st_size == len(content)):
+        layout.write_atomically(path, content)
+    return path
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        row_group_size=ROW_GROUP,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=[name for name in table.column_names if name not in RESULTS],
+        use_byte_stream_split=list(RESULTS),
+        write_page_checksum=True,
+    )
+    return bytes(sink.getvalue())
+
+
+def ids_hash(ids: Sequence[str]) -> str:
+    """Return BLAKE2b-128 of the sorted point ids, 32 hexadecimal digits: which points a part holds."""
+    return hashlib.blake2b("\n".join(sorted(ids)).encode(), digest_size=16).hexdigest()
+
+
+def parts(root: Path) -> list[Path]:
+    """Return all parts of a store, sorted by path.
+
+    Raises:
+        StoreError: A file or folder among them is no part.
+    """
+    found, foreign = survey(root)
+    if foreign:
+        raise StoreError(f"{foreign[0]} does not belong into a store; move it away.")
+    return found
+
+
+def survey(root: Path) -> tuple[list[Path], list[Path]]:
+    """Return the parts, and what stands among them without being one, both sorted; dot-names are ignored."""
+    found: list[Path] = []
+    foreign: list[Path] = []
+    for folder in layout.entries(Path(root) / layout.DATA):
+        if not _FOLDER.fullmatch(folder.name) or not folder.is_dir():
+            foreign.append(folder)
+            continue
+        for file in layout.entries(folder):
+            (found if _NAME.fullmatch(file.name) else foreign).append(file)
+    return found, foreign
+
+
+def problem_of(part: Path) -> str:
+    """Return the name of the problem whose rows a part holds."""
+    return part.parent.name.removeprefix("problem=")
+
+
+def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the rows of a part, after comparing its bytes with the SHA-256 in its name.
+
+    Args:
+        path: A part.
+        columns: The columns wanted, or None for all.
+
+    Raises:
+        StoreError: The part is missing, damaged, of a newer version, or has columns this release cannot
+            interpret; the sentence names the file.
+    """
+    match = _NAME.fullmatch(path.name)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
+    if match is None or hashlib.sha256(content).hexdigest() != match[2]:
+        raise StoreError(
+            f"{path} is damaged: its bytes do not match the SHA-256 in its name; "
+            "delete it and run its sweep again."
+        )
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        schema = file.schema_arrow
+        _check_schema(path, schema)
+        table = file.read(
+            columns=list(columns) if columns is not None else None,
+            use_threads=len(content) > 1_000_000,  # for small parts, threads cost more than they save
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"{path} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
+    return table if columns is not None else _conform(path, table)
+
+
+def _check_schema(path: Path, schema: pa.Schema) -> None:
+    """Refuse a part of a newer version, or of another problem than its folder says."""
+    metadata = schema.metadata or {}
+    version = metadata.get(VERSION_KEY, b"").decode()
+    layout.refuse_newer(int(version) if version.isdigit() else version, path)
+    problem = metadata.get(PROBLEM_KEY, b"").decode()
+    if problem != problem_of(path):
+        raise StoreError(
+            f"{path} holds rows of {problem or 'an unnamed problem'} in the folder of {problem_of(path)}."
+        )
+
+
+def _conform(path: Path, table: pa.Table) -> pa.Table:
+    """Return the table with today's columns; a field that was added since has its default.
+
+    A problem that this release does not know keeps its columns. A column that it does not know could change
+    the meaning of a row, so that is refused.
+    """
+    problem = next((p for p in PROBLEMS if p.name == problem_of(path)), None)
+    if problem is None:
+        return table
+    schema = schema_for(problem)
+    for name in table.column_names:
+        if name not in schema.names:
+            raise StoreError(
+                f"{path} has the column {name}, which this release does not know: update privsweep."
+            )
+    columns = []
+    for field in schema:
+        if field.name in table.column_names:
+            column = table[field.name]
+            if column.type != field.type:
+                raise StoreError(f"{path} has {field.name} as {column.type}, expected {field.type}.")
+        elif field.name in problem.defaults():
+            column = pa.chunked_array(
+                [pa.repeat(pa.scalar(problem.defaults()[field.name], field.type), len(table))]
+            )
+        elif field.name in BOOKKEEPING and field.nullable:
+            column = pa.chunked_array([pa.nulls(len(table), field.type)])
+        else:
+            raise StoreError(f"{path} lacks the column {field.name}.")
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -1,0 +1,78 @@
+"""One SELECT of a user on a snapshot, within its limits of time and memory."""
+
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import duckdb
+import pyarrow as pa
+
+from storage.errors import LimitError, QueryError
+
+LIMIT_BYTES = 2_000_000_000
+_READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+
+
+def run_query(cursor: duckdb.DuckDBPyConnection, query: str, limit_seconds: float) -> pa.Table:
+    """Return the result of one SELECT.
+
+    Args:
+        cursor: Of its own, on a snapshot: running out of time interrupts it.
+        query: The SQL.
+        limit_seconds: Time it may take, in seconds.
+
+    Raises:
+        QueryError: The query is not one valid SELECT.
+        LimitError: It took too long, needed too much memory, or returned too much.
+    """
+    _refuse_all_but_select(cursor, query)
+    # In a thread of its own, because DuckDB would hold back Ctrl-C until the query is done.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        running = thread.submit(_fetch, cursor, query)
+        try:
+            wait([running], timeout=limit_seconds)
+        finally:
+            in_time = _stop(cursor, running)
+    if not in_time:
+        raise LimitError(f"The query took longer than {limit_seconds:g} s.")
+    return running.result()
+
+
+def _stop(cursor: duckdb.DuckDBPyConnection, running: Future[pa.Table]) -> bool:
+    """Return whether the query has ended; else interrupt it, again and again should it only be starting."""
+    in_time = running.done()
+    while not running.done():
+        cursor.interrupt()
+        wait([running], timeout=0.1)
+    return in_time
+
+
+def _refuse_all_but_select(cursor: duckdb.DuckDBPyConnection, query: str) -> None:
+    try:
+        statements = cursor.extract_statements(query)
+    except duckdb.Error as error:
+        raise QueryError(_sentence(error)) from error
+    if len(statements) != 1:
+        raise QueryError(f"Expected one SELECT, got {len(statements)} statements.")
+    if statements[0].type not in _READING:
+        raise QueryError(f"Expected one SELECT, got {statements[0].type.name}.")
+
+
+def _fetch(cursor: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """Return the whole result, counted while it comes: it does not fall under DuckDB's own limit."""
+    batches, size = [], 0
+    try:
+        reader = cursor.sql(query).to_arrow_reader(100_000)
+        for batch in reader:
+            size += batch.nbytes
+            if size > LIMIT_BYTES:
+                raise LimitError(f"The result has more than {LIMIT_BYTES / 1e9:g} GB; select less.")
+            batches.append(batch)
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # from the start of a result, or its middle
+        if "Out of Memory" in str(error):
+            raise LimitError(f"The query needs too much memory: {_sentence(error)}") from error
+        raise QueryError(_sentence(error)) from error
+    return pa.Table.from_batches(batches, schema=reader.schema)
+
+
+def _sentence(error: Exception) -> str:
+    """Return what DuckDB says in its first line."""
+    return f"{str(error).splitlines()[0].rstrip('.!')}."

@@ -1,0 +1,218 @@
+"""A row: parameters, answer and provenance; its columns are derived from the problem."""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import privcore
+from privcore.answer import Answer
+from privcore.params import Integer, Parameter, Real
+from privcore.point import Point
+from privcore.problem import Problem
+
+SCHEMA_VERSION = 1
+"""Raised when a reader of the old version could misread the new one."""
+
+VERSION_KEY = b"privsweep.schema_version"
+PROBLEM_KEY = b"privsweep.problem"
+
+_WORD = pa.dictionary(
+    pa.int32(), pa.string()
+)  # few distinct values; also what hive readers make of `problem=`
+_BEFORE = (
+    ("point_id", pa.string(), "Hash of problem, method, version and knobs"),
+    ("problem_id", pa.string(), "Hash of the problem and its fields, the same for every method"),
+    ("problem", _WORD, "Name of the problem"),
+    ("method", _WORD, "Name of the method"),
+    ("method_version", pa.int64(), "Version of the method; numbers change only with it"),
+    ("knobs", _WORD, "The method's settings that differ from their defaults, as JSON"),
+)
+_AFTER = (
+    ("lower", pa.float64(), "Lower end of the enclosure, rounded down"),
+    ("upper", pa.float64(), "Upper end of the enclosure, rounded up"),
+    ("value", pa.float64(), "Estimate without proof, or null"),
+    ("confidence", pa.float64(), "Probability of the enclosure; 1 is a proof"),
+    ("status", _WORD, "How the evaluation ended"),
+    ("detail", pa.string(), "How the answer was reached, or why there is none"),
+    ("seconds", pa.float64(), "Wall time of the evaluation in seconds"),
+    ("cpu_seconds", pa.float64(), "Processor time of the evaluation in seconds"),
+    ("attempt", pa.int64(), "Which attempt this was, from 1"),
+    ("finished_at", pa.timestamp("us", tz="UTC"), "When the evaluation ended"),
+    ("sweep", _WORD, "Name of the sweep that asked for it"),
+    ("git_commit", _WORD, "Commit of the code, or unknown"),
+    ("git_dirty", pa.bool_(), "Whether the code differed from that commit"),
+    ("versions", _WORD, "Versions of the packages that matter, as JSON"),
+    ("host", _WORD, "Machine that computed it"),
+)
+BOOKKEEPING = frozenset(name for name, _, _ in (*_BEFORE, *_AFTER))
+RESULTS = ("lower", "upper", "value", "seconds", "cpu_seconds")
+_PACKAGES = ("privsweep", "numpy", "scipy", "numba", "dp-accounting")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where an answer comes from: the code, the packages it ran with, the machine."""
+
+    git_commit: str
+    git_dirty: bool
+    versions: str
+    host: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A point with its answer, on its way to the disk.
+
+    Attributes:
+        point: What was asked, of which method.
+        answer: What came back.
+        seconds: Wall time in seconds.
+        cpu_seconds: Processor time in seconds.
+        attempt: Which attempt this was, from 1.
+        finished_at: When it ended, in UTC.
+        sweep: Name of the sweep that asked.
+    """
+
+    point: Point
+    answer: Answer
+    seconds: float
+    cpu_seconds: float
+    attempt: int
+    finished_at: datetime
+    sweep: str
+
+
+def problem_id(problem: Problem) -> str:
+    """Return BLAKE2b-128 of the problem's name and fields, 32 hexadecimal digits.
+
+    Defaults are left out, as in a point's id, so that a field can be added later.
+    """
+    content = {"problem": problem.name, "fields": problem.identity()}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def schema_for(problem: type[Problem]) -> pa.Schema:
+    """Return the columns of a problem's rows, with domain, unit and meaning in the metadata.
+
+    Args:
+        problem: A problem class of the registry.
+    """
+    columns = [
+        pa.field(name, kind, nullable=name == "value", metadata={"meaning": meaning})
+        for name, kind, meaning in _BEFORE
+    ]
+    columns += [
+        pa.field(
+            name,
+            _type_of(parameter),
+            nullable=False,
+            metadata={"domain": parameter.domain, "unit": parameter.unit, "meaning": parameter.meaning},
+        )
+        for name, parameter in problem.parameters.items()
+    ]
+    columns += [
+        pa.field(name, kind, nullable=name == "value", metadata={"meaning": meaning})
+        for name, kind, meaning in _AFTER
+    ]
+    return pa.schema(columns, metadata={VERSION_KEY: str(SCHEMA_VERSION), PROBLEM_KEY: problem.name})
+
+
+def _type_of(parameter: Parameter) -> pa.DataType:
+    if isinstance(parameter, Real):
+        return pa.float64()
+    return pa.int64() if isinstance(parameter, Integer) else pa.string()
+
+
+def to_table(rows: Sequence[Row]) -> pa.Table:
+    """Return rows of one problem class as an Arrow table, with this process's provenance.
+
+    Args:
+        rows: At least one row; all of the same problem class.
+
+    Raises:
+        ValueError: There is no row, or the rows are of several problem classes.
+    """
+    kinds = {type(row.point.problem) for row in rows}
+    if len(kinds) != 1:
+        raise ValueError(f"Expected rows of one problem class, got {sorted(k.name for k in kinds)}.")
+    schema = schema_for(kinds.pop())
+    of_row: dict[str, Callable[[Row], Any]] = {
+        "point_id": lambda r: r.point.id,
+        "problem_id": lambda r: problem_id(r.point.problem),
+        "problem": lambda r: r.point.problem.name,
+        "method": lambda r: r.point.method.name,
+        "method_version": lambda r: r.point.method.version,
+        "knobs": lambda r: json.dumps(r.point.method.identity(), sort_keys=True, separators=(",", ":")),
+        "status": lambda r: r.answer.status.value,
+    }
+    origin = asdict(provenance())
+    columns = []
+    for field in schema:
+        name = field.name
+        if name in origin:
+            values = [origin[name]] * len(rows)
+        elif name in of_row:
+            values = [of_row[name](row) for row in rows]
+        elif name in Answer.__dataclass_fields__:
+            values = [getattr(row.answer, name) for row in rows]
+        elif name in Row.__dataclass_fields__:
+            values = [getattr(row, name) for row in rows]
+        else:
+            values = [getattr(row.point.problem, name) for row in rows]
+        columns.append(pa.array(values, type=field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+@cache
+def provenance() -> Provenance:
+    """Return commit, package versions and host of this process; found out once."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    commit, dirty = _commit_of(Path(privcore.__file__).parent)
+    return Provenance(
+        git_commit=commit,
+        git_dirty=dirty,
+        versions=json.dumps(versions, sort_keys=True, separators=(",", ":")),
+        host=platform.node() or "unknown",
+    )
+
+
+def _commit_of(package: Path) -> tuple[str, bool]:
+    """Return the commit that tracks this package and whether the code differs; `unknown` without one."""
+    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return "unknown", False  # installed below somebody else's repository, or below none
+    commit = _git(package, "rev-parse", "HEAD")
+    changes = _git(package.parent, "status", "--porcelain", "--", "privcore", "storage", "tasks", "flows")
+    return (commit or "unknown"), bool(changes)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """Return what git prints, or None where it fails or is not there."""
+    # A hook's GIT_DIR would point elsewhere; the optional lock would disturb a commit that runs meanwhile.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {
+        "GIT_OPTIONAL_LOCKS": "0"
+    }
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=20, check=True, env=environment
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

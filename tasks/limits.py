@@ -1,0 +1,41 @@
+"""What one point may take, and whether its own estimate already exceeds that."""
+
+from dataclasses import dataclass
+
+from privcore.answer import Answer, Status
+from privcore.errors import PrivsweepError
+from privcore.method import Cost
+from privcore.point import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one point may take: seconds of wall time, and bytes on top of what its process has."""
+
+    point_seconds: float = 300.0
+    point_bytes: float = 2e9
+
+    def refusal(self, cost: Cost) -> Answer | None:
+        """Return the answer of a point that is not started because of its estimate; None if it fits.
+
+        Example:
+            >>> Limits(point_seconds=60).refusal(Cost(seconds=1e4, bytes=0)).detail
+            'Not started: it may need 1e+04 s, the limit is 60 s.'
+        """
+        if cost.seconds > self.point_seconds:
+            reason = f"Not started: it may need {cost.seconds:.3g} s, the limit is {self.point_seconds:g} s."
+            return Answer.without(Status.TIMEOUT, reason)
+        if cost.bytes > self.point_bytes:
+            reason = f"Not started: it may need {cost.bytes:.3g} bytes, the limit is {self.point_bytes:g}."
+            return Answer.without(Status.OUT_OF_MEMORY, reason)
+        return None
+
+
+def estimate(point: Point) -> Cost:
+    """Return what a point will need; nothing where its method does not apply or cannot tell."""
+    try:
+        if point.method.applies(point.problem) is None:
+            return point.method.cost(point.problem)
+    except (ArithmeticError, ValueError, PrivsweepError):
+        pass  # the evaluation will say what is wrong, in a row
+    return Cost(seconds=0.0, bytes=0.0)

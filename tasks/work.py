@@ -1,0 +1,92 @@
+"""The work on one batch: evaluate its points, make rows of the answers, publish them as a part."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from privcore.answer import Answer, Status
+from storage.parts import publish
+from storage.schema import Row, to_table
+from tasks.batch import Batch
+from tasks.guard import Guard
+from tasks.limits import Limits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What every worker of a sweep has to know: where to publish, for which sweep, within which limits."""
+
+    store: Path
+    sweep: str
+    limits: Limits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What became of a batch; the answers themselves are in its part.
+
+    Attributes:
+        part: File name of the part.
+        statuses: Number of points by status.
+        seconds: Wall time of all evaluations together.
+    """
+
+    part: str
+    statuses: Mapping[Status, int]
+    seconds: float
+
+    @property
+    def points(self) -> int:
+        """Number of points."""
+        return sum(self.statuses.values())
+
+
+def run_batch(batch: Batch, job: Job, guard: Guard) -> Done:
+    """Evaluate the points of a batch and publish their rows as one part.
+
+    An interruption ends the evaluation; what is finished by then is published before it is passed on.
+
+    Args:
+        batch: Points of one method and one kind of problem.
+        job: Where to publish, and for which sweep.
+        guard: Evaluates within its limits.
+
+    Raises:
+        StoreError: The part cannot be written.
+        ChildError: No point can be evaluated here at all.
+    """
+    rows: list[Row] = []
+    try:
+        for point, result in zip(batch.points(), guard.results(batch), strict=True):
+            rows.append(
+                Row(
+                    point=point,
+                    answer=result.answer,
+                    seconds=result.seconds,
+                    cpu_seconds=result.cpu_seconds,
+                    attempt=result.attempt,
+                    finished_at=result.finished_at,
+                    sweep=job.sweep,
+                )
+            )
+    finally:
+        part = publish(job.store, to_table(rows)).name if rows else ""
+    return _done(part, rows)
+
+
+def give_up(batch: Batch, job: Job, reason: str) -> Done:
+    """Publish rows that say that the points of a batch crashed, without evaluating them."""
+    now = datetime.now(UTC)
+    answer = Answer.without(Status.CRASHED, reason)
+    rows = [
+        Row(point=p, answer=answer, seconds=0.0, cpu_seconds=0.0, attempt=1, finished_at=now, sweep=job.sweep)
+        for p in batch.points()
+    ]
+    return _done(publish(job.store, to_table(rows)).name, rows)
+
+
+def _done(part: str, rows: list[Row]) -> Done:
+    statuses = Counter(row.answer.status for row in rows)
+    return Done(part=part, statuses=dict(statuses), seconds=sum(row.seconds for row in rows))

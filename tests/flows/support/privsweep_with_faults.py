@@ -1,0 +1,12 @@
+"""The command `privsweep` with the faulty methods in its registry."""
+
+import faulty_methods  # type: ignore[import-not-found]  # beside this file, on the path of the run
+
+from privcore import registry
+
+registry.METHODS = (*registry.METHODS, faulty_methods.Slow, faulty_methods.Mixed)
+
+if __name__ == "__main__":
+    from flows.cli import main
+
+    main()

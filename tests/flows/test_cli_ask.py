@@ -1,0 +1,522 @@
+"""The commands that answer questions, as people and scripts call them."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flows import cli
+from flows.cli_options import exit_code
+from flows.grid import expand
+from flows.sweep import load
+from privcore import METHODS, PROBLEMS, Point, evaluate
+from storage import Manifest, Row, open_store, publish, to_table, write_manifest
+
+SWEEP = """
+name = "small"
+title = "Gaussian noise"
+
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+product.sigma = [0.5, 1.0, 2.0]
+product.delta = [1e-8, 1e-5]
+"""
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("spec") / "small.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(spec: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with every point of the sweep, computed here, and the sweep's manifest."""
+    root = tmp_path_factory.mktemp("results") / "store"
+    now = datetime.now(UTC)
+    sweep = load(spec)
+    rows = [row_of(point, now) for point in expand(sweep.grids)]
+    with open_store(root, create=True):
+        part = publish(root, to_table(rows))
+    write_manifest(
+        root,
+        Manifest(
+            digest=sweep.digest,
+            name=sweep.name,
+            spec=sweep.spec,
+            counts={"ok": len(rows)},
+            parts=(str(part.relative_to(root / "data")),),
+            git_commit="unknown",
+            started_at=now,
+            finished_at=now,
+            status="complete",
+        ),
+    )
+    return root
+
+
+def row_of(point: Point, now: datetime) -> Row:
+    return Row(
+        point=point,
+        answer=evaluate(point),
+        seconds=0.001,
+        cpu_seconds=0.001,
+        attempt=1,
+        finished_at=now,
+        sweep="small",
+    )
+
+
+class Command:
+    """Runs `privsweep` in this process, in a folder without a store."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.out = self.err = ""
+
+    def __call__(self, *words: object) -> int:
+        """Run one command line; return its exit code and keep what it printed."""
+        code = cli.run([str(word) for word in words])
+        self.out, self.err = self.capsys.readouterr()
+        return code
+
+    @property
+    def json(self) -> Any:
+        """What was printed, as strict JSON."""
+        return json.loads(self.out, parse_constant=pytest.fail)
+
+
+@pytest.fixture
+def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
+
+
+ONE = ("unamplified-epsilon", "sigma=1", "delta=1e-5")
+RUN = ("--sampling", "none", "--delta", "1e-5")
+
+
+# ------------------------------------------------------------------------------------ ask
+
+
+def test_ask_prints_the_bracket_and_what_each_method_said(privsweep: Command) -> None:
+    assert privsweep("ask", *ONE) == 0
+    assert "epsilon in [4.37717, 4.37718]" in privsweep.out
+    assert "unamplified.exact" in privsweep.out
+    assert privsweep.err == ""
+
+
+def test_ask_json_is_the_documented_line(privsweep: Command) -> None:
+    assert privsweep("ask", *ONE, "--json") == 0
+    content = privsweep.json
+    assert list(content) == ["problem", "fields", "lower", "upper", "confidence", "status", "methods"]
+    assert content["lower"] <= 4.3771780957 <= content["upper"] + 1e-9
+    assert content["methods"][0]["name"] == "unamplified.exact"
+
+
+def test_ask_takes_the_named_method_only(privsweep: Command) -> None:
+    assert privsweep("ask", *ONE, "--method", "unamplified.exact", "--json") == 0
+    assert [method["name"] for method in privsweep.json["methods"]] == ["unamplified.exact"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["unamplified-epsilom", "sigma=1"],
+            "Unknown problem unamplified-epsilom. Did you mean unamplified-epsilon?",
+        ),
+        ([*ONE, "sgma=1"], "Unknown field of unamplified-epsilon sgma. Did you mean sigma?"),
+        ([*ONE, "sigma=1"], "Expected each field once, got sigma twice."),
+        (["unamplified-epsilon", "sigma=1"], "Expected delta for unamplified-epsilon."),
+        (["unamplified-epsilon", "sigma=nan", "delta=1e-5"], "got sigma=nan."),
+        (["unamplified-epsilon", "sigma=one", "delta=1e-5"], "got sigma='one'."),
+        (["unamplified-epsilon", "sigma=True", "delta=1e-5"], "got sigma='True'."),
+        (["unamplified-epsilon", "sigma=1", "delta=2"], "Expected delta in (0, 1), got delta=2."),
+        ([*ONE, "steps=1.5"], "Expected steps in "),
+        ([*ONE, "--method", "unamplified.exakt"], "Did you mean unamplified.exact?"),
+        ([], "Expected the name of a problem, or --batch with a file."),
+        ([*ONE, "--batch", "x.jsonl"], "Expected the name of a problem, or --batch with a file."),
+    ],
+)
+def test_ask_refuses_with_one_sentence(privsweep: Command, words: list[str], sentence: str) -> None:
+    assert privsweep("ask", *words) == 2
+    assert sentence in privsweep.err
+    assert privsweep.err.count("\n") == 1
+    assert privsweep.out == ""
+
+
+def test_whole_numbers_may_be_written_with_an_exponent(privsweep: Command) -> None:
+    assert privsweep("ask", *ONE, "steps=1e4", "--json") == 0
+    assert privsweep.json["fields"]["steps"] == 10_000
+
+
+def test_a_cost_above_the_limit_is_exit_code_4(privsweep: Command) -> None:
+    assert privsweep("ask", *ONE, "--limit-seconds", "1e-9", "--json") == 4
+    assert privsweep.json["status"] == "timeout"
+    assert "Not started" in privsweep.err
+
+
+def test_a_batch_answers_each_line_in_order_and_goes_on_after_a_bad_one(
+    privsweep: Command, tmp_path: Path
+) -> None:
+    lines = [
+        {"problem": "unamplified-epsilon", "sigma": 1, "delta": 1e-5},
+        {"problem": "unamplified-epsilon", "sigma": "1", "delta": 1e-5},
+        {"problem": "unamplified-delta", "sigma": 2, "epsilon": 1.0},
+    ]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    assert privsweep("ask", "--batch", path) == 2
+    contents = [json.loads(line) for line in privsweep.out.splitlines()]
+    assert [content["status"] for content in contents] == ["ok", "misuse", "ok"]
+    assert [content["problem"] for content in contents] == [line["problem"] for line in lines]
+    assert contents[1]["upper"] == "inf"
+    path.write_text(json.dumps(lines[0]))
+    assert privsweep("ask", "--batch", path) == 0
+    assert privsweep("ask", "--batch", path, "--limit-seconds", "1e-9") == 4
+
+
+def test_a_batch_survives_text_that_no_encoding_can_print(privsweep: Command, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(r'{"problem": "\ud800", "sigma": 1}')
+    assert privsweep("ask", "--batch", path) == 2
+    assert privsweep.json["status"] == "misuse"
+
+
+def test_a_batch_file_that_is_not_there_is_named(privsweep: Command) -> None:
+    assert privsweep("ask", "--batch", "nowhere.jsonl") == 2
+    assert "nowhere.jsonl" in privsweep.err
+
+
+def test_a_batch_from_standard_input_is_flushed_line_by_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "flows.cli", "ask", "--batch", "-"]
+    question = b'{"problem": "unamplified-epsilon", "sigma": 1, "delta": 1e-5}\n'
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(2):
+            process.stdin.write(question)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["status"] == "ok", "before the next line is sent"
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_the_commands_are_what_the_app_registers() -> None:
+    result = CliRunner().invoke(cli.app, ["ask", *ONE, "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["status"] == "ok"
+
+
+# -------------------------------------------------------------------------------- epsilon
+
+
+def test_epsilon_is_computed_where_there_is_no_store_and_says_so(privsweep: Command) -> None:
+    assert privsweep("epsilon", *RUN, "--sigma", "1") == 0
+    assert "epsilon in [4.37717, 4.37718]" in privsweep.out
+    assert "adjacency  add-remove" in privsweep.out
+    assert "method     unamplified.exact" in privsweep.out
+    assert "source     computed now" in privsweep.out
+
+
+def test_epsilon_comes_from_the_store_where_the_question_is_stored(privsweep: Command, store: Path) -> None:
+    words = ("epsilon", *RUN, "--sigma", "1", "--store", store)
+    assert privsweep(*words) == 0
+    assert "source     store, this very problem" in privsweep.out
+    assert privsweep(*words, "--json") == 0
+    content = privsweep.json
+    assert (content["source"], content["method"]) == ("store", "unamplified.exact")
+    assert content["adjacency"] == "add-remove"
+    assert content["lower"] <= 4.37717809568 <= content["upper"]
+    assert privsweep("epsilon", *RUN, "--noise-multiplier", "1", "--store", store) == 0
+    assert "source     store" in privsweep.out
+
+
+def test_epsilon_between_grid_points_is_computed_unless_only_stored_is_asked(
+    privsweep: Command, store: Path
+) -> None:
+    words = ("epsilon", *RUN, "--sigma", "1.5", "--store", store)
+    assert privsweep(*words, "--json") == 0
+    computed = privsweep.json
+    assert computed["source"] == "computed"
+    assert privsweep(*words, "--stored-only", "--json") == 0
+    stored = privsweep.json
+    assert stored["source"] == "store-monotone"
+    assert stored["upper_from"]["sigma"] == 1.0
+    assert stored["lower_from"]["sigma"] == 2.0
+    assert stored["lower"] <= computed["lower"] <= computed["upper"] <= stored["upper"]
+    assert privsweep(*words, "--stored-only") == 0
+    assert "store, by monotonicity: lower end from sigma=2, upper end from sigma=1" in privsweep.out
+
+
+def test_a_corner_within_one_per_cent_is_answer_enough(privsweep: Command, store: Path) -> None:
+    words = ("--sampling", "none", "--sigma", "1", "--delta", "1.001e-5", "--store", store)
+    assert privsweep("epsilon", *words, "--json") == 0
+    assert privsweep.json["source"] == "computed", "the other corner, delta=1e-8, is far"
+
+
+def test_stored_only_without_an_answer_is_exit_code_3_and_says_what_is_stored(
+    privsweep: Command, store: Path
+) -> None:
+    words = ("epsilon", "--sampling", "none", "--sigma", "1", "--stored-only", "--adjacency", "add")
+    assert privsweep(*words, "--delta", "1e-5", "--store", store) == 3
+    assert "stored is sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
+    assert privsweep(*words, "--delta", "1e-5", "--store", "nowhere") == 3
+    assert "there is no store at nowhere" in privsweep.err
+
+
+def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> None:
+    assert privsweep("epsilon", "--sigma", "1", "--steps", "10000", "--delta", "1e-8", "--json") == 0
+    content = privsweep.json
+    assert content["lower"] <= 0.0606
+    assert content["upper"] >= 0.0602
+    assert content["upper"] / content["lower"] <= 1.011
+    assert content["lower"] <= 0.06034 <= content["upper"], "between the bounds of a finer grid"
+    assert content["problem"] == "allocation-epsilon"
+
+
+def test_examples_and_batch_size_give_the_steps_and_a_large_delta_is_told(privsweep: Command) -> None:
+    sizes = ("--examples", "60000", "--batch-size", "256")
+    assert privsweep("epsilon", "--sigma", "1", "--delta", "1e-3", *sizes, "--json") == 0
+    assert privsweep.json["fields"]["steps"] == 234
+    assert "rounded down" in privsweep.err
+    assert "not below 1/examples" in privsweep.err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--delta", "1e-5"], "Expected sigma for unamplified-epsilon."),
+        (["--delta", "1e-5", "--sigma", "abc"], "got sigma='abc'."),
+        (["--delta", "nan", "--sigma", "1"], "Expected delta in (0, 1), got delta=nan."),
+        (["--delta", "1e-5", "--sigma", "1", "--participations", "2"], "Expected participations <= steps"),
+        (["--delta", "1e-5", "--sigma", "1", "--adjacency", "replace"], "Expected adjacency in {"),
+        (["--delta", "1e-5", "--sigma", "1", "--sampling", "shuffle"], "Expected sampling in {"),
+        (["--delta", "1e-5", "--sgma", "1"], "--sgma"),
+    ],
+)
+def test_epsilon_refuses_with_one_sentence(privsweep: Command, words: list[str], sentence: str) -> None:
+    assert privsweep("epsilon", "--sampling", "none", *words) == 2
+    assert sentence in privsweep.err
+    assert privsweep.out == ""
+
+
+# ---------------------------------------------------------------------------------- noise
+
+
+def test_noise_is_proved_by_the_epsilon_command_with_the_printed_number(privsweep: Command) -> None:
+    assert privsweep("noise", "--epsilon", "1", *RUN) == 0
+    words = privsweep.out.split()
+    assert words[0] == "sigma"
+    assert privsweep("epsilon", *RUN, "--sigma", words[1], "--json") == 0
+    assert privsweep.json["upper"] <= 1.0
+
+
+def test_noise_json_has_both_sides(privsweep: Command) -> None:
+    assert privsweep("noise", "--epsilon", "2", *RUN, "--precision", "1e-4", "--json") == 0
+    content = privsweep.json
+    assert content["upper"] <= 2.0 < content["lower_short"]
+    assert content["sigma_short"] < content["sigma"] <= content["sigma_short"] * 1.0001
+    assert content["method"] == "unamplified.exact"
+
+
+def test_noise_for_random_allocation(privsweep: Command) -> None:
+    assert privsweep("noise", "--epsilon", "1", "--steps", "1000", "--delta", "1e-6", "--json") == 0
+    assert 0.68 < privsweep.json["sigma"] < 0.71
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["--epsilon", "1e-9", "--sampling", "none", "--delta", "1e-300"], 3, "No sigma in [0.001, 1e+06]"),
+        (["--epsilon", "0", *RUN], 2, "Expected epsilon in (0, 10000], got epsilon=0."),
+        (["--epsilon", "x", *RUN], 2, "got epsilon='x'."),
+        (["--epsilon", "1", *RUN, "--precision", "0"], 2, "Expected precision in [1e-09, 1]"),
+        (["--epsilon", "1", "--sampling", "none"], 2, "Expected delta for unamplified-epsilon."),
+        (["--epsilon", "1", *RUN, "--limit-seconds", "1e-9"], 4, "Not started"),
+        ([*RUN], 2, "--epsilon"),
+    ],
+)
+def test_noise_refuses_with_one_sentence(
+    privsweep: Command, words: Sequence[str], code: int, sentence: str
+) -> None:
+    assert privsweep("noise", *words) == code
+    assert sentence in privsweep.err
+    assert privsweep.err.count("\n") == 1
+    assert privsweep.out == ""
+
+
+# -------------------------------------------------------------------------------- methods
+
+
+def test_methods_lists_every_problem_and_method(privsweep: Command) -> None:
+    assert privsweep("methods") == 0
+    for name in [*(problem.name for problem in PROBLEMS), *(method.name for method in METHODS)]:
+        assert name in privsweep.out
+
+
+def test_methods_json_describes_every_field(privsweep: Command) -> None:
+    assert privsweep("methods", "--json") == 0
+    content = privsweep.json
+    assert [problem["name"] for problem in content["problems"]] == [problem.name for problem in PROBLEMS]
+    for given, kind in zip(content["problems"], PROBLEMS, strict=True):
+        assert [field["name"] for field in given["fields"]] == list(kind.parameters)
+        for field in given["fields"]:
+            assert field["domain"] == kind.parameters[field["name"]].domain
+            assert (field["default"] is None) == (field["name"] not in kind.defaults())
+            assert (field["monotone"] is None) == (field["name"] not in kind.monotone)
+    for given, method in zip(content["methods"], METHODS, strict=True):
+        assert (given["name"], given["version"]) == (method.name, method.version)
+        assert given["reference"]
+        assert [knob["name"] for knob in given["knobs"]] == list(method.knobs)
+
+
+# --------------------------------------------------------------------------------- lookup
+
+
+def test_lookup_answers_from_the_store_alone(privsweep: Command, store: Path) -> None:
+    assert privsweep("lookup", *ONE, "--store", store, "--json") == 0
+    assert privsweep.json["source"] == "store"
+    assert (
+        privsweep("lookup", "unamplified-epsilon", "sigma=3", "delta=1e-5", "--store", store, "--json") == 0
+    )
+    content = privsweep.json
+    assert (content["lower"], content["lower_from"]) == (0.0, None)
+    assert content["upper_from"]["sigma"] == 2.0
+    assert content["upper"] < math.inf
+
+
+def test_lookup_of_what_nothing_covers_is_exit_code_3(privsweep: Command, store: Path) -> None:
+    less_noise = ("unamplified-epsilon", "sigma=0.1", "delta=1e-5")
+    assert privsweep("lookup", *less_noise, "--store", store) == 3, "a lower bound alone is no answer"
+    assert "stored is sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
+    assert privsweep("lookup", "unamplified-delta", "sigma=1", "epsilon=1", "--store", store) == 3
+    assert "Nothing is stored for unamplified-delta sigma=1 epsilon=1" in privsweep.err
+    assert privsweep("lookup", *ONE, "--store", "nowhere") == 3
+
+
+@pytest.mark.parametrize("by", ["name", "file"])
+def test_lookup_of_a_sweep_prints_its_table(privsweep: Command, store: Path, spec: Path, by: str) -> None:
+    assert privsweep("lookup", "small" if by == "name" else spec, "--store", store) == 0
+    title, count, names, *rows = privsweep.out.splitlines()
+    assert title == (
+        "small: unamplified-epsilon with steps=1 participations=1 epochs=1 adjacency=add-remove, "
+        "by unamplified.exact"
+    )
+    assert count == "6 problems, all with bounds"
+    assert names.split() == ["sigma", "delta", "epsilon", "lower", "epsilon", "upper", "width"]
+    assert [row.split()[:2] for row in rows] == [
+        [sigma, delta] for sigma in ("0.5", "1", "2") for delta in ("1e-8", "1e-5")
+    ]
+    assert rows[3].split()[2:4] == ["4.37717", "4.37718"]
+
+
+def test_lookup_of_a_sweep_in_json_has_all_digits(privsweep: Command, store: Path) -> None:
+    assert privsweep("lookup", "small", "--store", store, "--json") == 0
+    content = privsweep.json
+    assert content["sweep"] == "small"
+    assert len(content["problems"]) == 6
+    assert all(line["lower"] <= line["upper"] and line["status"] == "ok" for line in content["problems"])
+
+
+def test_lookup_of_a_sweep_that_is_partly_stored_says_what_is_missing(
+    privsweep: Command, store: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "more.toml"
+    path.write_text(SWEEP.replace("small", "more").replace("[0.5,", "[0.25, 0.5,"))
+    assert privsweep("lookup", path, "--store", store) == 0
+    assert "8 problems, 6 with bounds" in privsweep.out
+    assert privsweep.out.count("not stored") == 2
+
+
+def test_lookup_of_a_sweep_of_which_nothing_is_stored_is_exit_code_3(
+    privsweep: Command, store: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.toml"
+    path.write_text(SWEEP.replace("[0.5, 1.0, 2.0]", "[7.0]"))
+    assert privsweep("lookup", path, "--store", store) == 3
+    assert privsweep("lookup", path, "--store", "nowhere") == 3
+
+
+def test_lookup_of_an_unknown_name_suggests_a_sweep(privsweep: Command, store: Path) -> None:
+    assert privsweep("lookup", "smal", "--store", store) == 2
+    assert "Did you mean small?" in privsweep.err
+
+
+# ------------------------------------------------------------------------------------ sql
+
+
+def test_sql_prints_a_plain_table_json_or_csv(privsweep: Command, store: Path) -> None:
+    query = "select sigma, delta, upper from best where sigma = 1 order by delta"
+    assert privsweep("sql", query, "--store", store) == 0
+    assert privsweep.out.splitlines()[0].split() == ["sigma", "delta", "upper"]
+    assert len(privsweep.out.splitlines()) == 3
+    assert privsweep("sql", query, "--store", store, "--json") == 0
+    rows = privsweep.json
+    assert [row["delta"] for row in rows] == [1e-8, 1e-5]
+    assert privsweep("sql", query, "--store", store, "--csv") == 0
+    assert privsweep.out.splitlines()[2] == f"1.0,1e-05,{rows[1]['upper']!r}"
+
+
+def test_sql_json_has_no_bare_token_whatever_is_selected(privsweep: Command, store: Path) -> None:
+    query = (
+        "select 'nan'::double as a, 'inf'::double as b, 0.5 as c, sum(steps) as c, "
+        "max(finished_at) as d, null as e, [1.5] as f from results"
+    )
+    assert privsweep("sql", query, "--store", store, "--json") == 0
+    (row,) = privsweep.json
+    assert (row["a"], row["b"], row["c"], row["c_4"], row["e"], row["f"]) == (
+        None,
+        "inf",
+        0.5,
+        6,
+        None,
+        [1.5],
+    )
+    assert privsweep("sql", query, "--store", store) == 0
+    assert privsweep("sql", query, "--store", store, "--csv") == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("selec 1", 2),
+        ("select nothing from results", 2),
+        ("select 1; select 2", 2),
+        ("drop view best", 2),
+        ("select * from read_csv('/etc/passwd')", 2),
+        ("copy results to 'x.csv'", 2),
+        (
+            "select count(*) from range(100000) a, range(100000) b, range(100) c where a.range + b.range > 7",
+            4,
+        ),
+    ],
+)
+def test_sql_refuses_with_one_sentence(privsweep: Command, store: Path, query: str, code: int) -> None:
+    assert privsweep("sql", query, "--store", store, "--limit-seconds", "0.5") == code
+    assert privsweep.err.count("\n") == 1
+    assert privsweep.out == ""
+
+
+def test_sql_without_a_store_or_with_two_formats_is_misuse(privsweep: Command, store: Path) -> None:
+    assert privsweep("sql", "select 1", "--store", "nowhere") == 2
+    assert "There is no store at nowhere" in privsweep.err
+    assert privsweep("sql", "select 1", "--store", store, "--json", "--csv") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [("ok", 0), ("failed", 1), ("conflict", 1), ("not_applicable", 1), ("timeout", 4), ("out_of_memory", 4)],
+)
+def test_every_status_has_its_exit_code(status: str, code: int) -> None:
+    assert exit_code(status) == code

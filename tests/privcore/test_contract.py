@@ -1,0 +1,272 @@
+"""What every registered method promises, tested on problems drawn from the declared domains.
+
+Knows no topic: a new method and a new problem are tested before their author writes a test. How many problems
+are drawn follows from the cost that the methods declare.
+"""
+
+import itertools
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+import tracemalloc
+from dataclasses import dataclass
+
+import pytest
+
+from privcore import METHODS, PROBLEMS, Answer, Direction, Method, Point, Problem, Status, Trend, evaluate
+from tests.privcore.draws import draw_problem, draw_value
+
+COST_FACTOR = 5.0
+"""A measured cost may exceed the declared one by this factor,"""
+GRACE = 0.2
+"""plus this many seconds; the declared cost of a point is for compiled and imported code."""
+GRACE_BYTES = 20e6
+
+pytestmark = pytest.mark.xdist_group("contract")  # the drawn problems are evaluated once
+
+each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+each_problem = pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.name)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A drawn problem, and what a method answered in how many CPU seconds; None where it does not apply."""
+
+    problem: Problem
+    method: Method
+    reason: str | None
+    answer: Answer
+    seconds: float
+
+
+def run(problem: Problem, method: Method) -> Draw:
+    """Evaluate one point with the clock running."""
+    start = time.process_time()
+    answer = evaluate(Point(problem=problem, method=method))
+    return Draw(problem, method, method.applies(problem), answer, time.process_time() - start)
+
+
+def sample(kind: type[Problem], seed: int, *, budget: float, affordable: float) -> list[Draw]:
+    """Return what the default methods make of drawn problems of one kind.
+
+    Args:
+        kind: Class of the problems; two of three are typical, the others have fields from the whole domain.
+        seed: Seed of the draws.
+        budget: Declared seconds to be spent on each method.
+        affordable: Largest declared cost of a single point in seconds.
+    """
+    rng = random.Random(f"{kind.name} {seed}")
+    methods = [method() for method in METHODS if kind in method.problems]
+    spent = dict.fromkeys(methods, 0.0)
+    draws = []
+    for count in range(60):
+        problem = draw_problem(kind, rng, wild=0.0 if count % 3 else 0.7)
+        for method in methods:
+            seconds = method.cost(problem).seconds
+            if seconds <= affordable and spent[method] + seconds <= budget:
+                spent[method] += seconds
+                draws.append(run(problem, method))
+    return draws
+
+
+@pytest.fixture(scope="module")
+def draws() -> list[Draw]:
+    """What every method makes of every kind of problem that it answers."""
+    for kind in PROBLEMS:  # compiles and imports what the clock should not count
+        for method in METHODS:
+            if kind in method.problems:
+                run(draw_problem(kind, random.Random(0)), method())
+    return [draw for kind in PROBLEMS for draw in sample(kind, 1, budget=1.5, affordable=0.5)]
+
+
+def quick(draws: list[Draw]) -> list[Draw]:
+    """Return those that may well be repeated, with a small change."""
+    return [draw for draw in draws if draw.method.cost(draw.problem).seconds < 0.2 and draw.seconds < 0.2]
+
+
+def by_problem(draws: list[Draw]) -> dict[Problem, list[Draw]]:
+    """Group draws by their problem."""
+    groups: dict[Problem, list[Draw]] = {}
+    for draw in draws:
+        groups.setdefault(draw.problem, []).append(draw)
+    return groups
+
+
+def test_every_method_meets_problems_to_which_it_applies(draws: list[Draw]) -> None:
+    for method in METHODS:
+        applied = [draw for draw in draws if type(draw.method) is method and draw.reason is None]
+        assert len(applied) >= 5, method.name
+
+
+def test_a_method_applies_or_says_why_not_in_one_sentence(draws: list[Draw]) -> None:
+    for draw in draws:
+        if draw.reason is None:
+            assert draw.answer.status is not Status.NOT_APPLICABLE, draw
+        else:
+            assert re.fullmatch(r"[A-Z][^\n]{10,200}\.", draw.reason), draw
+            assert (draw.answer.status, draw.answer.detail) == (Status.NOT_APPLICABLE, draw.reason), draw
+
+
+def test_evaluation_ends_in_an_answer_or_in_a_sentence_and_never_in_an_exception(draws: list[Draw]) -> None:
+    for draw in draws:
+        assert draw.answer.status in (Status.OK, Status.NOT_APPLICABLE, Status.FAILED), draw
+        if draw.answer.status is Status.FAILED:
+            assert not re.match(r"\w+(Error|Warning|Exception)\b", draw.answer.detail), draw
+            assert re.fullmatch(r"[A-Z][^\n]{10,200}\.", draw.answer.detail), draw
+
+
+def test_an_answer_lies_between_0_and_the_largest_truth(draws: list[Draw]) -> None:
+    for draw in draws:
+        answer, largest = draw.answer, draw.problem.largest
+        assert 0.0 <= answer.lower <= largest, draw
+        assert answer.upper >= 0.0, draw
+        if draw.answer.ok and draw.method.direction is not Direction.ESTIMATE:
+            assert answer.upper <= largest, draw
+        assert answer.value is None or 0.0 <= answer.value <= largest, draw
+
+
+def test_an_answer_is_of_the_kind_that_the_method_claims(draws: list[Draw]) -> None:
+    for draw in draws:
+        direction, answer = draw.method.direction, draw.answer
+        if not answer.ok:
+            continue
+        assert answer.detail, draw
+        if direction is Direction.ESTIMATE:
+            assert answer.value is not None, draw
+        if direction in (Direction.UPPER, Direction.ESTIMATE):
+            assert answer.lower == 0.0, draw
+        if direction in (Direction.LOWER, Direction.ESTIMATE):
+            assert answer.upper >= draw.problem.largest, draw
+
+
+def test_the_enclosures_of_a_problem_intersect(draws: list[Draw]) -> None:
+    for problem, group in by_problem(draws).items():
+        rigorous = [draw for draw in group if draw.answer.rigorous]
+        for one, other in itertools.combinations(rigorous, 2):
+            assert one.answer.lower <= other.answer.upper, (problem, one, other)
+            assert other.answer.lower <= one.answer.upper, (problem, one, other)
+
+
+def test_an_estimate_lies_near_the_enclosures(draws: list[Draw]) -> None:
+    """Within a factor of 2: an estimate promises nothing, but it should not mislead."""
+    for problem, group in by_problem(draws).items():
+        for estimate in group:
+            if estimate.answer.value is None:
+                continue
+            for draw in group:
+                if draw.answer.rigorous:
+                    assert estimate.answer.value >= 0.5 * draw.answer.lower, (problem, estimate, draw)
+                    assert estimate.answer.value <= 2.0 * draw.answer.upper + 1e-9, (problem, estimate, draw)
+
+
+def test_the_declared_seconds_hold(draws: list[Draw]) -> None:
+    slow = [
+        f"{draw.seconds:.2f} s, declared {draw.method.cost(draw.problem).seconds:.3f} s: {draw}"
+        for draw in draws
+        if draw.seconds > COST_FACTOR * draw.method.cost(draw.problem).seconds + GRACE
+    ]
+    assert not slow
+
+
+@each_method
+def test_the_declared_bytes_hold(method: type[Method], draws: list[Draw]) -> None:
+    applied = [draw for draw in quick(draws) if type(draw.method) is method and draw.answer.ok]
+    for draw in applied[:: max(1, len(applied) // 4)]:
+        declared = draw.method.cost(draw.problem).bytes
+        tracemalloc.start()
+        try:
+            evaluate(Point(problem=draw.problem, method=draw.method))
+            measured = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert measured <= COST_FACTOR * declared + GRACE_BYTES, draw
+
+
+def test_the_same_point_gives_the_same_bits_in_a_fresh_process_in_another_order(draws: list[Draw]) -> None:
+    cheap = quick(draws)[::-7]
+    points = [
+        {
+            "problem": draw.problem.name,
+            "fields": draw.problem.as_fields(),
+            "method": draw.method.name,
+        }
+        for draw in cheap
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH], input=json.dumps(points), capture_output=True, text=True, check=True
+    )
+    for draw, line in zip(cheap, done.stdout.splitlines(), strict=True):
+        assert line == bits(draw.answer), draw
+
+
+FRESH = """
+import json, sys
+from privcore import Point, evaluate, find, find_problem
+for point in json.load(sys.stdin):
+    problem = find_problem(point["problem"]).from_fields(point["fields"])
+    answer = evaluate(Point(problem=problem, method=find(point["method"])()))
+    print(repr((answer.lower, answer.upper, answer.value, answer.status.value)))
+"""
+
+
+def bits(answer: Answer) -> str:
+    """Return the numbers of an answer so that equal texts mean equal bits."""
+    return repr((answer.lower, answer.upper, answer.value, answer.status.value))
+
+
+@each_method
+def test_a_knob_changes_tightness_and_never_the_truth(method: type[Method], draws: list[Draw]) -> None:
+    rng = random.Random(method.name)
+    applied = [
+        draw for draw in draws if type(draw.method) is method and draw.answer.ok and draw.seconds < 0.1
+    ]
+    for name, parameter in method.knobs.items():
+        for draw in rng.sample(applied, min(6, len(applied))):
+            for wild in (False, True):
+                changed = method.from_knobs({name: draw_value(parameter, rng, wild=wild)})
+                if changed.cost(draw.problem).seconds > 1.0:
+                    continue
+                answer = evaluate(Point(problem=draw.problem, method=changed))
+                if answer.rigorous and draw.answer.rigorous:
+                    assert answer.lower <= draw.answer.upper, (draw, changed, answer)
+                    assert draw.answer.lower <= answer.upper, (draw, changed, answer)
+
+
+@each_problem
+def test_declared_monotonicity_is_never_contradicted(kind: type[Problem], draws: list[Draw]) -> None:
+    """Between drawn problems that differ in one field, the worse one has the larger truth."""
+    rng = random.Random(kind.name)
+    ours = [
+        draw for draw in draws if type(draw.problem) is kind and draw.answer.rigorous and draw.seconds < 0.1
+    ]
+    for draw in rng.sample(ours, min(25, len(ours))):
+        name, monotone = rng.choice(sorted(kind.monotone.items()))
+        try:
+            other = kind.from_fields(
+                draw.problem.as_fields()
+                | {name: draw_value(kind.parameters[name], rng, wild=rng.random() < 0.3)}
+            )
+        except ValueError:  # the fields contradict one another
+            continue
+        if draw.method.cost(other).seconds > 0.5:
+            continue
+        answer = evaluate(Point(problem=other, method=draw.method))
+        grows = getattr(other, name) >= getattr(draw.problem, name)
+        worse, better = (
+            (answer, draw.answer) if grows is (monotone.trend is Trend.INCREASING) else (draw.answer, answer)
+        )
+        if answer.rigorous and getattr(other, name) != getattr(draw.problem, name):
+            assert better.lower <= worse.upper, (name, draw, other, answer)
+
+
+@pytest.mark.soak
+@each_problem
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_many_more_enclosures_intersect(kind: type[Problem], seed: int) -> None:
+    drawn = sample(kind, seed, budget=60.0, affordable=10.0)
+    test_evaluation_ends_in_an_answer_or_in_a_sentence_and_never_in_an_exception(drawn)
+    test_an_answer_lies_between_0_and_the_largest_truth(drawn)
+    test_the_enclosures_of_a_problem_intersect(drawn)

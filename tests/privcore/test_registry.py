@@ -1,0 +1,78 @@
+"""Names are unique, well formed, found, and suggested when misspelt."""
+
+import re
+
+import pytest
+
+from privcore import (
+    METHODS,
+    PROBLEMS,
+    Direction,
+    Method,
+    Problem,
+    UnknownNameError,
+    find,
+    find_problem,
+    methods_for,
+)
+from tests.privcore.draws import problem
+
+each_problem = pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.name)
+each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+
+
+def test_names_are_unique() -> None:
+    assert len({method.name for method in METHODS}) == len(METHODS)
+    assert len({kind.name for kind in PROBLEMS}) == len(PROBLEMS)
+
+
+@each_method
+def test_a_method_makes_its_claims(method: type[Method]) -> None:
+    assert re.fullmatch(r"[a-z]+\.[a-z]+", method.name)
+    assert find(method.name) is method
+    assert isinstance(method.direction, Direction)
+    assert method.reference
+    assert method.version >= 1
+    assert method.problems
+    assert (method.__doc__ or "").strip()
+    for kind in method.problems:
+        assert set(method.shares) <= set(kind.parameters)
+    for name, parameter in method.knobs.items():
+        assert parameter.check(getattr(method(), name)) == getattr(method(), name)
+
+
+@each_problem
+def test_a_problem_says_what_it_asks(kind: type[Problem]) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", kind.name)
+    assert find_problem(kind.name) is kind
+    assert kind.asks not in kind.parameters
+    assert kind.largest > 0.0
+    assert (kind.__doc__ or "").strip().endswith(".")
+    assert set(kind.monotone) <= set(kind.parameters)
+    for monotone in kind.monotone.values():
+        assert monotone.proof.endswith(".")
+
+
+@each_method
+def test_a_misspelt_method_is_suggested(method: type[Method]) -> None:
+    with pytest.raises(UnknownNameError, match=f"Did you mean {method.name}?"):
+        find(method.name[:-1])
+
+
+@each_problem
+def test_a_misspelt_problem_is_suggested(kind: type[Problem]) -> None:
+    with pytest.raises(UnknownNameError, match=f"Did you mean {kind.name}?"):
+        find_problem(kind.name + "x")
+
+
+def test_a_name_unlike_any_other_gets_the_list() -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown method qqq\. Known: .*unamplified\.exact"):
+        find("qqq")
+
+
+def test_methods_for_tells_which_apply_and_why_the_rest_does_not() -> None:
+    question = problem("allocation-epsilon", sigma=1.0, steps=10, delta=1e-6, epochs=2)
+    reasons = {method.name: reason for method, reason in methods_for(question).items()}
+    assert reasons["allocation.certified"] is None
+    assert reasons["allocation.decomposition"] == "The theorem covers one participation in one epoch."
+    assert not any(name.startswith(("poisson.", "unamplified.")) for name in reasons)

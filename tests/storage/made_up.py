@@ -1,0 +1,68 @@
+"""Rows whose answers are made up, so that a store can be tested without computing anything."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
+from privcore.params import Integer
+from storage import Row, publish, to_table
+
+UnamplifiedEpsilon = find_problem("unamplified-epsilon")
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims(Method):
+    """A second method beside the registered one; its knob tells several of it apart."""
+
+    name: ClassVar[str] = "test.claims"
+    problems: ClassVar[tuple[type[Problem], ...]] = (UnamplifiedEpsilon,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "none"
+
+    number: Annotated[
+        int, Integer(name="number", symbol="n", meaning="Which", lower=0, upper=99, typical=(0,))
+    ] = 0
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=1e-6, bytes=1e3)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        return Answer()
+
+
+def epsilon(*, sigma: float = 1.0, delta: float = 1e-5, **fields: Any) -> Problem:
+    return UnamplifiedEpsilon.from_fields({"sigma": sigma, "delta": delta, **fields})
+
+
+def row(
+    problem: Problem,
+    answer: Answer | None = None,
+    *,
+    method: Method | None = None,
+    seconds_later: float = 0.0,
+    sweep: str = "made-up",
+) -> Row:
+    return Row(
+        point=Point(problem=problem, method=method or find("unamplified.exact")()),
+        answer=answer or Answer.enclosure(1.0, 2.0),
+        seconds=0.25,
+        cpu_seconds=0.125,
+        attempt=1,
+        finished_at=NOON + timedelta(seconds=seconds_later),
+        sweep=sweep,
+    )
+
+
+def rows(count: int, *, first: int = 0, seconds_later: float = 0.0) -> list[Row]:
+    """Rows of different points: sigma 1, 1.01, 1.02, ..."""
+    return [row(epsilon(sigma=1 + i / 100), seconds_later=seconds_later) for i in range(first, first + count)]
+
+
+def put(root: Path, content: Row | Iterable[Row]) -> Path:
+    """Publish rows as one part."""
+    several: Sequence[Row] = [content] if isinstance(content, Row) else list(content)
+    return publish(root, to_table(several))

@@ -1,0 +1,294 @@
+import json
+import math
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from privcore import METHODS, PROBLEMS, Answer, Status
+from storage import Store, StoreError, open_store, publish, to_table
+from tests.storage.made_up import NOON, Claims, epsilon, put, row, rows
+
+VIEWS = ["results", "best", "conflicts", "failures", "provenance", "sweeps"]
+
+
+def rows_of(store: Store, query: str) -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = store.sql(query).to_pylist()
+    return answer
+
+
+def test_an_empty_store_has_every_view_with_no_row(root: Path) -> None:
+    with open_store(root, create=True) as store:
+        views = VIEWS + [problem.name.replace("-", "_") for problem in PROBLEMS]
+        for view in views:
+            assert store.sql(f"select * from {view}").num_rows == 0
+        names = [r["name"] for r in rows_of(store, "show tables")]
+        assert sorted(names) == sorted(views)
+        assert store.stored("unamplified-epsilon") == {}
+        assert store.lookup(epsilon()) is None
+        assert store.verify() == []
+        assert store.manifests() == []
+
+
+def test_opening_a_store_twice_changes_nothing(root: Path) -> None:
+    open_store(root, create=True)
+    mark = (root / "store.json").stat()
+    open_store(root, create=True)
+    assert (root / "store.json").stat().st_mtime_ns == mark.st_mtime_ns
+    assert json.loads((root / "store.json").read_text()) == {"format": "privsweep store", "schema_version": 1}
+
+
+def test_a_path_that_is_no_store_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("text")
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "photo.jpg").touch()
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "store.json").write_text("{")
+    cases: list[tuple[str | Path, bool, str]] = [
+        (tmp_path / "none", False, f"There is no store at {tmp_path}/none."),
+        (file, False, f"Expected a folder for the store, got the file {file}."),
+        (file, True, f"Expected a folder for the store, got the file {file}."),
+        (file / "below", True, f"Cannot read the store '{file}/below': Not a directory."),
+        (full, False, f"{full} is not a store: it has no store.json."),
+        (full, True, f"Expected a store or an empty folder, got {full} with photo.jpg in it."),
+        (broken, False, f"{broken}/store.json is damaged: expected JSON with schema_version."),
+        ("a\0b", True, "Cannot read the store 'a\\x00b': embedded null byte."),
+    ]
+    for path, create, sentence in cases:
+        with pytest.raises(StoreError) as caught:
+            open_store(path, create=create)
+        assert str(caught.value) == sentence
+    with pytest.raises(StoreError, match="File name too long"):
+        open_store("x" * 300, create=True)
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_a_store_of_a_newer_release_is_refused_with_both_versions(root: Path, create: bool) -> None:
+    open_store(root, create=True)
+    (root / "store.json").write_text(json.dumps({"schema_version": 2}))
+    with pytest.raises(StoreError) as caught:
+        open_store(root, create=create)
+    assert str(caught.value) == f"{root} has schema version 2 and this release reads 1: update privsweep."
+
+
+def test_a_store_that_was_deleted_while_open_is_not_taken_for_an_empty_one(root: Path) -> None:
+    put(root, rows(2))
+    with open_store(root) as store:
+        assert store.sql("from results").num_rows == 2
+        shutil.rmtree(root)
+        with pytest.raises(StoreError, match="There is no store"):
+            store.sql("from results")
+
+
+def test_views_have_the_documented_columns(root: Path) -> None:
+    put(root, rows(1))
+    with open_store(root) as store:
+        columns = store.sql("from results").column_names
+        assert columns[:7] == [
+            *("point_id", "problem_id", "problem", "method", "method_version", "knobs"),
+            next(iter(PROBLEMS[0].parameters)),
+        ]
+        assert {n for p in PROBLEMS for n in p.parameters} < set(columns)
+        assert columns[-16:] == [
+            *("lower", "upper", "value", "confidence", "status", "detail", "seconds", "cpu_seconds"),
+            *("attempt", "finished_at", "sweep", "git_commit", "git_dirty", "versions", "host", "part"),
+        ]
+        of_problem = store.sql("from unamplified_epsilon")
+        assert set(of_problem.column_names) <= set(columns)
+        assert of_problem["part"].to_pylist() == [
+            str(p.relative_to(root / "data")) for p in root.rglob("*.parquet")
+        ]
+        ends = ["lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point"]
+        assert store.sql("from best").column_names[-6:] == ends
+
+
+def test_a_point_that_several_writers_computed_is_one_row_by_the_stated_rule(root: Path) -> None:
+    late_success = row(epsilon(), Answer.enclosure(1, 2), seconds_later=20)
+    failure = row(epsilon(), Answer.without(Status.CRASHED, "gone"))
+    later_success = row(epsilon(), Answer.enclosure(1, 3), seconds_later=30)
+    two_failures = [
+        row(epsilon(sigma=2), Answer.without(Status.TIMEOUT, "second"), seconds_later=5),
+        row(epsilon(sigma=2), Answer.without(Status.CRASHED, "first"), seconds_later=4),
+    ]
+    for content in ([failure], [later_success], [late_success, two_failures[0]], [two_failures[1]]):
+        put(root, content)
+    same_time = [put(root, [row(epsilon(sigma=3)), row(epsilon(sigma=4 + i))]) for i in range(3)]
+    with open_store(root) as store:
+        found = {r["sigma"]: r for r in rows_of(store, "from results order by sigma")}
+        assert len(found) == store.sql("from unamplified_epsilon").num_rows == 6
+        assert (found[1]["status"], found[1]["upper"]) == ("ok", 2)
+        assert (found[2]["status"], found[2]["detail"]) == ("crashed", "first")
+        assert found[3]["part"].endswith(min(p.name for p in same_time))
+        by_id = {r["point_id"]: r["status"] for r in found.values()}
+        assert store.stored("unamplified-epsilon") == by_id
+        assert store.sql("from best where sigma = 1")["upper"].to_pylist() == [2]
+        assert store.sql("from failures")["sigma"].to_pylist() == [2]
+
+
+def test_best_is_the_intersection_of_all_proofs_and_names_their_methods(root: Path) -> None:
+    put(
+        root,
+        [
+            row(epsilon(), Answer.enclosure(1.0, 3.0)),
+            row(epsilon(), Answer.at_most(2.0), method=Claims()),
+            row(epsilon(), Answer.at_least(0.5), method=Claims(number=1)),
+            row(epsilon(sigma=2), Answer.at_most(2.5), method=Claims()),
+            row(epsilon(sigma=3), Answer.at_least(math.inf), method=Claims()),
+        ],
+    )
+    with open_store(root) as store:
+        best = rows_of(
+            store, "select sigma, lower, upper, lower_method, upper_method from best order by sigma"
+        )
+        assert [tuple(r.values()) for r in best] == [
+            (1, 1.0, 2.0, "unamplified.exact", "test.claims"),
+            (2, 0.0, 2.5, None, "test.claims"),
+            (3, math.inf, math.inf, "test.claims", None),
+        ]
+
+
+def test_what_is_not_a_proof_makes_no_bracket(root: Path) -> None:
+    put(
+        root,
+        [
+            row(epsilon(sigma=1), Answer.about(1.5, detail="a guess")),
+            row(epsilon(sigma=2), Answer.enclosure(1.0, 1.1, confidence=0.999999)),
+            row(epsilon(sigma=3), Answer.without(Status.FAILED, "no")),
+            row(epsilon(sigma=4), Answer.without(Status.NOT_APPLICABLE, "no")),
+            row(epsilon(sigma=5), Answer.enclosure(1.4, 1.6)),
+            row(epsilon(sigma=5), Answer.about(9.0, detail="a guess"), method=Claims()),
+            row(epsilon(sigma=5), Answer.enclosure(7, 8, confidence=0.5), method=Claims(number=1)),
+        ],
+    )
+    with open_store(root) as store:
+        best = rows_of(store, "select sigma, lower, upper from best")
+        assert best == [{"sigma": 5, "lower": 1.4, "upper": 1.6}]
+        assert store.sql("from conflicts").num_rows == 0
+        assert store.sql("from failures")["sigma"].to_pylist() == [3]
+        assert store.lookup(epsilon(sigma=0.5)) is not None  # from sigma 5, below
+        assert store.lookup(epsilon(sigma=4, delta=0.5)) is None
+
+
+def test_disjoint_proofs_are_conflicts_and_no_lookup_trusts_them(root: Path) -> None:
+    put(
+        root,
+        [
+            row(epsilon(), Answer.enclosure(1.0, 2.0)),
+            row(epsilon(), Answer.enclosure(2.5, 3.0), method=Claims()),
+            row(epsilon(), Answer.enclosure(1.5, 2.75), method=Claims(number=1)),
+            row(epsilon(sigma=2), Answer.enclosure(1.0, 2.0)),
+        ],
+    )
+    with open_store(root) as store:
+        (conflict,) = rows_of(store, "from conflicts")
+        assert (conflict["problem"], conflict["sigma"]) == ("unamplified-epsilon", 1)
+        assert (conflict["lower"], conflict["lower_method"]) == (2.5, "test.claims")
+        assert (conflict["upper"], conflict["upper_method"]) == (2.0, "unamplified.exact")
+        with pytest.raises(
+            StoreError, match=r"contradicts itself .* at least 2.5 .* at most 2.0 .* conflicts"
+        ):
+            store.lookup(epsilon())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repaired(Claims):
+    version: ClassVar[int] = 2
+
+
+def test_what_an_older_version_of_a_method_claimed_is_kept_but_no_longer_relied_on(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, [row(epsilon(), Answer.enclosure(1, 1.5), method=Claims())])
+    put(root, [row(epsilon(), Answer.enclosure(2, 2.5), method=Repaired())])
+    with open_store(root) as store:
+        assert store.sql("from conflicts").num_rows == 1
+    for module in ("storage.views", "storage.snapshot"):
+        monkeypatch.setattr(f"{module}.METHODS", (*METHODS, Repaired))
+    with open_store(root) as store:
+        assert store.sql("from results").num_rows == 2
+        assert store.sql("from conflicts").num_rows == 0
+        assert store.sql("select lower, upper from best").to_pylist() == [{"lower": 2, "upper": 2.5}]
+
+
+def test_provenance_sums_up_who_computed_what(root: Path) -> None:
+    put(root, [row(epsilon(sigma=s), seconds_later=s) for s in (1.0, 2.0)])
+    put(root, row(epsilon(), method=Claims()))
+    with open_store(root) as store:
+        first, second = rows_of(store, "from provenance order by method")
+        assert (first["method"], first["points"], first["seconds"]) == ("test.claims", 1, 0.25)
+        assert (second["method"], second["points"], second["cpu_seconds"]) == ("unamplified.exact", 2, 0.25)
+        assert (second["last_finished_at"] - second["first_finished_at"]).total_seconds() == 1.0
+        assert first["first_finished_at"] == NOON
+
+
+def test_rows_of_a_problem_that_this_release_does_not_know_stay_visible(root: Path) -> None:
+    part = put(root, rows(2))
+    table = to_table(rows(2))
+    metadata = {**table.schema.metadata, b"privsweep.problem": b"quantum-epsilon"}
+    table = table.rename_columns({"sigma": "noise"}).replace_schema_metadata(metadata)
+    publish(root, table)
+    with open_store(root) as store:
+        assert store.sql("select noise from quantum_epsilon").num_rows == 2
+        assert store.sql("select noise, sigma from results").num_rows == 4
+        assert store.verify() == []
+    assert part.exists()
+
+
+def test_an_open_store_sees_what_is_published_later(root: Path) -> None:
+    with open_store(root, create=True) as store:
+        for count in range(1, 6):
+            put(root, rows(1, first=count))
+            assert store.sql("from results").num_rows == count
+            assert len(store.stored("unamplified-epsilon")) == count
+            assert store.lookup(epsilon(sigma=1 + count / 100)) is not None
+
+
+def test_a_store_that_was_closed_can_be_used_again(root: Path) -> None:
+    put(root, rows(2))
+    store = open_store(root)
+    for _ in range(2):
+        assert store.sql("from results").num_rows == 2
+        store.close()
+
+
+def test_parts_are_found_by_the_points_they_hold(root: Path) -> None:
+    first, second = put(root, rows(3)), put(root, rows(3, first=3))
+    ids = [r.point.id for r in rows(6)]
+    names = [str(p.relative_to(root / "data")) for p in (first, second)]
+    with open_store(root) as store:
+        assert store.holding("unamplified-epsilon", ids[:2]) == names[:1]
+        assert store.holding("unamplified-epsilon", [ids[1], ids[5]]) == sorted(names)
+        assert store.holding("unamplified-epsilon", []) == []
+        assert store.holding("unamplified-delta", ids) == []
+
+
+def test_the_cache_can_be_deleted_spoiled_or_impossible(root: Path) -> None:
+    put(root, rows(3))
+    for spoil in ("delete", "garbage", "impossible"):
+        with open_store(root) as store:
+            assert store.sql("from results").num_rows == 3
+        shutil.copytree(root / "cache", root / "copy")
+        shutil.rmtree(root / "cache")
+        if spoil == "garbage":
+            (root / "cache").mkdir()
+            for name in (root / "copy").iterdir():
+                (root / "cache" / name.name).write_bytes(b"not a database" * 1000)
+        elif spoil == "impossible":
+            (root / "cache").write_text("a file where the folder would be")
+        shutil.rmtree(root / "copy")
+        with open_store(root) as store:
+            assert store.sql("from results").num_rows == 3
+            assert store.lookup(epsilon()) is not None
+
+
+def test_old_snapshots_do_not_pile_up(root: Path) -> None:
+    for count in range(6):
+        put(root, rows(1, first=count))
+        with open_store(root) as store:
+            assert store.sql("from results").num_rows == count + 1
+    assert len(list((root / "cache").iterdir())) <= 2

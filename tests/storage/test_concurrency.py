@@ -1,0 +1,58 @@
+import multiprocessing
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+from storage import open_store, parts
+from tests.storage.made_up import epsilon, put, rows
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def ask(root: Path, start: Barrier, answers: "multiprocessing.Queue[tuple[int, bool, int]]") -> None:
+    start.wait(timeout=60)
+    with open_store(root) as store:
+        count = store.sql("select count(*) as n from results").to_pylist()[0]["n"]
+        answers.put((count, store.lookup(epsilon()) is not None, len(store.stored("unamplified-epsilon"))))
+
+
+def test_processes_that_open_one_store_at_the_same_time_all_get_the_answer(root: Path) -> None:
+    put(root, rows(500))
+    start, answers = SPAWN.Barrier(3), SPAWN.Queue()
+    readers = [SPAWN.Process(target=ask, args=(root, start, answers)) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    assert [answers.get(timeout=60) for _ in readers] == [(500, True, 500)] * 3
+    for reader in readers:
+        reader.join()
+        assert reader.exitcode == 0
+
+
+def write(root: Path, start: Barrier, first: int) -> None:
+    start.wait(timeout=60)
+    for step in range(first, first + 300, 10):
+        put(
+            root, rows(20, first=step, seconds_later=first)
+        )  # overlaps its neighbours, and the other writer's
+
+
+def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path) -> None:
+    open_store(root, create=True)
+    start = SPAWN.Barrier(3)
+    writers = [SPAWN.Process(target=write, args=(root, start, first)) for first in (0, 150)]
+    for writer in writers:
+        writer.start()
+    start.wait(timeout=60)
+    seen = 0
+    with open_store(root) as store:
+        while any(writer.is_alive() for writer in writers):
+            count, points = store.sql("select count(*), count(distinct point_id) from results").columns
+            assert count[0].as_py() == points[0].as_py() >= seen
+            seen = count[0].as_py()
+        for writer in writers:
+            writer.join()
+            assert writer.exitcode == 0
+        assert {r.point.id for r in rows(460)} == store.stored("unamplified-epsilon").keys()
+        assert store.sql("from results").num_rows == 460
+        assert store.verify() == []
+    assert len(parts(root)) == 60
+    assert not list(root.rglob("*.tmp"))

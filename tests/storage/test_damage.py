@@ -1,0 +1,123 @@
+import random
+from pathlib import Path
+
+import pytest
+
+from privcore import Answer
+from storage import Manifest, StoreError, open_store, write_manifest
+from tests.storage.made_up import NOON, epsilon, put, row, rows
+
+
+def flip_a_bit(part: Path, *, seed: int) -> None:
+    content = bytearray(part.read_bytes())
+    bit = random.Random(seed).randrange(8 * len(content))
+    content[bit // 8] ^= 1 << bit % 8
+    part.write_bytes(content)
+
+
+def write_manifest_of(root: Path, *made: Path) -> Path:
+    manifest = Manifest(
+        digest="0123abcd",
+        name="made-up",
+        spec={"grid": [1, 2]},
+        counts={"ok": 3},
+        parts=tuple(str(p.relative_to(root / "data")) for p in made),
+        git_commit="unknown",
+        started_at=NOON,
+        finished_at=NOON,
+        status="complete",
+    )
+    return write_manifest(root, manifest)
+
+
+def test_every_flipped_bit_is_found_by_name(root: Path) -> None:
+    made = [put(root, rows(20, first=20 * i)) for i in range(60)]
+    for seed, part in enumerate(made):
+        flip_a_bit(part, seed=seed)
+    complaints = open_store(root).verify()
+    assert len(complaints) == 60
+    for part, complaint in zip(sorted(made), complaints, strict=True):
+        assert complaint.startswith(f"{part} is damaged: its bytes do not match the SHA-256 in its name")
+
+
+@pytest.mark.parametrize("harm", ["flip", "truncate", "empty", "append"])
+@pytest.mark.parametrize("opened", [False, True], ids=["before-opening", "after-a-query"])
+def test_a_damaged_part_is_refused_by_name_wherever_rows_are_read(
+    root: Path, harm: str, opened: bool
+) -> None:
+    part, sound = put(root, rows(5)), put(root, rows(5, first=5))
+    if opened:
+        with open_store(root) as store:
+            assert store.sql("from results").num_rows == 10
+    content = part.read_bytes()
+    if harm == "flip":
+        flip_a_bit(part, seed=1)
+    else:
+        part.write_bytes({"truncate": content[:-7], "empty": b"", "append": content + b"x"}[harm])
+    with open_store(root) as store:
+        (complaint,) = store.verify()
+        assert str(part) in complaint
+        for read in (
+            lambda: store.sql("select count(*) from results"),
+            lambda: store.stored("unamplified-epsilon"),
+            lambda: store.lookup(epsilon()),
+        ):
+            with pytest.raises(StoreError) as caught:
+                read()
+            assert str(caught.value) == complaint
+    part.unlink()  # as the sentence advises
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("select distinct part from results")["part"].to_pylist() == [
+            str(sound.relative_to(root / "data"))
+        ]
+
+
+def test_a_part_that_was_deleted_is_missed_by_the_manifest_that_lists_it(root: Path) -> None:
+    kept, lost = put(root, rows(2)), put(root, rows(2, first=2))
+    write_manifest_of(root, kept, lost)
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("from results").num_rows == 4
+        lost.unlink()
+        sentence = f"{lost} of sweep made-up is missing: restore it or run it again."
+        assert store.verify() == [sentence]
+        with pytest.raises(StoreError) as caught:
+            store.sql("from results")
+        assert str(caught.value) == sentence
+        assert len(store.stored("unamplified-epsilon")) == 2, (
+            "a sweep can still find out what to compute again"
+        )
+        again = put(root, rows(2, first=2))
+        write_manifest_of(root, kept, again)
+        assert store.sql("from results").num_rows == 4
+
+
+def test_a_part_whose_points_are_not_those_of_its_name_is_found(root: Path) -> None:
+    part = put(root, rows(2))
+    moved = part.with_name("0" * 32 + part.name[32:])
+    part.rename(moved)
+    assert open_store(root).verify() == [f"{moved} does not hold the points that its name promises."]
+
+
+def test_a_damaged_manifest_is_found_by_name(root: Path) -> None:
+    manifest = write_manifest_of(root, put(root, rows(1)))
+    manifest.write_text(manifest.read_text()[:-20])
+    with open_store(root) as store:
+        (complaint,) = store.verify()
+        assert complaint == f"{manifest} is damaged: expected a sweep's manifest; run the sweep again."
+        with pytest.raises(StoreError) as caught:
+            store.sql("from sweeps")
+        assert str(caught.value) == complaint
+
+
+def test_one_point_with_two_different_answers_is_found(root: Path) -> None:
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0), seconds_later=5))
+    with open_store(root) as store:
+        assert store.verify() == []
+        put(root, row(epsilon(), Answer.enclosure(1.0, 2.0000000000000004), seconds_later=9))
+        (complaint,) = store.verify()
+        assert complaint.startswith(
+            f"Point {row(epsilon()).point.id} was computed twice with different answers"
+        )

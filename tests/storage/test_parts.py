@@ -1,0 +1,219 @@
+import hashlib
+import json
+import multiprocessing
+import os
+import resource
+import time
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privcore import find_problem
+from storage import SCHEMA_VERSION, StoreError, open_store, parts, publish, schema_for, to_table
+from storage.layout import remove_leftovers
+from storage.parts import ids_hash, read_part
+from storage.schema import VERSION_KEY
+from tests.storage.made_up import epsilon, put, row, rows
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def republish(part: Path, table: pa.Table) -> Path:
+    """Replace a part by another table under its right name, as another release might have written it."""
+    part.unlink()
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    content = bytes(sink.getvalue())
+    name = f"{ids_hash(table['point_id'].to_pylist())}-{hashlib.sha256(content).hexdigest()}.parquet"
+    path = part.parent / name
+    path.write_bytes(content)
+    return path
+
+
+def test_publishing_twice_changes_nothing(root: Path) -> None:
+    table = to_table(rows(3))
+    first = publish(root, table)
+    before = {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in root.rglob("*")}
+    assert publish(root, table) == first
+    assert {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in root.rglob("*")} == before
+
+
+def test_the_name_of_a_part_is_made_of_its_points_and_its_bytes(root: Path) -> None:
+    content = rows(3)
+    part = put(root, content)
+    ids, digest = part.stem.split("-")
+    assert ids == ids_hash([r.point.id for r in content]) == ids_hash([r.point.id for r in content[::-1]])
+    assert digest == hashlib.sha256(part.read_bytes()).hexdigest()
+    assert part.parent == root / "data" / "problem=unamplified-epsilon"
+
+
+def test_publishing_again_mends_a_truncated_part(root: Path) -> None:
+    table = to_table(rows(3))
+    part = publish(root, table)
+    whole = part.read_bytes()
+    part.write_bytes(whole[:100])
+    publish(root, table)
+    assert part.read_bytes() == whole
+
+
+def test_a_part_reads_back_as_it_was_written(root: Path) -> None:
+    table = to_table(rows(5))
+    assert read_part(publish(root, table)).equals(table, check_metadata=True)
+
+
+def test_parts_are_readable_without_this_package(root: Path) -> None:
+    part = put(root, rows(5))
+    assert pq.read_table(part)["problem"].to_pylist() == ["unamplified-epsilon"] * 5
+    assert pq.read_table(root / "data").num_rows == 5
+    metadata = pq.read_metadata(part).row_group(0)
+    columns = {metadata.column(i).path_in_schema: metadata.column(i) for i in range(metadata.num_columns)}
+    assert {c.compression for c in columns.values()} == {"ZSTD"}
+    assert "BYTE_STREAM_SPLIT" in columns["upper"].encodings
+    assert any("DICTIONARY" in encoding for encoding in columns["sigma"].encodings)
+    with duckdb.connect() as connection:
+        query = f"select sum(upper), min(finished_at) < now() from '{root}/data/*/*.parquet' group by problem"
+        assert connection.execute(query).fetchall() == [(10.0, True)]
+
+
+def publish_until_killed(root: Path) -> None:
+    for first in range(0, 1_000_000, 200):
+        put(root, rows(200, first=first))
+
+
+def test_a_writer_killed_at_any_instant_leaves_no_unreadable_part(root: Path) -> None:
+    seen = 0
+    for trial in range(6):
+        writer = SPAWN.Process(target=publish_until_killed, args=(root,))
+        writer.start()
+        deadline = time.monotonic() + 60
+        while len(parts(root)) <= seen and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(0.003 * trial)  # another instant of the publication each time
+        writer.kill()
+        writer.join()
+        seen = len(parts(root))
+    assert seen > 0
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("select count(*) as n from results").to_pylist()[0]["n"] == len(
+            store.stored("unamplified-epsilon")
+        )
+
+
+def publish_on_a_full_disk(root: Path, answers: "multiprocessing.Queue[str]") -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+    try:
+        put(root, rows(300))
+    except StoreError as error:
+        answers.put(str(error))
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_file(root: Path) -> None:
+    open_store(root, create=True)
+    answers = SPAWN.Queue()
+    writer = SPAWN.Process(target=publish_on_a_full_disk, args=(root, answers))
+    writer.start()
+    sentence = answers.get(timeout=60)
+    writer.join()
+    assert sentence.startswith(f"Cannot write {root}/data/problem=unamplified-epsilon/")
+    assert sentence.endswith("File too large.")
+    assert [p.name for p in root.rglob("*") if p.is_file()] == ["store.json"]
+
+
+def test_what_did_not_come_from_to_table_is_not_published(root: Path) -> None:
+    table = to_table(rows(1))
+    with pytest.raises(ValueError, match="at least one row, got 0 rows"):
+        publish(root, table.slice(0, 0))
+    with pytest.raises(ValueError, match="from to_table"):
+        publish(root, pa.table({"point_id": ["a"]}))
+    index = table.column_names.index("upper")
+    with pytest.raises(ValueError, match="Expected upper without NaN"):
+        publish(root, table.set_column(index, table.schema.field(index), pa.array([float("nan")])))
+    assert not root.exists()
+
+
+def test_a_part_of_a_newer_release_is_refused_with_both_versions(root: Path) -> None:
+    part = put(root, rows(2))
+    table = pq.read_table(part, partitioning=None)
+    newer = republish(
+        part, table.replace_schema_metadata({**table.schema.metadata, VERSION_KEY: str(SCHEMA_VERSION + 6)})
+    )
+    with pytest.raises(StoreError) as caught:
+        read_part(newer)
+    assert str(caught.value) == f"{newer} has schema version 7 and this release reads 1: update privsweep."
+
+
+def test_a_field_that_was_added_later_has_its_default_in_older_parts(root: Path) -> None:
+    part = put(root, rows(2))
+    older = republish(part, pq.read_table(part, partitioning=None).drop_columns(["adjacency", "value"]))
+    table = read_part(older)
+    assert table["adjacency"].to_pylist() == ["add-remove"] * 2
+    assert table["value"].null_count == 2
+    assert table.schema.equals(schema_for(find_problem("unamplified-epsilon")))
+
+
+def test_columns_that_this_release_cannot_interpret_are_refused_by_name(root: Path) -> None:
+    part = put(root, rows(2))
+    table = pq.read_table(part, partitioning=None)
+    strange = republish(part, table.append_column("weather", pa.array(["wet", "dry"])))
+    with pytest.raises(StoreError, match="has the column weather, which this release does not know"):
+        read_part(strange)
+    typed = republish(strange, table.set_column(6, "sigma", pa.array(["1", "inf"])))
+    with pytest.raises(StoreError, match="has sigma as string, expected double"):
+        read_part(typed)
+    short = republish(typed, table.drop_columns(["sigma"]))
+    with pytest.raises(StoreError, match="lacks the column sigma"):
+        read_part(short)
+
+
+def test_a_part_in_the_folder_of_another_problem_is_refused(root: Path) -> None:
+    part = put(root, rows(2))
+    wrong = part.parent.parent / "problem=unamplified-delta" / part.name
+    wrong.parent.mkdir()
+    part.rename(wrong)
+    with pytest.raises(StoreError, match="rows of unamplified-epsilon in the folder of unamplified-delta"):
+        read_part(wrong)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["problem=unamplified-epsilon/notes.txt", "problem=unamplified-epsilon/a.parquet", "b.parquet", "c/d"],
+)
+def test_a_foreign_file_is_refused_by_name(root: Path, name: str) -> None:
+    put(root, row(epsilon()))
+    foreign = root / "data" / name
+    foreign.parent.mkdir(exist_ok=True)
+    foreign.write_text("not ours")
+    with pytest.raises(StoreError, match="does not belong into a store") as caught:
+        parts(root)
+    assert str(root / "data" / Path(name).parts[0]) in str(caught.value)
+    (root / "data" / ".DS_Store").write_text("ignored")
+    (complaint,) = open_store(root).verify()
+    assert complaint == str(caught.value)
+
+
+def test_only_old_leftovers_of_killed_writers_are_removed(root: Path) -> None:
+    part = put(root, rows(1))
+    fresh, old = part.parent / ".part.1.tmp", part.parent / ".part.2.tmp"
+    folder = root / ".snapshot-1.tmp"
+    folder.mkdir()
+    for leftover in (fresh, old, folder / "inside"):
+        leftover.write_text("half a file")
+    for leftover in (old, folder):
+        os.utime(leftover, (time.time() - 90_000,) * 2)
+    remove_leftovers(root)
+    assert fresh.exists()
+    assert not old.exists()
+    assert not folder.exists()
+    assert parts(root) == [part]
+
+
+def test_publishing_into_a_store_of_a_newer_release_is_refused(root: Path) -> None:
+    open_store(root, create=True)
+    (root / "store.json").write_text(json.dumps({"schema_version": 2}))
+    with pytest.raises(StoreError, match="schema version 2 and this release reads 1"):
+        put(root, rows(1))
+    assert parts(root) == []

@@ -1,0 +1,173 @@
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from storage import LimitError, QueryError, Store, open_store
+from storage.snapshot import _LOCKED
+from tests.storage.made_up import put, rows
+
+ENDLESS = "select count(*) from range(1000000000) a, range(1000000) b where (a.range + b.range) % 7 = 8"
+
+
+@pytest.fixture
+def store(root: Path) -> Iterator[Store]:
+    put(root, rows(3))
+    with open_store(root) as store:
+        yield store
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from read_csv('/etc/passwd')",
+        "from read_text('/etc/passwd')",
+        "from read_blob('/etc/passwd')",
+        "from '/etc/passwd'",
+        "from glob('/etc/*')",
+        "from read_parquet('{root}/data/*/*.parquet')",
+        "from read_json('https://example.org/x.json')",
+        "from parquet_metadata('{root}/data/*/*.parquet')",
+        "from sniff_csv('/etc/passwd')",
+        "from query('copy (select 1) to ''{root}/x.csv''')",
+        "from secret",
+        "copy results to '{root}/x.csv'",
+        "copy (select 1) to '{root}/cache/x.csv'",
+        "attach '{root}/cache/x.duckdb'",
+        "export database '{root}/x'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "set lock_configuration = false",
+        "reset memory_limit",
+        "pragma enable_profiling",
+        "call pragma_version()",
+        "create table x as select 1",
+        "create temp table x as select 1",
+        "insert into main.unamplified_epsilon select * from main.unamplified_epsilon",
+        "update main.unamplified_epsilon set upper = 0",
+        "delete from main.unamplified_epsilon",
+        "drop view results",
+        "vacuum",
+        "begin",
+        "select 1; drop view results",
+        "select 1; select 2",
+        "explain analyze copy (select 1) to '{root}/x.csv'",
+        "explain analyze delete from main.unamplified_epsilon",
+        "",
+        "-- nothing",
+        "selec 1",
+        "select nothing from results",
+        "select 'a'::int",
+        "select ?",
+    ],
+)
+def test_sql_answers_selects_over_the_views_and_nothing_else(store: Store, query: str) -> None:
+    secret = "a variable of this frame"  # noqa: F841  DuckDB would find it, were that not switched off
+    before = {p: p.stat().st_mtime_ns for p in store.root.rglob("*.parquet")}
+    assert store.sql("from results").num_rows == 3
+    files = set(store.root.rglob("*"))
+    with pytest.raises(QueryError) as caught:
+        store.sql(query.format(root=store.root))
+    sentence = str(caught.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert store.sql("from results").num_rows == 3
+    assert set(store.root.rglob("*")) == files
+    assert {p: p.stat().st_mtime_ns for p in store.root.rglob("*.parquet")} == before
+
+
+def test_syntax_errors_are_told_in_one_sentence(store: Store) -> None:
+    for query, sentence in [
+        ("selec 1", 'Parser Error: syntax error at or near "selec".'),
+        ("select 1; select 2", "Expected one SELECT, got 2 statements."),
+        ("drop view results", "Expected one SELECT, got DROP."),
+        ("", "Expected one SELECT, got 0 statements."),
+    ]:
+        with pytest.raises(QueryError) as caught:
+            store.sql(query)
+        assert str(caught.value) == sentence
+
+
+def test_everything_that_reads_is_allowed(store: Store) -> None:
+    for query, count in [
+        ("with x as (select 1 as one) from x", 1),
+        ("values (1), (2)", 2),
+        ("describe results", store.sql("from results").num_columns),
+        ("explain select 1", 1),
+        ("select sigma, upper from results where upper > 1 order by sigma limit 2;", 2),
+        ("select problem, count(*), max(finished_at) from results group by problem", 1),
+    ]:
+        assert store.sql(query).num_rows == count
+
+
+def test_times_are_in_utc_wherever_one_asks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(root, rows(1))
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        with open_store(root) as store:
+            answer = store.sql("select finished_at, finished_at::varchar as text from results").to_pylist()[0]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert answer["finished_at"].isoformat() == "2026-11-01T12:00:00+00:00"
+    assert answer["text"] == "2026-11-01 12:00:00+00"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        ENDLESS,
+        "select a.range from range(1000000000) a, range(1000000) b where (a.range + b.range) % 7 = 8",
+    ],
+    ids=["one-row", "stream"],
+)
+def test_a_query_that_takes_too_long_is_stopped(store: Store, query: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(LimitError, match=r"^The query took longer than 0.3 s\.$"):
+        store.sql(query, limit_seconds=0.3)
+    assert time.monotonic() - start < 5
+    assert store.sql("from results").num_rows == 3
+
+
+def test_a_limit_that_is_over_at_once_stops_the_query_all_the_same(store: Store) -> None:
+    with pytest.raises(LimitError):
+        store.sql(ENDLESS, limit_seconds=0)
+
+
+def test_a_query_that_needs_too_much_memory_is_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_LOCKED, "memory_limit", "50MB")
+    with pytest.raises(LimitError, match="needs too much memory"):
+        store.sql("select count(distinct (a.range, b.range)) from range(100000) a, range(100000) b")
+
+
+def test_a_result_that_is_too_large_is_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.query.LIMIT_BYTES", 10_000_000)
+    with pytest.raises(LimitError, match=r"^The result has more than 0\.01 GB"):
+        store.sql("from range(1000000000000)")
+
+
+def test_ctrl_c_ends_a_query_at_once(store: Store) -> None:
+    assert store.sql("select 1").num_rows == 1
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        store.sql(ENDLESS, limit_seconds=30)
+    assert time.monotonic() - start < 10
+
+
+def test_two_threads_can_ask_one_store(store: Store) -> None:
+    answers: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(store.sql("from results").num_rows)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [3] * 8
