@@ -34,8 +34,8 @@ settings.register_profile(
 )
 settings.register_profile("soak", settings.get_profile("suite"), derandomize=False, max_examples=2000)
 
-# Measuring scripts, not tests: they are run by `make bench`.
-collect_ignore_glob = ["benchmarks/bench*.py"]
+# Scripts, not tests: the first are run by `make bench`, the second by tests of flows, on a path of their own.
+collect_ignore_glob = ["benchmarks/*.py", "flows/support/*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
