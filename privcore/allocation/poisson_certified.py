@@ -71,8 +71,9 @@ def _closed_form(problem: Poisson) -> tuple[float, float]:
         lower, upper = gaussian_delta_bounds(sigma, problem.epsilon)
     if problem.sampling_probability == 1.0:
         return lower, upper
-    floor = max(0.0, -math.expm1(problem.epsilon)) if isinstance(problem, PoissonDelta) else 0.0
-    return floor, upper
+    if isinstance(problem, PoissonEpsilon):
+        return 0.0, upper
+    return max(0.0, math.nextafter(-math.expm1(problem.epsilon), 0.0)), upper  # P and Q may be the same
 
 
 def _laws(problem: Poisson, res: Resolution) -> Laws:

@@ -181,7 +181,10 @@ class PoissonPld(Method):
         rate, steps = problem.sampling_probability, problem.steps * problem.epochs
         composed = _composed(problem.sigma, rate, steps, problem.adjacency)
         if isinstance(problem, PoissonEpsilon):
-            value = max(float(pmf.get_epsilon_for_delta(problem.delta)) for pmf in composed)
+            with np.errstate(over="ignore"):  # exp(epsilon) may exceed the range of doubles on the way
+                value = max(float(pmf.get_epsilon_for_delta(problem.delta)) for pmf in composed)
+            if math.isinf(value):
+                return Answer.without(Status.FAILED, "The exponential of epsilon overflows.")
         else:
             value = min(1.0, max(float(pmf.get_delta_for_epsilon(problem.epsilon)) for pmf in composed))
             if value < (noise := _noise(problem)):

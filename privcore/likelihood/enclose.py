@@ -82,7 +82,7 @@ def enclose(
     finest = first_fineness(question.asks, tolerance, combinations)
     fineness = SCOUT if scouting else finest
     detail = "closed-form bounds"
-    last_gap = math.inf
+    last_gap: float | None = None
     for _ in range(ATTEMPTS):
         if upper <= lower * (1.0 + tolerance):
             break
@@ -101,13 +101,26 @@ def enclose(
             continue
         gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
         rounding = laws.upper.value_error + laws.twin.value_error if question.asks == "epsilon" else 0.0
-        if gap <= tolerance or gap > 0.9 * last_gap or new_upper - twin < 3.0 * rounding:
+        stuck = last_gap is not None and not gap < 0.9 * last_gap
+        if stuck or gap <= enough(question.asks, tolerance, twin) or new_upper - twin < 3.0 * rounding:
             break  # done, or what is left is rounding
         if twin <= 0.0 and delta <= SMALLEST_DELTA:
             break
         last_gap = gap
-        fineness = max(fineness * max(0.3, min(0.8, math.sqrt(0.7 * tolerance / gap))), FINEST)
+        fineness = max(
+            fineness * max(0.3, min(0.8, math.sqrt(0.7 * enough(question.asks, tolerance, twin) / gap))),
+            FINEST,
+        )
     return lower, upper, detail
+
+
+def enough(asks: str, tolerance: float, value: float) -> float:
+    """Return the relative width at which to stop.
+
+    A delta far below 1e-11 moves by many times what its epsilon moves; a width in proportion to its logarithm
+    is what the same work gives.
+    """
+    return tolerance if asks == "epsilon" or value <= 0.0 else tolerance * max(1.0, -math.log(value) / 25.0)
 
 
 def first_fineness(asks: str, tolerance: float, combinations: int) -> float:
@@ -132,7 +145,7 @@ def cost(question: Question, s: float, tolerance: float, combinations: int) -> C
     delta = question.at if question.asks == "epsilon" else 1e-20
     wide = (20.0 + 1.5 * s * s) * max(1.0, math.sqrt(-math.log10(delta) / 10.0))
     cells = min(wide / first_fineness(question.asks, tolerance, combinations), MOST_CELLS)
-    seconds = (combinations + 1) * (6e-4 + 8e-9 * cells * cells) * (2.0 if question.asks == "delta" else 1.0)
+    seconds = (combinations + 1) * (6e-4 + 8e-9 * cells * cells) * (6.0 if question.asks == "delta" else 1.0)
     return Cost(seconds=0.01 + seconds, bytes=2e7 + 1e3 * cells)
 
 

@@ -14,7 +14,7 @@ from privcore.likelihood.kernel import Array
 
 SMALLEST_BULK = 1e-147
 """Smallest median of a likelihood ratio; the product of two stays within the range of doubles."""
-MOST_CELLS = 8192
+MOST_CELLS = 4096
 """Bound on the work of one combination; a coarser grid is still valid."""
 
 
@@ -29,7 +29,7 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
         tail: The last edge leaves at most about this much mean beyond it, the first positive edge about
             this much mass below it.
         product: The law will be multiplied, so that distances above the bulk are taken in log x too.
-        lowest: No positive value lies below this; an edge goes there if there is mass below the picture.
+        lowest: No positive value lies below this; an edge goes there if mass may lie below the picture.
 
     Returns:
         Edges, ascending, the first 0; empty if the bulk of the law lies beyond `SMALLEST_BULK`.
@@ -78,7 +78,7 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
     edges = np.empty(inner.size + 2)
     edges[0] = 0.0
     size = 1
-    if below[low] > tail and 0.0 < lowest < inner[0]:
+    if 0.0 < lowest < inner[0] and (inner[0] < 1.5 * lowest or below[low] > tail):
         edges[1] = lowest
         size = 2
     for value in inner:

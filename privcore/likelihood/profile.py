@@ -22,6 +22,8 @@ LARGEST_EPSILON = 600.0
 def delta_upper(law: Law, epsilon: float, adjacency: str) -> float:
     """Return an upper bound of delta for every pair that the law dominates, rounding included."""
     shift, factor = _slack(law, epsilon)
+    if factor == math.inf:  # rounding has drowned the law
+        return 1.0
     return min(
         1.0, max(factor * _delta(law, epsilon - shift, d) + _drift(law, d) for d in DIRECTIONS[adjacency])
     )
@@ -62,7 +64,8 @@ def epsilon_lower(law: Law, delta: float, adjacency: str) -> float:
 def _slack(law: Law, epsilon: float) -> tuple[float, float]:
     """Return the shift of epsilon and the factor on delta that cover all rounding, also that of reading."""
     shift = law.value_error + 8.0 * ROUNDING * (2.0 + abs(epsilon))
-    return shift, math.exp(law.mass_error + shift + 4.0 * (law.x.size + 4) * ROUNDING)
+    error = law.mass_error + shift + 4.0 * (law.x.size + 4) * ROUNDING
+    return shift, math.exp(error) if error < 1.0 else math.inf
 
 
 def _delta(law: Law, epsilon: float, direction: Direction) -> float:

@@ -88,3 +88,18 @@ def test_a_delta_below_the_rounding_of_the_composition_is_a_failure_with_its_rea
     answer = estimate(problem("poisson-delta", sigma=2.0, steps=1000, sampling_probability=1e-3, epsilon=2.0))
     assert answer.status is Status.FAILED
     assert answer.detail == "Delta is hidden by the rounding of the composition, 3.6e-12."
+
+
+def test_an_epsilon_whose_exponential_overflows_is_no_infinite_answer() -> None:
+    question = problem(
+        "poisson-epsilon",
+        sigma=0.5,
+        steps=1000,
+        sampling_probability=0.5,
+        delta=0.01,
+        epochs=2,
+        adjacency="add",
+    )
+    answer = estimate(question)
+    assert answer.value is None
+    assert answer.detail == "The exponential of epsilon overflows."
