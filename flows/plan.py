@@ -23,9 +23,7 @@ FAILURES = frozenset({Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Statu
 
 
 class TooLargeError(PrivsweepError):
-    """A sweep exceeds a limit on its size."""
-
-    exit_code = 4
+    """A sweep file asks for more points than allowed; nothing was started, so this counts as misuse."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +121,11 @@ def check_size(sweep: Sweep, max_points: float = MAX_POINTS) -> None:
     """Raise `TooLargeError` if a sweep has more points; they are counted and not made."""
     candidates = count(sweep.grids)
     if candidates > max_points:
+        sizes = [grid.candidates for grid in sweep.grids]
+        largest = sizes.index(max(sizes))
         raise TooLargeError(
-            f"{sweep.name} has {readable(candidates)} points, more than --max-points {max_points:g}."
+            f"{sweep.name} has {readable(candidates)} points, {readable(sizes[largest])} of them in "
+            f"grid {largest + 1}, more than --max-points {max_points:g}."
         )
 
 
