@@ -85,9 +85,7 @@ class Store:
             return {}
         rows = pa.concat_tables(tables)
         status = _status_of(rows)
-        if len(status) < len(
-            rows
-        ):  # the last row of a point stays in the dictionary: sort the chosen one there
+        if len(status) < len(rows):  # the dictionary keeps a point's last row: sort the chosen one there
             failed = pc.not_equal(rows["status"].cast(pa.string()), "ok")
             order = [("failed", "descending"), ("finished_at", "descending"), ("part", "descending")]
             status = _status_of(rows.append_column("failed", failed).sort_by(order))

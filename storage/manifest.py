@@ -106,3 +106,8 @@ def read_manifest(path: Path) -> Manifest:
     if manifest.digest != path.stem:
         raise StoreError(f"{path} is damaged: it is the manifest of {manifest.digest}.")
     return manifest
+
+
+def missing(root: Path, sweep: Manifest, name: str) -> str:
+    """Return the sentence about a part that a manifest lists and the store lacks."""
+    return f"{root / layout.DATA / name} of sweep {sweep.name} is missing: restore it or run it again."

@@ -156,6 +156,8 @@ def _conform(path: Path, table: pa.Table) -> pa.Table:
     if problem is None:
         return table
     schema = schema_for(problem)
+    if table.schema == schema:
+        return table
     for name in table.column_names:
         if name not in schema.names:
             raise StoreError(

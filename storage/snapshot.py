@@ -14,10 +14,10 @@ import pyarrow as pa
 from privcore import METHODS, PROBLEMS
 from storage import layout
 from storage.errors import StoreError
-from storage.manifest import Manifest, manifests, to_json
+from storage.manifest import Manifest, manifests, missing, to_json
 from storage.parts import ROW_GROUP, parts, problem_of, read_part
 from storage.schema import SCHEMA_VERSION, schema_for
-from storage.views import LAYOUT, add_problem, add_views
+from storage.views import LAYOUT, add_problem, add_views, quote
 
 KEPT = 2  # snapshots that stay: the newest, and one that another process may be about to open
 
@@ -51,13 +51,12 @@ def contents(root: Path) -> Contents:
         StoreError: A file does not belong there, or a part that a manifest lists is missing.
     """
     layout.check(root)
+    sweeps = manifests(root)  # before the parts: a sweep that ends in between lists parts that came later
     found = parts(root)
-    sweeps = manifests(root)
-    data = root / layout.DATA
-    names = {str(path.relative_to(data)) for path in found}
+    names = {str(path.relative_to(root / layout.DATA)) for path in found}
     for sweep in sweeps:
         for name in sorted(set(sweep.parts) - names):
-            raise StoreError(f"{data / name} of sweep {sweep.name} is missing: restore it or run it again.")
+            raise StoreError(missing(root, sweep, name))
     content = [
         [LAYOUT, SCHEMA_VERSION, duckdb.__version__],
         [[p.name, str(schema_for(p))] for p in PROBLEMS],
@@ -144,14 +143,12 @@ def _build(what: Contents, path: Path) -> None:
     known = {problem.name: schema_for(problem) for problem in PROBLEMS}
     schemas: dict[str, pa.Schema] = {}
     with duckdb.connect(str(path), config={"python_enable_replacements": "false"}) as connection:
-        connection.execute("begin")
         connection.execute("create schema brackets")
         for problem, files in of_problem.items():
             schemas[problem] = _load(connection, files, known.get(problem), what.root / layout.DATA)
             add_problem(connection, problem, schemas[problem])
         _load_sweeps(connection, what.manifests)
         add_views(connection, schemas)
-        connection.execute("commit")
 
 
 def _load(
@@ -160,12 +157,20 @@ def _load(
     """Fill the temporary table `raw` with the rows of these parts; return its columns."""
     if schema is None:  # a problem of another release: its columns are what the first part has
         schema = read_part(files[0]).schema
+    # Not `create table as` from no rows: DuckDB 2.0.0 can lose what is inserted into such a table later on.
     connection.register("rows", schema.empty_table())
-    connection.execute("create or replace temp table raw as select *, '' as part from rows")
+    columns = [f"{quote(name)} {kind}" for name, kind, *_ in connection.execute("describe rows").fetchall()]
+    connection.execute(f"create or replace temp table raw ({', '.join(columns)}, part varchar)")
+    read = 0
     for table in _in_chunks(files, data):
         connection.register("rows", table)
         connection.execute("insert into raw by name from rows")
+        read += len(table)
     connection.unregister("rows")
+    # The condition has every row looked at; a bare count is answered from statistics.
+    kept = connection.execute("select count(*) from raw where point_id <> ''").fetchall()[0][0]
+    if kept != read:
+        raise StoreError(f"DuckDB {duckdb.__version__} kept {kept} of {read} rows; do not use this version.")
     return schema
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from storage import layout
 from storage.errors import StoreError
-from storage.manifest import read_manifest
+from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import ids_hash, read_part, survey
 
 
@@ -20,8 +20,9 @@ def verify(root: Path) -> list[str]:
     Raises:
         StoreError: The folders themselves cannot be read.
     """
+    sweeps, complaints = _manifests(root)  # before the parts: a sweep that ends meanwhile lists later ones
     found, foreign = survey(root)
-    complaints = [f"{path} does not belong into a store; move it away." for path in foreign]
+    complaints += [f"{path} does not belong into a store; move it away." for path in foreign]
     answers = []
     for path in found:
         try:
@@ -31,41 +32,37 @@ def verify(root: Path) -> list[str]:
             continue
         if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
             complaints.append(f"{path} does not hold the points that its name promises.")
-        answers.append(table.select(["point_id", "status", "lower", "upper", "value"]))
-    complaints += _complaints_of_manifests(root, {str(p.relative_to(root / layout.DATA)) for p in found})
+        table = table.select(["point_id", "status", "lower", "upper", "value"])
+        answers.append(table.append_column("part", pa.repeat(str(path), len(table)).dictionary_encode()))
+    names = {str(path.relative_to(root / layout.DATA)) for path in found}
+    complaints += [
+        missing(root, sweep, name) for sweep in sweeps for name in sweep.parts if name not in names
+    ]
     return complaints + _disagreements(answers)
 
 
-def _complaints_of_manifests(root: Path, names: set[str]) -> list[str]:
-    complaints = []
-    for path in sorted((root / layout.SWEEPS).glob("[!.]*")):
+def _manifests(root: Path) -> tuple[list[Manifest], list[str]]:
+    """Return the manifests that can be read, and what is wrong with the others."""
+    sweeps, complaints = [], []
+    for path in layout.entries(root / layout.SWEEPS):
         try:
-            sweep = read_manifest(path)
+            sweeps.append(read_manifest(path))
         except StoreError as error:
             complaints.append(str(error))
-            continue
-        complaints += [
-            f"{root / layout.DATA / name} of sweep {sweep.name} is missing: restore it or run it again."
-            for name in sweep.parts
-            if name not in names
-        ]
-    return complaints
+    return sweeps, complaints
 
 
 def _disagreements(answers: list[pa.Table]) -> list[str]:
-    """Return the points that were computed twice with different answers: a method broke its promise."""
+    """Return the points that have two different answers, although a method promises the same bits."""
     if not answers:
         return []
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("answers", pa.concat_tables(answers))
-        ids = connection.execute(
+        found = connection.execute(
             """
-            select point_id from answers where status = 'ok' group by point_id
+            select point_id, min(part), max(part) from answers where status = 'ok' group by point_id
             having min(lower) < max(lower) or min(upper) < max(upper) or min(value) < max(value)
             order by point_id
             """
         ).fetchall()
-    return [
-        f"Point {point} was computed twice with different answers; see the column part in results."
-        for (point,) in ids
-    ]
+    return [f"Point {point} has different answers in {one} and {other}." for point, one, other in found]

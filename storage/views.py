@@ -6,7 +6,7 @@ import pyarrow as pa
 from privcore import METHODS
 from storage.schema import BOOKKEEPING
 
-LAYOUT = 1
+LAYOUT = 2
 """Raised with every change of what a snapshot contains, so that an old cache is not taken for a new one."""
 
 # Of a point that several writers computed, one row: an answer before none, then the earliest, then by part.

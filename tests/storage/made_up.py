@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
 from privcore.params import Integer
-from storage import Row, publish, to_table
+from storage import Manifest, Row, publish, to_table
 
 UnamplifiedEpsilon = find_problem("unamplified-epsilon")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -66,3 +66,18 @@ def put(root: Path, content: Row | Iterable[Row]) -> Path:
     """Publish rows as one part."""
     several: Sequence[Row] = [content] if isinstance(content, Row) else list(content)
     return publish(root, to_table(several))
+
+
+def manifest(*made: Path, digest: str = "0123abcd") -> Manifest:
+    """The manifest of a sweep that made these parts."""
+    return Manifest(
+        digest=digest,
+        name="made-up",
+        spec={"grid": [1, 2]},
+        counts={"ok": 3},
+        parts=tuple(f"{part.parent.name}/{part.name}" for part in made),
+        git_commit="unknown",
+        started_at=NOON,
+        finished_at=NOON,
+        status="complete",
+    )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 
 from privcore import METHODS, PROBLEMS, Answer, Status
@@ -292,3 +293,16 @@ def test_old_snapshots_do_not_pile_up(root: Path) -> None:
         with open_store(root) as store:
             assert store.sql("from results").num_rows == count + 1
     assert len(list((root / "cache").iterdir())) <= 2
+
+
+def test_every_row_of_more_than_a_row_group_is_seen(root: Path) -> None:
+    several = to_table(rows(1000))
+    ids = [f"{i:032x}" for i in range(131_000)]
+    table = pa.concat_tables([several] * 131).set_column(0, several.schema.field(0), pa.array(ids))
+    for start, length in [(0, 100_000), (100_000, 30_000), (130_000, 1000)]:
+        publish(root, table.slice(start, length))
+    with open_store(root) as store:
+        counts = store.sql("select count(*), count(distinct point_id), count(distinct part) from results")
+        assert [column[0].as_py() for column in counts.columns] == [131_000, 131_000, 3]
+        assert store.stored("unamplified-epsilon").keys() == set(ids)
+        assert store.sql("from best").num_rows == 1000

@@ -2,8 +2,11 @@ import multiprocessing
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from storage import open_store, parts
-from tests.storage.made_up import epsilon, put, rows
+import pytest
+
+from storage import open_store, parts, write_manifest
+from storage.parts import survey
+from tests.storage.made_up import epsilon, manifest, put, rows
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -30,9 +33,9 @@ def test_processes_that_open_one_store_at_the_same_time_all_get_the_answer(root:
 def write(root: Path, start: Barrier, first: int) -> None:
     start.wait(timeout=60)
     for step in range(first, first + 300, 10):
-        put(
-            root, rows(20, first=step, seconds_later=first)
-        )  # overlaps its neighbours, and the other writer's
+        # Every part overlaps its neighbours, and those of the other writer.
+        part = put(root, rows(20, first=step, seconds_later=first))
+        write_manifest(root, manifest(part, digest=f"{first:04x}{step:04x}"))
 
 
 def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path) -> None:
@@ -48,6 +51,7 @@ def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path)
             count, points = store.sql("select count(*), count(distinct point_id) from results").columns
             assert count[0].as_py() == points[0].as_py() >= seen
             seen = count[0].as_py()
+            assert store.verify() == []
         for writer in writers:
             writer.join()
             assert writer.exitcode == 0
@@ -56,3 +60,21 @@ def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path)
         assert store.verify() == []
     assert len(parts(root)) == 60
     assert not list(root.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("listing", ["storage.snapshot.parts", "storage.verify.survey"])
+def test_a_sweep_that_ends_while_a_reader_looks_is_not_taken_for_a_damaged_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch, listing: str
+) -> None:
+    put(root, rows(1))
+    listed = {"storage.snapshot.parts": parts, "storage.verify.survey": survey}[listing]
+
+    def list_before_the_sweep_ends(folder: Path) -> object:
+        found = listed(folder)
+        write_manifest(root, manifest(put(root, rows(1, first=1))))
+        return found
+
+    monkeypatch.setattr(listing, list_before_the_sweep_ends)
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("from results").num_rows in (1, 2)
