@@ -107,7 +107,7 @@ class Grid:
             for more in zip(*self.zip.values(), strict=True) if self.zip else ((),):
                 fields = dict(zip(names, (*values, *more), strict=True))
                 try:
-                    if self.where is not None and not self.where.holds(defaults | fields):
+                    if self.where is not None and not self.where.holds({**defaults, **fields}):
                         continue
                     yield self.problem(**fields)
                 except DomainError as error:

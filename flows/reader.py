@@ -33,17 +33,20 @@ class Reader:
         raise SweepError(f"{', '.join(place)}: {key}: {why}")
 
     def line(self, key: str) -> int | None:
-        """Return the line on which a key stands, by a plain search; None where it is not found."""
+        """Return the line on which a key such as `zip.sigma` stands, by a plain search; None if not found."""
         lines = [line.partition("#")[0] for line in self.text.splitlines()]
         heads = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*grid\s*\]\]", line)]
-        first = heads[self.grid - 1] if 0 < self.grid <= len(heads) else 0
-        last = next((i for i in heads if i > first), len(lines)) if self.grid else len(lines)
-        for part in reversed(key.split(".")):
+        here, last = 0, len(lines)
+        found = None
+        if 0 < self.grid <= len(heads):
+            found = here = heads[self.grid - 1]
+            last = heads[self.grid] if self.grid < len(heads) else last
+        for part in key.split("."):
             pattern = re.compile(rf"(?:^|[\s,{{.\[\"']){re.escape(part)}[\"']?\s*(?:=|\]|\.)")
-            for i in range(first, last):
-                if pattern.search(lines[i]):
-                    return i + 1
-        return first + 1 if heads and self.grid else None
+            match = next((i for i in range(here, last) if pattern.search(lines[i])), None)
+            if match is not None:
+                found = here = match
+        return found + 1 if found is not None else None
 
     def known(self, table: Any, names: Collection[str], key: str = "") -> Mapping[str, Any]:
         """Return the table, or refuse what is none or has a key that is not known."""

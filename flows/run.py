@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fcntl import LOCK_EX, flock
 from itertools import islice
 from math import ceil
 from pathlib import Path
 
 from flows.plan import MAX_POINTS, Plan, TooLargeError, make_plan
+from flows.server import SchedulerError, own_server
 from flows.status import Coverage, coverage, record
 from flows.sweep import Sweep
 from privcore.errors import PrivsweepError
@@ -35,10 +35,6 @@ class InterruptedRunError(PrivsweepError):
     """Somebody stopped the run; the sentence says what is stored and how to go on."""
 
     exit_code = 130
-
-
-class SchedulerError(PrivsweepError):
-    """Prefect did not start, so nothing was computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +111,8 @@ def run(
             if plan.batches:
                 record(sweep, plan.ids, store, started)  # so that `status` knows the sweep while it runs
                 job = Job(store=store, sweep=sweep.name, limits=sweep.limits)
-                with closing(
-                    engine.run(engine_name, plan.batches, job, workers or engine.cores())
-                ) as outcomes:
+                outcomes = engine.run(engine_name, plan.batches, job, workers or engine.cores())
+                with closing(outcomes), _no_output_of_others():
                     _under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
             now = record(sweep, plan.ids, store, started)
         except KeyboardInterrupt:
@@ -140,39 +135,41 @@ def _under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Pat
     Prefect watches, it does not decide: errors and interruptions are kept from it, so that they reach the
     caller at once and unchanged, and what it leaves undone because its server died is done without it.
     """
+    begun = False
     ended_by: list[BaseException] = []
-    with _own_server(store) as server_is_up:
+    stages = min(STAGES, batches)
+    with _prefect(store):
         from prefect import flow, task
         from prefect.client.schemas.objects import State
         from prefect.states import Cancelled, Completed, Failed
-
-        stages = min(STAGES, batches)
 
         @task(name="batches", task_run_name="stage {number} of {stages}", persist_result=False)
         def stage(number: int, stages: int) -> State[int]:
             share = outcomes if number == stages else islice(outcomes, ceil(batches / stages))
             try:
-                with _sigterm_interrupts():
-                    return Completed(message=f"{sum(done.points for done in share)} points")
+                return Completed(message=f"{sum(done.points for done in share)} points")
             except BaseException as error:  # noqa: BLE001  raised again below
                 ended_by.append(error)
                 return Failed(message=f"{type(error).__name__}: {error}")
 
         @flow(name="privsweep", flow_run_name=name, validate_parameters=False, persist_result=False)
         def sweep() -> State[int]:
-            try:
-                server_is_up()
-            except KeyboardInterrupt as error:  # it had to wait until the server was up
-                ended_by.append(error)
-            for number in range(1, stages + 1):
-                if not ended_by:
-                    stage(number, stages, return_state=True)
+            nonlocal begun
+            begun = True
+            with _sigterm_interrupts():  # here Prefect has a handler of its own
+                for number in range(1, stages + 1):
+                    if not ended_by:
+                        stage(number, stages, return_state=True)
             if not ended_by:
                 return Completed()
             interrupted = isinstance(ended_by[0], KeyboardInterrupt)
             return Cancelled(message="Interrupted") if interrupted else Failed(message=str(ended_by[0]))
 
-        sweep(return_state=True)
+        try:
+            sweep(return_state=True)
+        except Exception as error:
+            if not begun:
+                raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
     if ended_by:
         raise ended_by.pop()  # and let go of its traceback, see above
     for _ in outcomes:
@@ -180,45 +177,23 @@ def _under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Pat
 
 
 @contextmanager
-def _own_server(store: Path) -> Iterator[Callable[[], None]]:
-    """Let Prefect start its own server, unless the user has named one; yield what to call once it is up.
+def _prefect(store: Path) -> Iterator[None]:
+    """Have Prefect report to a server of our own, unless the user has named one.
 
-    Its state lies in a hidden folder beside the store. Two servers must not set up one database at once, so
-    the start waits for its turn. Ctrl-C in a terminal must not reach the server, which would die before it
-    could hear how the flow ended, so SIGINT is held back while it starts: the server inherits that.
+    Its state lies in a hidden folder beside the store, so that no profile of the user's is read or changed.
     """
-    begun = False
-    lock = None
-    ours = "PREFECT_API_URL" not in os.environ
-    if ours:
-        beside = store.parent if os.access(store.parent, os.W_OK) else store
-        home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
-        os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
-        os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-        os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")  # what goes wrong is one sentence of ours
-        os.environ.setdefault("DO_NOT_TRACK", "1")
-        home.mkdir(parents=True, exist_ok=True)
-        lock = (home / "start.lock").open("w")
-        flock(lock, LOCK_EX)
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
+        yield
+        return
+    beside = store.parent if os.access(store.parent, os.W_OK) else store
+    home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    with own_server(home) as address:
+        from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_LEVEL, temporary_settings
 
-    def release() -> None:
-        if lock is not None:
-            lock.close()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT} if ours else set())
-
-    def server_is_up() -> None:
-        nonlocal begun
-        begun = True
-        release()
-
-    try:
-        yield server_is_up
-    except Exception as error:
-        if not begun:
-            raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
-    finally:
-        release()
+        # What goes wrong is told in one sentence of ours.
+        with temporary_settings({PREFECT_API_URL: address, PREFECT_LOGGING_LEVEL: "CRITICAL"}):
+            yield
 
 
 @contextmanager

@@ -5,7 +5,6 @@ child that computes while the worker listens. A point that takes too long is kil
 crashes dies with it, and in both cases a fresh child goes on with the next point. What came before is kept.
 """
 
-import ctypes
 import os
 import resource
 import signal
@@ -24,11 +23,11 @@ from privcore.errors import PrivsweepError
 from privcore.evaluate import evaluate
 from privcore.point import Point
 from tasks.batch import Batch
+from tasks.lifeline import die_with
 from tasks.limits import Limits, estimate
 
 ATTEMPTS = 2  # the first crash may have come from outside: a kill, or a machine short of memory
 START_SECONDS = 300.0  # a child that has not imported the method by then never will
-_PR_SET_PDEATHSIG = 1
 # One thread, so that sums are taken in the same order everywhere and workers do not fight over cores.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -186,9 +185,7 @@ def serve(descriptor: int, parent: int) -> None:
         descriptor: File descriptor of the pipe's end.
         parent: Process id of the parent; without it there is nothing to live for.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
+    die_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pipe: Connection[object, tuple[Batch, Limits]] = Connection(descriptor)
     while True:

@@ -1,11 +1,12 @@
 """Running the command line in a process of its own, with methods that misbehave in its registry."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -22,43 +23,75 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def start(folder: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
-    """Start `privsweep ARGUMENTS`; what is still running at the end is ended."""
-    started: list[subprocess.Popen[str]] = []
-    environment = os.environ | {"PYTHONPATH": str(SUPPORT), "HOME": str(folder / "home")}
-    environment.pop("RAY_AUTH_MODE", None)  # what a user has: nothing
+class Running:
+    """A command line at work. Its output goes to files: a pipe stays open as long as any descendant lives."""
 
-    def start(*arguments: object) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), *map(str, arguments)],
+    def __init__(self, arguments: tuple[str, ...], folder: Path) -> None:
+        self.output = tempfile.TemporaryFile("w+", dir=folder)  # noqa: SIM115  closed in `end`
+        self.errors = tempfile.TemporaryFile("w+", dir=folder)  # noqa: SIM115
+        path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
+        environment = os.environ | {"PYTHONPATH": path, "HOME": str(folder / "home")}
+        environment.pop("RAY_AUTH_MODE", None)  # what a user has: nothing
+        self.process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), *arguments],
             env=environment,
             cwd=folder,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # a group of its own, to be signalled like by a terminal
+            stdout=self.output,
+            stderr=self.errors,
+            start_new_session=True,  # a group of its own, to be signalled as by a terminal
         )
-        started.append(process)
-        return process
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            family = psutil.Process(process.pid).children(recursive=True)
-            for member in (psutil.Process(process.pid), *family):
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def below(self) -> list[psutil.Process]:
+        """All processes that descend from it."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def end(self, timeout: float = 200.0) -> tuple[int, str, str]:
+        """Wait for the end; return code, standard output, standard error."""
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill_all()
+            code = -999
+        texts = []
+        for file in (self.output, self.errors):
+            file.seek(0)
+            texts.append(file.read())
+            file.close()
+        assert code != -999, f"still running after {timeout} s: {texts}"
+        return code, texts[0], texts[1]
+
+    def kill_all(self) -> None:
+        """Kill it with all that it started."""
+        for member in [*self.below, psutil.Process(self.process.pid)] if self.alive else []:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 member.kill()
-        process.communicate()
+
+
+Start = Callable[..., Running]
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def privsweep(start: Callable[..., "subprocess.Popen[str]"]) -> Callable[..., Any]:
+def start(folder: Path) -> Iterator[Start]:
+    """Start `privsweep ARGUMENTS`; what still runs at the end of the module is killed."""
+    started: list[Running] = []
+
+    def start(*arguments: object) -> Running:
+        started.append(Running(tuple(map(str, arguments)), folder))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.kill_all()
+
+
+@pytest.fixture(scope="module")
+def privsweep(start: Start) -> Run:
     """Run `privsweep ARGUMENTS` to its end; return code, standard output, standard error."""
-
-    def privsweep(*arguments: object) -> tuple[int, str, str]:
-        process = start(*arguments)
-        out, err = process.communicate(timeout=300)
-        return process.returncode, out, err
-
-    return privsweep
+    return lambda *arguments: start(*arguments).end()

@@ -1,9 +1,10 @@
 """Whatever is killed, a store stays whole and a second run computes what is missing, with real processes."""
 
+import contextlib
 import json
 import os
 import signal
-import subprocess
+import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,11 +14,18 @@ from typing import Any
 import psutil
 import pytest
 
+from flows.grid import expand
+from flows.sweep import parse
 from storage import Store, open_store
+from storage.parts import parts as parts_of
+from storage.parts import read_part
+from tasks import engine
+from tasks.batch import cut, group
+from tasks.work import Job
 
 pytestmark = pytest.mark.xdist_group("ray")
 
-Start = Callable[..., "subprocess.Popen[str]"]
+Start = Callable[..., Any]
 Run = Callable[..., tuple[int, str, str]]
 
 POINTS = 120
@@ -34,29 +42,23 @@ def parts(store: Path) -> list[Path]:
     return sorted(store.glob("data/*/*.parquet"))
 
 
-def wait_for_parts(store: Path, number: int, process: "subprocess.Popen[str]") -> None:
+def wait_for_parts(store: Path, number: int, running: Any) -> None:
     """Wait until so many parts are published."""
     while len(parts(store)) < number:
-        assert process.poll() is None, process.communicate()
+        assert running.alive, running.end()
         time.sleep(0.05)
 
 
 def rows_and_points(store: Store) -> tuple[int, int]:
-    """Number of rows in all parts, duplicates included, and number of points among them."""
-    stored = store.stored("unamplified-epsilon")
-    from storage.parts import parts as all_parts
-    from storage.parts import read_part
-
-    return sum(len(read_part(path, ["point_id"])) for path in all_parts(store.root)), len(stored)
+    """Number of rows of the slow points, duplicates included, and number of points among them."""
+    mine = [path for path in parts_of(store.root) if path.parent.name == "problem=unamplified-epsilon"]
+    rows = sum(len(read_part(path, ["point_id"])) for path in mine)
+    return rows, len(store.stored("unamplified-epsilon"))
 
 
-def family(pid: int) -> list[psutil.Process]:
-    return psutil.Process(pid).children(recursive=True)
-
-
-def ray_workers(pid: int) -> list[psutil.Process]:
-    """The Ray workers below a process that have begun to work on batches."""
-    return [p for p in family(pid) if p.name().startswith("ray::_run_on")]
+def ray_workers(running: Any) -> list[psutil.Process]:
+    """The Ray workers of a run that have begun to work on batches."""
+    return [p for p in running.below if p.name().startswith("ray::_run_on")]
 
 
 @dataclass
@@ -83,30 +85,28 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
         story.reports[moment] = json.loads(out)[0]
         story.stored[moment] = story.reports[moment]["stored"]
 
-    process = start(*arguments)
-    wait_for_parts(story.store, 2, process)
+    running = start(*arguments)
+    wait_for_parts(story.store, 2, running)
     status("during")
-    below = family(process.pid)
-    os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
-    out, err = process.communicate(timeout=120)
-    story.ends["interrupted"] = process.returncode, out, err
-    _, alive = psutil.wait_procs(below, timeout=20)
-    story.left_over["interrupted"] = len(alive)
+    interrupted = running.below
+    os.killpg(running.process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
+    story.ends["interrupted"] = running.end()
     status("interrupted")
 
-    process = start(*arguments)
-    wait_for_parts(story.store, len(parts(story.store)) + 2, process)
-    below = family(process.pid)
-    process.kill()
-    process.communicate()
-    _, alive = psutil.wait_procs(below, timeout=60)
-    story.left_over["killed"] = len(alive)
+    running = start(*arguments)
+    wait_for_parts(story.store, len(parts(story.store)) + 2, running)
+    killed = [p for p in running.below if not p.name().endswith("Agent")]  # Ray's take a minute to notice
+    running.process.kill()
+    running.end()
+    time.sleep(2)  # the workers may still publish what they had just finished
     status("killed")
 
     for moment in ("finished", "again"):
         code, out, err = story.ends[moment] = privsweep(*arguments)
         assert code == 0, err
         story.reports[moment] = json.loads(out)
+    story.left_over["interrupted"] = len(psutil.wait_procs(interrupted, timeout=20)[1])
+    story.left_over["killed"] = len(psutil.wait_procs(killed, timeout=20)[1])
     return story
 
 
@@ -154,6 +154,16 @@ def test_a_run_writes_nothing_into_the_home_directory(story: Story, folder: Path
     assert [p for p in (folder / "home").rglob("*") if ".cache" not in p.parts] == []
 
 
+def test_prefect_knows_how_each_run_ended_from_a_few_task_runs(story: Story) -> None:
+    database = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        states = connection.execute("select state_type from flow_run where name = 'slow'").fetchall()
+        (tasks,) = connection.execute("select count(*) from task_run").fetchone()
+    assert sorted(state for (state,) in states) == ["CANCELLED", "COMPLETED", "RUNNING"], "one was killed"
+    assert story.reports
+    assert 0 < tasks < 100
+
+
 def test_the_manifest_lists_the_parts_of_all_runs(story: Story) -> None:
     with open_store(story.store) as store:
         (manifest,) = store.manifests()
@@ -162,21 +172,45 @@ def test_the_manifest_lists_the_parts_of_all_runs(story: Story) -> None:
     assert {Path(name).name for name in manifest.parts} == {path.name for path in parts(story.store)}
 
 
-def test_a_killed_worker_costs_nothing_but_time(folder: Path, start: Start) -> None:
+REAL = """
+[[grid]]
+problem = "allocation-epsilon"
+methods = ["allocation.certified", "allocation.decomposition"]
+product = {sigma = [0.7, 1.3], steps = [10, 1000], delta = [1e-8, 1e-5]}
+"""
+
+
+def test_a_killed_worker_costs_nothing_but_time_and_changes_no_bit(folder: Path, start: Start) -> None:
     spec = folder / "worker.toml"
-    spec.write_text(SLOW.format(name="worker", points=80))
+    spec.write_text(SLOW.format(name="worker", points=80) + REAL)
     store = folder / "worker"
-    process = start("run", spec, "--store", store, "--workers", 2, "--json")
-    wait_for_parts(store, 2, process)
-    victim = ray_workers(process.pid)[0]
-    victim.kill()
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
+    running = start("run", spec, "--store", store, "--workers", 2, "--json")
+    wait_for_parts(store, 2, running)
+    ray_workers(running)[0].kill()
+    code, out, err = running.end()
+    assert code == 0, err
     report = json.loads(out)
-    assert (report["computed"], report["failed"], report["missing"]) == (80, 0, 0)
+    assert (report["computed"], report["failed"], report["missing"]) == (96, 0, 0)
     with open_store(store) as opened:
         assert rows_and_points(opened) == (80, 80)
         assert opened.verify() == []
+        assert answers(opened) == answers_of_the_serial_engine(folder / "serial")
+
+
+def answers(store: Store) -> list[dict[str, Any]]:
+    query = "select point_id, lower, upper, value, status from results where problem = 'allocation-epsilon'"
+    return sorted(store.sql(query).to_pylist(), key=lambda row: str(row["point_id"]))
+
+
+def answers_of_the_serial_engine(store: Path) -> list[dict[str, Any]]:
+    """The answers to the real grid, computed in another order by one process."""
+    text = 'name = "serial"' + REAL.replace("[0.7, 1.3]", "[1.3, 0.7]")
+    sweep = parse(text.encode(), "serial.toml")
+    batches = cut(group(expand(sweep.grids), sweep.limits), workers=1)
+    job = Job(store=store, sweep=sweep.name, limits=sweep.limits)
+    assert sum(done.points for done in engine.run(engine.SERIAL, batches, job, workers=1)) == 16
+    with open_store(store) as opened:
+        return answers(opened)
 
 
 def test_two_runs_on_one_store_at_once_both_finish(folder: Path, start: Start) -> None:
@@ -184,9 +218,9 @@ def test_two_runs_on_one_store_at_once_both_finish(folder: Path, start: Start) -
     spec.write_text(SLOW.format(name="both", points=60))
     store = folder / "both"
     runs = [start("run", spec, "--store", store, "--workers", 1, "--json") for _ in range(2)]
-    ends = [(*run.communicate(timeout=240), run.returncode) for run in runs]
-    assert [code for *_, code in ends] == [0, 0], ends
-    assert all(json.loads(out)["missing"] == 0 for out, *_ in ends)
+    ends = [running.end() for running in runs]
+    assert [code for code, *_ in ends] == [0, 0], ends
+    assert all(json.loads(out)["missing"] == 0 for _, out, _ in ends)
     with open_store(store) as opened:
         table = opened.sql("select count(*) as rows, count(distinct point_id) as points from results")
         assert table.to_pylist() == [{"rows": 60, "points": 60}]
@@ -225,12 +259,11 @@ def test_killed_at_any_share_a_sweep_resumes(
     spec = folder / "soak.toml"
     spec.write_text(SLOW.format(name="soak", points=400))
     store = folder / f"soak-{share}"
-    process = start("run", spec, "--store", store, "--workers", 2)
-    while not parts(store):
-        time.sleep(0.05)
+    running = start("run", spec, "--store", store, "--workers", 2)
+    wait_for_parts(store, 1, running)
     time.sleep(20 * share)
-    process.kill()
-    process.communicate()
+    running.process.kill()
+    running.end()
     time.sleep(3)
     with open_store(store) as opened:
         before = len(opened.stored("unamplified-epsilon"))
@@ -247,13 +280,13 @@ def test_workers_killed_again_and_again_lose_nothing(folder: Path, start: Start)
     spec = folder / "massacre.toml"
     spec.write_text(SLOW.format(name="massacre", points=1200))
     store = folder / "massacre"
-    process = start("run", spec, "--store", store, "--workers", 2, "--json")
-    wait_for_parts(store, 1, process)
-    while process.poll() is None:
+    running = start("run", spec, "--store", store, "--workers", 2, "--json")
+    wait_for_parts(store, 1, running)
+    while running.alive:
         time.sleep(4)
-        for victim in ray_workers(process.pid)[:1] if process.poll() is None else []:
+        for victim in ray_workers(running)[:1] if running.alive else []:
             victim.kill()
-    out, err = process.communicate()
+    _, out, err = running.end()
     assert json.loads(out)["missing"] == 0, err
     with open_store(store) as opened:
         assert rows_and_points(opened)[1] == 1200

@@ -1,0 +1,98 @@
+"""A Prefect server for the time of one run: on the loopback interface, and gone when the run is gone.
+
+Prefect would start one by itself, but that one survives a killed run for ever, and Ctrl-C in a terminal ends
+it before it can hear how the flow ended.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+
+from privcore.errors import PrivsweepError
+
+START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
+_COMMAND = "from tasks.lifeline import die_with; die_with({parent}); import uvicorn; uvicorn.main()"
+_SETTINGS = {
+    "PREFECT_UI_ENABLED": "0",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT__SERVER_EPHEMERAL": "1",
+    "PREFECT__SERVER_FINAL": "1",
+    "DO_NOT_TRACK": "1",
+}
+
+
+class SchedulerError(PrivsweepError):
+    """Prefect did not start, so nothing was computed."""
+
+
+@contextmanager
+def own_server(home: Path) -> Iterator[str]:
+    """Start a server and yield the address of its API; it is stopped at the end of the block.
+
+    Args:
+        home: Folder of its database and its log, shared by all runs beside one store.
+
+    Raises:
+        SchedulerError: It did not start; its log says why.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / "server.log"
+    server = None
+    try:
+        with (home / "start.lock").open("w") as lock:
+            flock(lock, LOCK_EX)  # two servers must not set up one database at once
+            port = _free_port()
+            server = _start(port, home, log)
+            _wait_for(server, port, log)
+        yield f"http://127.0.0.1:{port}/api"
+    finally:
+        if server is not None:
+            server.terminate()
+            try:
+                server.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def _start(port: int, home: Path, log: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", _COMMAND.format(parent=os.getpid())]
+    command += ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
+    with log.open("w") as output:
+        return subprocess.Popen(
+            command,
+            env=os.environ | _SETTINGS | {"PREFECT_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C in a terminal is not for the server
+        )
+
+
+def _wait_for(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    """Return when the server answers."""
+    local = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    give_up = time.monotonic() + START_SECONDS
+    while server.poll() is None and time.monotonic() < give_up:
+        try:
+            with local.open(f"http://127.0.0.1:{port}/api/health", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise SchedulerError(f"The Prefect server did not start; {log} may say why.")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

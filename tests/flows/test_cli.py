@@ -1,0 +1,118 @@
+"""The command line itself: fast help, one sentence for every mistake, exit codes."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from flows.cli import run
+from privcore import PrivsweepError
+
+
+def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:
+    script = (
+        "import sys, time; began = time.process_time(); from flows.cli import run; run(['--help']); "
+        "heavy = {'numpy', 'numba', 'scipy', 'ray', 'prefect', 'duckdb', 'pyarrow', 'privcore'}; "
+        "heavy &= sys.modules.keys(); "
+        "print(heavy, time.process_time() - began, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    heavy, seconds = done.stderr.rsplit(maxsplit=1)
+    assert heavy == "set()"
+    assert float(seconds) < 0.5
+    for name in ("plan", "run", "status", "epsilon", "noise", "ask", "methods", "lookup", "sql"):
+        assert f" {name} " in done.stdout
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"privsweep {version('privsweep')}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["frobnicate"], "frobnicate"),
+        (["plan"], "SWEEP"),
+        (["plan", "a", "b"], "argument"),
+        (["run", "quickstart", "--wrokers", "2"], "--wrokers"),
+        (["run", "quickstart", "--workers", "0"], "--workers"),
+        (["run", "quickstart", "--workers", "two"], "--workers"),
+        (["run", "quickstart", "--workers", "nan"], "--workers"),
+        (["run", "quickstart", "--max-points", "0"], "--max-points"),
+        (["run", "quickstart", "--engine", "spark"], "spark"),
+        (["status", "nothing.toml"], "nothing.toml"),
+    ],
+)
+def test_misuse_is_one_sentence_and_exit_code_two(
+    arguments: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.count("\n") == 1
+    assert words in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Run `plan` where loading the sweep raises an error."""
+
+    def load(_reference: str) -> None:
+        raise error
+
+    monkeypatch.setattr("flows.sweep.load", load)
+    return run(["plan", "x"])
+
+
+class StrangeError(PrivsweepError):
+    """An error with a code of its own."""
+
+    exit_code = 4
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (PrivsweepError("Wrong\nsomehow."), 2, "privsweep: Wrong somehow.\n"),
+        (StrangeError("Too much."), 4, "privsweep: Too much.\n"),
+        (PermissionError(13, "Permission denied", "/x"), 2, "privsweep: /x: Permission denied.\n"),
+        (OSError(28, "No space left on device"), 2, "privsweep: No space left on device.\n"),
+        (KeyboardInterrupt(), 130, "privsweep: Interrupted.\n"),
+    ],
+)
+def test_an_error_is_its_sentence_and_its_code(
+    error: BaseException,
+    code: int,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert fail_with(error, monkeypatch) == code
+    assert capsys.readouterr().err == sentence
+
+
+def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ZeroDivisionError):
+        fail_with(ZeroDivisionError("bug"), monkeypatch)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m flows.cli plan quickstart --json | head -c 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_module_and_command_are_the_same() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.run", "nothing.toml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "privsweep: nothing.toml: Expected a sweep file" in done.stderr

@@ -1,0 +1,59 @@
+"""What the pipeline itself costs: a hundred thousand points of a trivial method, from TOML to stored rows."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from storage import open_store
+
+POINTS = 100_000
+BIG = """
+name = "overhead"
+[[grid]]
+problem = "unamplified-delta"
+methods = ["unamplified.exact"]
+product = {sigma = {geometric = [0.3, 20, 250]}, epsilon = {linear = [0.01, 10, 400]}}
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.xdist_group("ray")
+def test_the_pipeline_adds_half_a_millisecond_a_point_at_most(
+    folder: Path, start: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, store = folder / "overhead.toml", folder / "overhead"
+    spec.write_text(BIG)
+    began = time.monotonic()
+    running = start("run", spec, "--store", store, "--workers", 2, "--json")
+    driver, memory = psutil.Process(running.process.pid), 0
+    while running.alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            memory = max(memory, driver.memory_info().rss)
+        time.sleep(0.2)
+    code, out, err = running.end()
+    seconds = time.monotonic() - began
+    assert code == 0, err
+    assert json.loads(out)["computed"] == POINTS
+    with open_store(store) as opened:
+        (row,) = opened.sql("select count(*) as rows, sum(seconds) as inside from results").to_pylist()
+    database = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        (tasks,) = connection.execute("select count(*) from task_run").fetchone()
+    overhead = (seconds - row["inside"] / 2) / POINTS
+    with capsys.disabled():
+        print(
+            f"\n{POINTS} points: {seconds:.1f} s, {row['inside']:.1f} core seconds of them in the method; "
+            f"overhead {1e3 * overhead:.3f} ms a point, {tasks} task runs, driver {memory / 1e6:.0f} MB"
+        )
+    assert row["rows"] == POINTS
+    assert overhead < 0.5e-3
+    assert tasks <= 500
+    assert memory < 1e9

@@ -1,0 +1,193 @@
+"""Plans: what is new against what is stored, what it costs, and what is refused before anything starts."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.cli import run
+from flows.plan import Plan, make_plan
+from flows.sweep import Sweep, parse
+from privcore import DomainError
+from storage import open_store
+from tasks import engine
+from tasks.limits import Limits
+from tasks.work import Job
+
+GRID = """
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+product = {{sigma = {sigmas}, delta = [1e-8, 1e-5]}}
+"""
+
+
+def sweep_of(sigmas: str, more: str = "") -> Sweep:
+    return parse(('name = "trial"' + more + GRID.format(sigmas=sigmas)).encode(), "trial.toml")
+
+
+def compute(plan: Plan, store: Path) -> int:
+    """Compute what a plan says, without Ray and Prefect."""
+    job = Job(store=store, sweep="trial", limits=Limits())
+    return sum(done.points for done in engine.run(engine.SERIAL, plan.batches, job, 1))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the points of sigma 1 and 2."""
+    store = tmp_path_factory.mktemp("plan") / "store"
+    assert compute(make_plan(sweep_of("[1, 2]"), store), store) == 4
+    return store
+
+
+def test_all_is_new_where_there_is_no_store(tmp_path: Path) -> None:
+    plan = make_plan(sweep_of("[1, 2, 3]"), tmp_path / "store")
+    assert (plan.total, plan.new, dict(plan.stored), plan.refused) == (6, 6, {}, None)
+    assert sum(len(batch) for batch in plan.batches) == 6
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_wider_grid_computes_only_what_is_new(store: Path) -> None:
+    plan = make_plan(sweep_of("[1, 2, 3, 4, 5]"), store)
+    assert (plan.total, plan.new, plan.stored) == (10, 6, {"ok": 4})
+    assert {p.problem.as_fields()["sigma"] for b in plan.batches for p in b.points()} == {3.0, 4.0, 5.0}
+
+
+def test_nothing_is_new_when_all_is_stored(store: Path) -> None:
+    plan = make_plan(sweep_of("[2, 1]"), store)
+    assert (plan.new, plan.batches, plan.cpu_seconds, plan.memory_bytes) == (0, (), 0.0, 0.0)
+
+
+def test_points_of_another_problem_or_method_do_not_count(store: Path) -> None:
+    text = """
+    name = "other"
+    [[grid]]
+    problem = "unamplified-delta"
+    methods = ["unamplified.exact"]
+    product = {sigma = [1, 2], epsilon = 1}
+    [[grid]]
+    problem = "allocation-epsilon"
+    methods = ["allocation.certified", {name = "allocation.certified", tolerance = 0.001}]
+    product = {sigma = [1, 2], delta = 1e-5, steps = 10}
+    """
+    plan = make_plan(parse(text.encode(), "other.toml"), store)
+    assert plan.new == plan.total == 6
+    assert [(s.problem, s.method, s.points) for s in plan.shares] == [
+        ("unamplified-delta", "unamplified.exact", 2),
+        ("allocation-epsilon", "allocation.certified", 2),
+        ("allocation-epsilon", "allocation.certified(tolerance=0.001)", 2),
+    ]
+    assert all(share.seconds > 0 for share in plan.shares)
+
+
+def test_points_beyond_the_limits_are_counted_and_get_a_row(tmp_path: Path) -> None:
+    sweep = sweep_of("[1, 2]", "\n[limits]\npoint_seconds = 1e-9")
+    plan = make_plan(sweep, tmp_path)
+    assert (plan.beyond, plan.cpu_seconds) == (4, 0.0)
+    job = Job(store=tmp_path, sweep="trial", limits=sweep.limits)
+    (done,) = engine.run(engine.SERIAL, plan.batches, job, 1)
+    assert done.statuses == {"timeout": 4}
+    assert make_plan(sweep, tmp_path).new == 0, "a stored failure is done"
+    assert make_plan(sweep, tmp_path, retry=True).new == 4, "until it is asked for again"
+
+
+def test_what_one_worker_may_need_counts_for_every_worker(tmp_path: Path) -> None:
+    alone, four = (make_plan(sweep_of("{linear = [1, 2, 4000]}"), tmp_path, workers=n) for n in (1, 4))
+    assert four.memory_bytes == pytest.approx(4 * alone.memory_bytes)
+    assert len(four.batches) >= 4
+
+
+def test_a_contradiction_is_found_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(DomainError, match="Expected participations <= steps"):
+        make_plan(sweep_of("[1, 2], steps = [20, 5], participations = 10"), tmp_path)
+
+
+def test_plan_prints_what_it_would_do_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trial.toml").write_text('name = "trial"' + GRID.format(sigmas="[1, 2, 3]"))
+    assert run(["plan", "trial.toml"]) == 0
+    assert "trial: 6 points, 0 stored, 6 new" in capsys.readouterr().out
+    assert run(["plan", "trial.toml", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["points"], content["new"], content["refused"]) == (6, 6, None)
+    assert [p.name for p in tmp_path.iterdir()] == ["trial.toml"]
+
+
+def test_status_of_a_sweep_that_is_not_complete(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "trial.toml"
+    spec.write_text('name = "trial"' + GRID.format(sigmas="[1, 2, 3]"))
+    assert run(["status", str(spec), "--store", str(store), "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["points"], content["stored"], content["failed"], content["missing"]) == (6, 4, 0, 2)
+    assert run(["status", str(spec), "--store", str(store)]) == 0
+    numbers = capsys.readouterr().out.splitlines()[-1].split()
+    assert numbers == ["trial", "6", "4", "0", "2"]
+
+
+def test_status_without_a_store_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["status", "--store", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "status"])
+@pytest.mark.parametrize(
+    ("sigma", "delta", "words"),
+    [
+        ("{linear = [1, 2, 1_000_000]}", "{linear = [0.1, 0.2, 1_000_000]}", "1,000,000,000,000 points"),
+        ("{range = [1, 2, 1e-300]}", "0.1", "about 10^300 points"),
+    ],
+)
+def test_a_monstrous_sweep_is_refused(
+    command: str, sigma: str, delta: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "big.toml"
+    spec.write_text('name = "big"' + GRID.format(sigmas=sigma).replace("[1e-8, 1e-5]", delta))
+    assert run([command, str(spec), "--store", str(tmp_path / "store")]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "store").exists()
+
+
+def test_refusing_a_monstrous_sweep_takes_two_seconds_and_200_megabytes_at_most(tmp_path: Path) -> None:
+    spec = tmp_path / "big.toml"
+    spec.write_text(
+        'name = "big"'
+        + GRID.format(sigmas="{linear = [1, 2, 1_000_000_000_000]}").replace("[1e-8, 1e-5]", "0.1")
+    )
+    script = (
+        "import pathlib, sys, time; from flows.cli import run; code = run(sys.argv[1:]); "
+        "print(pathlib.Path('/proc/self/status').read_text(), time.process_time()); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", script, "plan", str(spec)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "1,000,000,000,000 points" in done.stderr
+    peak = re.search(r"VmHWM:\s*(\d+) kB", done.stdout)
+    assert peak is not None
+    assert int(peak[1]) * 1024 < 200e6
+    assert float(done.stdout.split()[-1]) < 2.0, "of processor time, since the machine may be busy"
+
+
+def test_max_points_is_a_limit_that_can_be_moved(tmp_path: Path) -> None:
+    refused = make_plan(sweep_of("[1, 2]"), tmp_path, max_points=3).refused
+    assert refused == "trial has 4 points, 4 of them in grid 1, more than --max-points 3."
+    assert make_plan(sweep_of("[1, 2]"), tmp_path, max_points=4).refused is None
+
+
+def test_a_stored_crash_is_computed_again(store: Path, tmp_path: Path) -> None:
+    from tasks.work import give_up
+
+    plan = make_plan(sweep_of("[9]"), tmp_path)
+    job = Job(store=tmp_path, sweep="trial", limits=Limits())
+    for batch in plan.batches:
+        give_up(batch, job, "Its worker died twice.")
+    assert make_plan(sweep_of("[9]"), tmp_path).new == 2
+    assert compute(make_plan(sweep_of("[9]"), tmp_path), tmp_path) == 2
+    with open_store(tmp_path) as opened:
+        assert opened.sql("select distinct status from results").to_pylist() == [{"status": "ok"}]
