@@ -26,6 +26,7 @@ from tasks import engine
 from tasks.work import Done, Job
 
 STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
+DRAIN_SECONDS = 10.0  # for Prefect to tell its server the rest, before we stop that
 
 Watch = Callable[[Plan, Done | None], None]
 """Called with the plan alone before the start, then with every batch that is done."""
@@ -188,12 +189,21 @@ def _prefect(store: Path) -> Iterator[None]:
     beside = store.parent if os.access(store.parent, os.W_OK) else store
     home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
     os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     with own_server(home) as address:
-        from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_LEVEL, temporary_settings
+        from prefect import settings
+        from prefect.events.worker import EventsWorker
 
-        # What goes wrong is told in one sentence of ours.
-        with temporary_settings({PREFECT_API_URL: address, PREFECT_LOGGING_LEVEL: "CRITICAL"}):
-            yield
+        ours = {
+            settings.PREFECT_API_URL: address,
+            settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # a server of ours that is gone does not come back
+            settings.PREFECT_LOGGING_LEVEL: "CRITICAL",  # what goes wrong is told in one sentence of ours
+        }
+        with settings.temporary_settings(ours):
+            try:
+                yield
+            finally:
+                EventsWorker.drain_all(timeout=DRAIN_SECONDS, at_exit=False)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Any
 from privcore.errors import PrivsweepError
 from tasks.batch import Batch
 from tasks.guard import Guard
-from tasks.work import Done, Job, give_up, run_batch
+from tasks.work import Done, Job, give_up, published, run_batch
 
 SERIAL = "serial"
 RAY = "ray"
@@ -100,7 +101,11 @@ def _drain(waiting: deque[Batch], running: dict[Any, Batch], job: Job) -> Genera
     import ray
     from ray.exceptions import OutOfMemoryError, WorkerCrashedError
 
-    remote = ray.remote(max_retries=1, num_cpus=1)(_run_on_worker)
+    remote = ray.remote(max_retries=0, num_cpus=1)(_run_on_worker)
+    began = time.time()
+    crashed: dict[
+        int, Batch
+    ] = {}  # batches that have lost a worker; kept here, so that no other gets their id
     window = AHEAD * int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
     while waiting or running:
         while waiting and len(running) < window:
@@ -111,12 +116,19 @@ def _drain(waiting: deque[Batch], running: dict[Any, Batch], job: Job) -> Genera
         try:
             done = ray.get(finished)
         except (WorkerCrashedError, OutOfMemoryError) as error:
-            if len(batch) > 1:
+            finished_before = published(batch, job, began)  # its worker may have died after its work
+            if finished_before is None and id(batch) not in crashed:
+                crashed[id(batch)] = batch
+                waiting.appendleft(batch)
+                del running[finished]
+                continue
+            if finished_before is None and len(batch) > 1:
                 half = len(batch) // 2
                 waiting.extendleft((batch.part(half), batch.part(0, half)))
                 del running[finished]
                 continue
-            done = give_up(batch, job, f"Its worker died twice ({type(error).__name__}).")
+            reason = f"Its worker died twice ({type(error).__name__})."
+            done = finished_before or give_up(batch, job, reason)
         del running[finished]
         yield done
 
@@ -147,24 +159,26 @@ def _start(workers: int) -> Path | None:
     """Start Ray here and return its folder, or join the cluster that RAY_ADDRESS names."""
     import ray
 
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address := os.environ.get("RAY_ADDRESS"):
-        with _own_sigterm():
-            ray.init(address=address, **quiet)
-        return None
-    folder = _new_folder()
+    address = os.environ.get("RAY_ADDRESS")
+    folder = None if address else _new_folder()
+    ours: dict[str, Any] = {
+        "num_cpus": workers,
+        "include_dashboard": False,
+        "object_store_memory": OBJECT_STORE,
+        "_temp_dir": str(folder),
+    }
     try:
         with _own_sigterm():
             ray.init(
-                address="local",
-                num_cpus=workers,
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE,
-                _temp_dir=str(folder),
-                **quiet,
+                address=address or "local",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **(ours if folder else {}),
             )
-    except BaseException:
+    except BaseException as error:
         _stop([], folder)
+        if isinstance(error, OSError | RuntimeError | ValueError):
+            raise EngineError(f"Ray did not start: {(str(error) or repr(error)).splitlines()[0]}") from error
         raise
     return folder
 

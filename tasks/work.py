@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from privcore.answer import Answer, Status
-from storage.parts import publish
+from storage.parts import ids_hash, parts, publish, read_part
 from storage.schema import Row, to_table
 from tasks.batch import Batch
 from tasks.guard import Guard
@@ -74,6 +74,23 @@ def run_batch(batch: Batch, job: Job, guard: Guard) -> Done:
     finally:
         part = publish(job.store, to_table(rows)).name if rows else ""
     return _done(part, rows)
+
+
+def published(batch: Batch, job: Job, since: float) -> Done | None:
+    """Return what became of a batch whose worker died after its work, None if it died before.
+
+    Args:
+        batch: The batch.
+        job: Where it would be.
+        since: Time of the clock before the batch was handed out; older parts are of other runs.
+    """
+    points = [point.id for point in batch.points()]
+    for path in parts(job.store):
+        if path.name.startswith(ids_hash(points)) and path.stat().st_mtime >= since:
+            rows = read_part(path, ["status", "seconds"]).to_pydict()
+            statuses = Counter(Status(status) for status in rows["status"])
+            return Done(part=path.name, statuses=dict(statuses), seconds=sum(rows["seconds"]))
+    return None
 
 
 def give_up(batch: Batch, job: Job, reason: str) -> Done:
