@@ -136,6 +136,24 @@ SIGMA = Real(
     typical=(0.3, 0.5, 1.0, 2.0, 10.0),
     meaning="Noise multiplier: standard deviation of the Gaussian noise of one step over its sensitivity",
 )
+LAPLACE_SCALE = Real(
+    name="scale",
+    symbol="b",
+    unit="sensitivities",
+    lower=1e-2,
+    upper=1e6,
+    typical=(0.5, 1.0, 2.0, 10.0),
+    meaning="Scale of the Laplace noise of one step over its sensitivity; one step is 1/scale-DP",
+)
+LOCAL_EPSILON = Real(
+    name="local_epsilon",
+    symbol=r"\varepsilon_0",
+    unit="nats",
+    lower=1e-6,
+    upper=100.0,
+    typical=(0.5, 1.0, 2.0, 4.0),
+    meaning="Pure differential privacy of one step; the randomized response is the worst such step",
+)
 STEPS = Integer(
     name="steps",
     symbol="t",

@@ -1,19 +1,37 @@
-"""Random allocation and its neighbours: Poisson sampling and no amplification."""
+"""Random allocation and its neighbours: Poisson sampling, shuffling and no amplification."""
 
+from privcore.allocation.comparisons import (
+    PoissonDelta,
+    PoissonEpsilon,
+    ShufflingDelta,
+    ShufflingEpsilon,
+    UnamplifiedDelta,
+    UnamplifiedEpsilon,
+)
 from privcore.allocation.problems import (
     AllocationDelta,
     AllocationEpsilon,
-    PoissonDelta,
-    PoissonEpsilon,
-    UnamplifiedDelta,
-    UnamplifiedEpsilon,
+    LaplaceAllocationDelta,
+    LaplaceAllocationEpsilon,
+    ResponseAllocationDelta,
+    ResponseAllocationEpsilon,
+    SampledAllocationDelta,
+    SampledAllocationEpsilon,
 )
 
 __all__ = [
     "AllocationDelta",
     "AllocationEpsilon",
+    "LaplaceAllocationDelta",
+    "LaplaceAllocationEpsilon",
     "PoissonDelta",
     "PoissonEpsilon",
+    "ResponseAllocationDelta",
+    "ResponseAllocationEpsilon",
+    "SampledAllocationDelta",
+    "SampledAllocationEpsilon",
+    "ShufflingDelta",
+    "ShufflingEpsilon",
     "UnamplifiedDelta",
     "UnamplifiedEpsilon",
 ]

@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from privcore import params
+from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.poisson_certified import PoissonCertified, poisson
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon, PoissonDelta, PoissonEpsilon
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import last_true
 from privcore.likelihood import profile

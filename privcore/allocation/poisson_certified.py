@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Annotated, ClassVar
 
 from privcore import params
-from privcore.allocation.problems import PoissonDelta, PoissonEpsilon
+from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.likelihood.enclose import Laws, Question, cost, enclose, powering

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from privcore.allocation.problems import PoissonDelta, PoissonEpsilon
+from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem

@@ -1,54 +1,27 @@
-"""What is asked about DP-SGD: epsilon or delta of random allocation, Poisson sampling, no amplification."""
+"""What is asked about random allocation: epsilon or delta, for several one-step mechanisms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated, ClassVar
 
 from privcore import params
+from privcore.allocation import proofs
 from privcore.errors import DomainError
 from privcore.problem import Monotone, Problem, Trend
 
-_PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
-_POST = "Adding independent Gaussian noise to every output is post-processing, so more noise is a garbling."
-_SPREAD = (
-    "The likelihood ratio is a U-statistic of t i.i.d. one-step ratios (arXiv:2502.08202, Theorem 3.1), a "
-    "reverse martingale in t (Berk 1966), so it falls in convex order, which independent products keep."
-)
-_NESTED = "k of t is dominated by k' of t for k <= k' (arXiv:2502.08202, Lemma D.1), in every epoch."
-_COMPOSED = "Leaving out the outputs of an epoch is post-processing."
-_SUBSET = (
-    "A smaller sampling probability is a subsampling of the larger; both directions of every step decrease."
-)
-
-
-def _declare(trends: Mapping[str, tuple[Trend, str]], threshold: str) -> Mapping[str, Monotone]:
-    """Return the monotonicities of a problem, with the one in its threshold added."""
-    declared = {name: Monotone(trend=trend, proof=proof) for name, (trend, proof) in trends.items()}
-    declared[threshold] = Monotone(trend=Trend.DECREASING, proof=_PROFILE)
-    return MappingProxyType(declared)
-
-
 _ALLOCATION = {
-    "sigma": (Trend.DECREASING, _POST),
-    "steps": (Trend.DECREASING, _SPREAD),
-    "participations": (Trend.INCREASING, _NESTED),
-    "epochs": (Trend.INCREASING, _COMPOSED),
+    "steps": (Trend.DECREASING, proofs.SPREAD),
+    "participations": (Trend.INCREASING, proofs.NESTED),
+    "epochs": (Trend.INCREASING, proofs.COMPOSED),
 }
-_POISSON = {
-    "sigma": (Trend.DECREASING, _POST),
-    "steps": (Trend.INCREASING, _COMPOSED),
-    "sampling_probability": (Trend.INCREASING, _SUBSET),
-    "epochs": (Trend.INCREASING, _COMPOSED),
-}
-_UNAMPLIFIED = {
-    "sigma": (Trend.DECREASING, _POST),
-    "participations": (Trend.INCREASING, _COMPOSED),
-    "epochs": (Trend.INCREASING, _COMPOSED),
-}
+_GAUSSIAN = {"sigma": (Trend.DECREASING, proofs.MORE_NOISE)} | _ALLOCATION
+_SAMPLED = {"sampling_probability": (Trend.INCREASING, proofs.SAMPLED)} | _GAUSSIAN
+_LAPLACE = {"scale": (Trend.DECREASING, proofs.MORE_LAPLACE)} | _ALLOCATION
+_RESPONSE = {"local_epsilon": (Trend.INCREASING, proofs.MORE_FLIPS)} | _ALLOCATION
 
 
-def _check_participations(steps: int, participations: int) -> None:
+def check_participations(steps: int, participations: int) -> None:
+    """Raise `DomainError` where more steps are to be chosen than there are."""
     if participations > steps:
         raise DomainError(
             f"Expected participations <= steps, got participations={participations}, steps={steps}."
@@ -61,7 +34,7 @@ class AllocationEpsilon(Problem):
 
     name: ClassVar[str] = "allocation-epsilon"
     asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = _declare(_ALLOCATION, "delta")
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_GAUSSIAN, "delta")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -72,7 +45,7 @@ class AllocationEpsilon(Problem):
 
     def check(self) -> None:
         """Refuse more participations than steps."""
-        _check_participations(self.steps, self.participations)
+        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +55,7 @@ class AllocationDelta(Problem):
     name: ClassVar[str] = "allocation-delta"
     asks: ClassVar[str] = "delta"
     largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = _declare(_ALLOCATION, "epsilon")
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_GAUSSIAN, "epsilon")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -93,78 +66,129 @@ class AllocationDelta(Problem):
 
     def check(self) -> None:
         """Refuse more participations than steps."""
-        _check_participations(self.steps, self.participations)
+        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonEpsilon(Problem):
-    """Smallest epsilon of DP-SGD where every step includes every example independently."""
+class SampledAllocationEpsilon(Problem):
+    """Smallest epsilon where an epoch includes an example with a probability, and then in k random steps."""
 
-    name: ClassVar[str] = "poisson-epsilon"
+    name: ClassVar[str] = "sampled-allocation-epsilon"
     asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = _declare(_POISSON, "delta")
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SAMPLED, "delta")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
     delta: Annotated[float, params.DELTA]
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
+    def check(self) -> None:
+        """Refuse more participations than steps."""
+        check_participations(self.steps, self.participations)
+
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonDelta(Problem):
-    """Delta of DP-SGD at a given epsilon, where every step includes every example independently."""
+class SampledAllocationDelta(Problem):
+    """Delta where an epoch includes an example with a probability, and then in k of t random steps."""
 
-    name: ClassVar[str] = "poisson-delta"
+    name: ClassVar[str] = "sampled-allocation-delta"
     asks: ClassVar[str] = "delta"
     largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = _declare(_POISSON, "epsilon")
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SAMPLED, "epsilon")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
     epsilon: Annotated[float, params.EPSILON]
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnamplifiedEpsilon(Problem):
-    """Smallest epsilon where the k steps that use an example are public, in every epoch: no amplification."""
-
-    name: ClassVar[str] = "unamplified-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = _declare(_UNAMPLIFIED, "delta")
-
-    sigma: Annotated[float, params.SIGMA]
-    delta: Annotated[float, params.DELTA]
-    steps: Annotated[int, params.STEPS] = 1
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
     def check(self) -> None:
         """Refuse more participations than steps."""
-        _check_participations(self.steps, self.participations)
+        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnamplifiedDelta(Problem):
-    """Delta at a given epsilon where the k steps that use an example are public: no amplification."""
+class LaplaceAllocationEpsilon(Problem):
+    """Smallest epsilon of random allocation where every step adds Laplace noise."""
 
-    name: ClassVar[str] = "unamplified-delta"
+    name: ClassVar[str] = "laplace-allocation-epsilon"
+    asks: ClassVar[str] = "epsilon"
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_LAPLACE, "delta")
+
+    scale: Annotated[float, params.LAPLACE_SCALE]
+    steps: Annotated[int, params.STEPS]
+    delta: Annotated[float, params.DELTA]
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+    def check(self) -> None:
+        """Refuse more participations than steps."""
+        check_participations(self.steps, self.participations)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceAllocationDelta(Problem):
+    """Delta of random allocation at a given epsilon, where every step adds Laplace noise."""
+
+    name: ClassVar[str] = "laplace-allocation-delta"
     asks: ClassVar[str] = "delta"
     largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = _declare(_UNAMPLIFIED, "epsilon")
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_LAPLACE, "epsilon")
 
-    sigma: Annotated[float, params.SIGMA]
+    scale: Annotated[float, params.LAPLACE_SCALE]
+    steps: Annotated[int, params.STEPS]
     epsilon: Annotated[float, params.EPSILON]
-    steps: Annotated[int, params.STEPS] = 1
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
     def check(self) -> None:
         """Refuse more participations than steps."""
-        _check_participations(self.steps, self.participations)
+        check_participations(self.steps, self.participations)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseAllocationEpsilon(Problem):
+    """Smallest epsilon of random allocation of randomized responses, the worst among pure local randomizers."""
+
+    name: ClassVar[str] = "response-allocation-epsilon"
+    asks: ClassVar[str] = "epsilon"
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_RESPONSE, "delta")
+
+    local_epsilon: Annotated[float, params.LOCAL_EPSILON]
+    steps: Annotated[int, params.STEPS]
+    delta: Annotated[float, params.DELTA]
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+    def check(self) -> None:
+        """Refuse more participations than steps."""
+        check_participations(self.steps, self.participations)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseAllocationDelta(Problem):
+    """Delta of random allocation of randomized responses, the worst among pure local randomizers."""
+
+    name: ClassVar[str] = "response-allocation-delta"
+    asks: ClassVar[str] = "delta"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_RESPONSE, "epsilon")
+
+    local_epsilon: Annotated[float, params.LOCAL_EPSILON]
+    steps: Annotated[int, params.STEPS]
+    epsilon: Annotated[float, params.EPSILON]
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+    def check(self) -> None:
+        """Refuse more participations than steps."""
+        check_participations(self.steps, self.participations)

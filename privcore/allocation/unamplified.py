@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privcore.allocation.problems import UnamplifiedDelta, UnamplifiedEpsilon
+from privcore.allocation.comparisons import UnamplifiedDelta, UnamplifiedEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method

@@ -1,0 +1,126 @@
+"""The schemes with which random allocation is compared: Poisson sampling, shuffling, no amplification."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.allocation import proofs
+from privcore.allocation.problems import check_participations
+from privcore.problem import Monotone, Problem, Trend
+
+_POISSON = {
+    "sigma": (Trend.DECREASING, proofs.MORE_NOISE),
+    "steps": (Trend.INCREASING, proofs.COMPOSED),
+    "sampling_probability": (Trend.INCREASING, proofs.SAMPLED),
+    "epochs": (Trend.INCREASING, proofs.COMPOSED),
+}
+_SHUFFLING = {"sigma": (Trend.DECREASING, proofs.MORE_NOISE)}
+_UNAMPLIFIED = {
+    "sigma": (Trend.DECREASING, proofs.MORE_NOISE),
+    "participations": (Trend.INCREASING, proofs.COMPOSED),
+    "epochs": (Trend.INCREASING, proofs.COMPOSED),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonEpsilon(Problem):
+    """Smallest epsilon of DP-SGD where every step includes every example independently."""
+
+    name: ClassVar[str] = "poisson-epsilon"
+    asks: ClassVar[str] = "epsilon"
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_POISSON, "delta")
+
+    sigma: Annotated[float, params.SIGMA]
+    steps: Annotated[int, params.STEPS]
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    delta: Annotated[float, params.DELTA]
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonDelta(Problem):
+    """Delta of DP-SGD at a given epsilon, where every step includes every example independently."""
+
+    name: ClassVar[str] = "poisson-delta"
+    asks: ClassVar[str] = "delta"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_POISSON, "epsilon")
+
+    sigma: Annotated[float, params.SIGMA]
+    steps: Annotated[int, params.STEPS]
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    epsilon: Annotated[float, params.EPSILON]
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShufflingEpsilon(Problem):
+    """Smallest epsilon of one epoch over shuffled examples, one example a step."""
+
+    name: ClassVar[str] = "shuffling-epsilon"
+    asks: ClassVar[str] = "epsilon"
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SHUFFLING, "delta")
+
+    sigma: Annotated[float, params.SIGMA]
+    steps: Annotated[int, params.STEPS]
+    delta: Annotated[float, params.DELTA]
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShufflingDelta(Problem):
+    """Delta at a given epsilon of one epoch over shuffled examples, one example a step."""
+
+    name: ClassVar[str] = "shuffling-delta"
+    asks: ClassVar[str] = "delta"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SHUFFLING, "epsilon")
+
+    sigma: Annotated[float, params.SIGMA]
+    steps: Annotated[int, params.STEPS]
+    epsilon: Annotated[float, params.EPSILON]
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnamplifiedEpsilon(Problem):
+    """Smallest epsilon where the k steps that use an example are public, in every epoch: no amplification."""
+
+    name: ClassVar[str] = "unamplified-epsilon"
+    asks: ClassVar[str] = "epsilon"
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_UNAMPLIFIED, "delta")
+
+    sigma: Annotated[float, params.SIGMA]
+    delta: Annotated[float, params.DELTA]
+    steps: Annotated[int, params.STEPS] = 1
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+    def check(self) -> None:
+        """Refuse more participations than steps."""
+        check_participations(self.steps, self.participations)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnamplifiedDelta(Problem):
+    """Delta at a given epsilon where the k steps that use an example are public: no amplification."""
+
+    name: ClassVar[str] = "unamplified-delta"
+    asks: ClassVar[str] = "delta"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_UNAMPLIFIED, "epsilon")
+
+    sigma: Annotated[float, params.SIGMA]
+    epsilon: Annotated[float, params.EPSILON]
+    steps: Annotated[int, params.STEPS] = 1
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+    def check(self) -> None:
+        """Refuse more participations than steps."""
+        check_participations(self.steps, self.participations)
