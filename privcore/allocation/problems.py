@@ -155,7 +155,7 @@ class LaplaceAllocationDelta(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationEpsilon(Problem):
-    """Smallest epsilon of random allocation of randomized responses, the worst among pure local randomizers."""
+    """Smallest epsilon of allocating randomized responses, the worst among pure local randomizers."""
 
     name: ClassVar[str] = "response-allocation-epsilon"
     asks: ClassVar[str] = "epsilon"
@@ -175,7 +175,7 @@ class ResponseAllocationEpsilon(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationDelta(Problem):
-    """Delta of random allocation of randomized responses, the worst among pure local randomizers."""
+    """Delta of allocating randomized responses, the worst among pure local randomizers."""
 
     name: ClassVar[str] = "response-allocation-delta"
     asks: ClassVar[str] = "delta"
