@@ -18,6 +18,7 @@ from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of, read_part
 from storage.query import run_query
 from storage.verify import verify
+from storage.views import CHOICE
 
 
 def open_store(path: str | Path, *, create: bool = False) -> "Store":
@@ -83,13 +84,9 @@ class Store:
                 tables.append(table.append_column("part", pa.repeat(path.name, len(table))))
         if not tables:
             return {}
-        rows = pa.concat_tables(tables)
+        rows = pa.concat_tables(tables).unify_dictionaries()
         status = _status_of(rows)
-        if len(status) < len(rows):  # the dictionary keeps a point's last row: sort the chosen one there
-            failed = pc.not_equal(rows["status"].cast(pa.string()), "ok")
-            order = [("failed", "descending"), ("finished_at", "descending"), ("part", "descending")]
-            status = _status_of(rows.append_column("failed", failed).sort_by(order))
-        return status
+        return status if len(status) == len(rows) else _status_of(_chosen(rows))
 
     def holding(self, problem_name: str, ids: Collection[str]) -> list[str]:
         """Return the names of the parts that hold any of these points: what a sweep's manifest lists.
@@ -156,6 +153,14 @@ class Store:
                     self._connection, self._digest = connection, now.digest
                 self._stamp = stamp
             return self._connection.cursor()
+
+
+def _chosen(rows: pa.Table) -> pa.Table:
+    """Return one row of each point, by the rule of the views."""
+    query = f"from rows qualify row_number() over (partition by point_id order by {CHOICE}) = 1"
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        connection.register("rows", rows)
+        return connection.sql(query).to_arrow_table()
 
 
 def _status_of(rows: pa.Table) -> dict[str, str]:

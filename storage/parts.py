@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from privcore import PROBLEMS
+from privcore.params import Value
 from storage import layout
 from storage.errors import StoreError
-from storage.schema import BOOKKEEPING, PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
+from storage.schema import PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
 
 ROW_GROUP = 122_880
 _FOLDER = re.compile(r"problem=([a-z][a-z0-9-]*)")
@@ -147,7 +148,7 @@ def _check_schema(path: Path, schema: pa.Schema) -> None:
 
 
 def _conform(path: Path, table: pa.Table) -> pa.Table:
-    """Return the table with today's columns; a field that was added since has its default.
+    """Return the table with today's columns.
 
     A problem that this release does not know keeps its columns. A column that it does not know could change
     the meaning of a row, so that is refused.
@@ -163,19 +164,26 @@ def _conform(path: Path, table: pa.Table) -> pa.Table:
             raise StoreError(
                 f"{path} has the column {name}, which this release does not know: update privsweep."
             )
-    columns = []
-    for field in schema:
-        if field.name in table.column_names:
-            column = table[field.name]
-            if column.type != field.type:
-                raise StoreError(f"{path} has {field.name} as {column.type}, expected {field.type}.")
-        elif field.name in problem.defaults():
-            column = pa.chunked_array(
-                [pa.repeat(pa.scalar(problem.defaults()[field.name], field.type), len(table))]
-            )
-        elif field.name in BOOKKEEPING and field.nullable:
-            column = pa.chunked_array([pa.nulls(len(table), field.type)])
-        else:
-            raise StoreError(f"{path} lacks the column {field.name}.")
-        columns.append(column)
+    defaults = problem.defaults()
+    columns = [_column(path, table, field, defaults.get(field.name)) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(path: Path, table: pa.Table, field: pa.Field, default: Value | None) -> pa.ChunkedArray:
+    """Return one of today's columns; where it has no value, a field has its default.
+
+    Parts older than the field lack the column, and tools that merge parts by name leave nulls.
+    """
+    if field.name in table.column_names:
+        column = table[field.name]
+        if column.type != field.type:
+            raise StoreError(f"{path} has {field.name} as {column.type}, expected {field.type}.")
+    elif default is not None or field.nullable:
+        column = pa.chunked_array([pa.nulls(len(table), field.type)])
+    else:
+        raise StoreError(f"{path} lacks the column {field.name}.")
+    if default is not None:
+        column = column.fill_null(pa.scalar(default, field.type))
+    if column.null_count and not field.nullable:
+        raise StoreError(f"{path} has rows without {field.name}.")
+    return column

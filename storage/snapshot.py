@@ -155,8 +155,8 @@ def _load(
     connection: duckdb.DuckDBPyConnection, files: list[Path], schema: pa.Schema | None, data: Path
 ) -> pa.Schema:
     """Fill the temporary table `raw` with the rows of these parts; return its columns."""
-    if schema is None:  # a problem of another release: its columns are what the first part has
-        schema = read_part(files[0]).schema
+    if schema is None:  # a problem of another release: its columns are those that any part has
+        schema = pa.unify_schemas([read_part(file).schema for file in files])
     # Not `create table as` from no rows: DuckDB 2.0.0 can lose what is inserted into such a table later on.
     connection.register("rows", schema.empty_table())
     columns = [f"{quote(name)} {kind}" for name, kind, *_ in connection.execute("describe rows").fetchall()]

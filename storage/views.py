@@ -6,11 +6,16 @@ import pyarrow as pa
 from privcore import METHODS
 from storage.schema import BOOKKEEPING
 
-LAYOUT = 2
+LAYOUT = 3
 """Raised with every change of what a snapshot contains, so that an old cache is not taken for a new one."""
 
-# Of a point that several writers computed, one row: an answer before none, then the earliest, then by part.
-_CHOICE = "(status <> 'ok'), finished_at, part"
+CHOICE = """
+    case status when 'ok' then 0 when 'not_applicable' then 1 when 'crashed' then 3 else 2 end,
+    finished_at,
+    part
+"""
+"""Which of several rows of a point counts: an answer, then a reason why there is none, and a crash last,
+since it may have come from outside; then the earliest; then the first part."""
 
 
 def view_name(problem: str) -> str:
@@ -43,7 +48,7 @@ def add_problem(connection: duckdb.DuckDBPyConnection, problem: str, schema: pa.
         f"""
         create table main."{view}" as
         select * from raw
-        qualify row_number() over (partition by point_id order by {_CHOICE}) = 1
+        qualify row_number() over (partition by point_id order by {CHOICE}) = 1
         order by {quoted(fields)}, method, point_id
         """
     )

@@ -2,6 +2,7 @@ import json
 import math
 import shutil
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from privcore import METHODS, PROBLEMS, Answer, Status
-from storage import Store, StoreError, open_store, publish, to_table
+from storage import Row, Store, StoreError, open_store, publish, to_table
+from storage.schema import PROBLEM_KEY
 from tests.storage.made_up import NOON, Claims, epsilon, put, row, rows
 
 VIEWS = ["results", "best", "conflicts", "failures", "provenance", "sweeps"]
@@ -108,27 +110,54 @@ def test_views_have_the_documented_columns(root: Path) -> None:
         assert store.sql("from best").column_names[-6:] == ends
 
 
-def test_a_point_that_several_writers_computed_is_one_row_by_the_stated_rule(root: Path) -> None:
-    late_success = row(epsilon(), Answer.enclosure(1, 2), seconds_later=20)
-    failure = row(epsilon(), Answer.without(Status.CRASHED, "gone"))
-    later_success = row(epsilon(), Answer.enclosure(1, 3), seconds_later=30)
-    two_failures = [
-        row(epsilon(sigma=2), Answer.without(Status.TIMEOUT, "second"), seconds_later=5),
-        row(epsilon(sigma=2), Answer.without(Status.CRASHED, "first"), seconds_later=4),
-    ]
-    for content in ([failure], [later_success], [late_success, two_failures[0]], [two_failures[1]]):
+BEST_FIRST = [
+    {Status.OK},
+    {Status.NOT_APPLICABLE},
+    {Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY},
+    {Status.CRASHED},
+]
+RANKS = {status: rank for rank, equals in enumerate(BEST_FIRST) for status in equals}
+
+
+def answered(status: Status) -> Answer:
+    return Answer.enclosure(1, 2) if status is Status.OK else Answer.without(status, "why")
+
+
+def test_of_several_rows_of_a_point_the_best_status_counts_then_the_earliest_then_the_first_part(
+    root: Path,
+) -> None:
+    wanted = {}
+    of_writer: dict[str, list[Row]] = {"late": [], "early": []}
+    for number, (early, late) in enumerate(product(Status, Status), start=1):
+        problem = epsilon(sigma=number)
+        of_writer["early"].append(row(problem, answered(early), seconds_later=1.5, sweep="early"))
+        of_writer["late"].append(row(problem, answered(late), seconds_later=2.5, sweep="late"))
+        wanted[float(number)] = ("late", late) if RANKS[late] < RANKS[early] else ("early", early)
+    for content in of_writer.values():
         put(root, content)
-    same_time = [put(root, [row(epsilon(sigma=3)), row(epsilon(sigma=4 + i))]) for i in range(3)]
+    same_time = [put(root, [row(epsilon(sigma=100)), row(epsilon(sigma=200 + i))]) for i in range(3)]
     with open_store(root) as store:
-        found = {r["sigma"]: r for r in rows_of(store, "from results order by sigma")}
-        assert len(found) == store.sql("from unamplified_epsilon").num_rows == 6
-        assert (found[1]["status"], found[1]["upper"]) == ("ok", 2)
-        assert (found[2]["status"], found[2]["detail"]) == ("crashed", "first")
-        assert found[3]["part"].endswith(min(p.name for p in same_time))
+        assert RANKS.keys() == set(Status)
+        found = {r["sigma"]: r for r in rows_of(store, "from results")}
+        assert {s: (found[s]["sweep"], found[s]["status"]) for s in wanted} == wanted
+        assert found[100]["part"].endswith(min(p.name for p in same_time))
         by_id = {r["point_id"]: r["status"] for r in found.values()}
         assert store.stored("unamplified-epsilon") == by_id
-        assert store.sql("from best where sigma = 1")["upper"].to_pylist() == [2]
-        assert store.sql("from failures")["sigma"].to_pylist() == [2]
+        assert len(by_id) == store.sql("from unamplified_epsilon").num_rows == len(wanted) + 4
+        failed = [s for s, (_, status) in wanted.items() if RANKS[status] >= RANKS[Status.FAILED]]
+        assert sorted(store.sql("from failures")["sigma"].to_pylist()) == failed
+
+
+def test_of_several_successes_the_earliest_makes_the_bracket(root: Path) -> None:
+    for content in (
+        row(epsilon(), Answer.without(Status.CRASHED, "gone")),
+        row(epsilon(), Answer.enclosure(1, 3), seconds_later=30),
+        row(epsilon(), Answer.enclosure(1, 2), seconds_later=20),
+    ):
+        put(root, content)
+    with open_store(root) as store:
+        assert store.sql("from results")["upper"].to_pylist() == [2]
+        assert store.sql("from best")["upper"].to_pylist() == [2]
 
 
 def test_best_is_the_intersection_of_all_proofs_and_names_their_methods(root: Path) -> None:
@@ -229,13 +258,14 @@ def test_provenance_sums_up_who_computed_what(root: Path) -> None:
 
 def test_rows_of_a_problem_that_this_release_does_not_know_stay_visible(root: Path) -> None:
     part = put(root, rows(2))
-    table = to_table(rows(2))
-    metadata = {**table.schema.metadata, b"privsweep.problem": b"quantum-epsilon"}
+    table = to_table(rows(3))
+    metadata = {**table.schema.metadata, PROBLEM_KEY: b"quantum-epsilon"}
     table = table.rename_columns({"sigma": "noise"}).replace_schema_metadata(metadata)
-    publish(root, table)
+    publish(root, table.slice(0, 1))
+    publish(root, table.slice(1, 2).append_column("qubits", pa.array([5, 6])))  # a field that came later
     with open_store(root) as store:
-        assert store.sql("select noise from quantum_epsilon").num_rows == 2
-        assert store.sql("select noise, sigma from results").num_rows == 4
+        assert store.sql("from quantum_epsilon")["qubits"].to_pylist() == [None, 5, 6]
+        assert store.sql("select noise, sigma from results").num_rows == 5
         assert store.verify() == []
     assert part.exists()
 

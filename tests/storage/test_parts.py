@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import resource
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -11,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privcore import find_problem
+from privcore import Answer, find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store, parts, publish, schema_for, to_table
 from storage.layout import remove_leftovers
 from storage.parts import ids_hash, read_part
 from storage.schema import VERSION_KEY
-from tests.storage.made_up import epsilon, put, row, rows
+from tests.storage.made_up import Claims, epsilon, put, row, rows
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -146,13 +147,51 @@ def test_a_part_of_a_newer_release_is_refused_with_both_versions(root: Path) -> 
     assert str(caught.value) == f"{newer} has schema version 7 and this release reads 1: update privsweep."
 
 
-def test_a_field_that_was_added_later_has_its_default_in_older_parts(root: Path) -> None:
+def without_values(table: pa.Table, names: list[str]) -> pa.Table:
+    """The table with nulls in some columns, as a tool leaves them that merges older parts with newer ones."""
+    for name in names:
+        nulls = pa.nulls(len(table), table.schema.field(name).type)
+        table = table.set_column(table.column_names.index(name), name, nulls)
+    return table
+
+
+@pytest.mark.parametrize("older", [pa.Table.drop_columns, without_values], ids=["missing", "null"])
+def test_a_field_that_was_added_later_has_its_default_in_older_parts(
+    root: Path, older: Callable[[pa.Table, list[str]], pa.Table]
+) -> None:
     part = put(root, rows(2))
-    older = republish(part, pq.read_table(part, partitioning=None).drop_columns(["adjacency", "value"]))
-    table = read_part(older)
+    table = read_part(
+        republish(part, older(pq.read_table(part, partitioning=None), ["epochs", "adjacency", "value"]))
+    )
+    assert table["epochs"].to_pylist() == [1] * 2
     assert table["adjacency"].to_pylist() == ["add-remove"] * 2
     assert table["value"].null_count == 2
     assert table.schema.equals(schema_for(find_problem("unamplified-epsilon")))
+
+
+@pytest.mark.parametrize("older", [pa.Table.drop_columns, without_values], ids=["missing", "null"])
+def test_points_of_older_parts_are_those_of_today(
+    root: Path, older: Callable[[pa.Table, list[str]], pa.Table]
+) -> None:
+    one, two = row(epsilon(), Answer.enclosure(1, 3)), row(epsilon(sigma=2), Answer.enclosure(1, 2))
+    part = put(root, [one, two])
+    republish(part, older(pq.read_table(part, partitioning=None), ["epochs", "adjacency"]))
+    three = row(epsilon(), Answer.enclosure(2, 4), method=Claims())
+    put(root, [three, row(epsilon(epochs=2), Answer.enclosure(8, 9))])
+    with open_store(root) as store:
+        stored = store.stored("unamplified-epsilon")
+        assert {r.point.id: "ok" for r in (one, two, three)}.items() <= stored.items()
+        brackets = store.sql("select sigma, epochs, adjacency, lower, upper from best order by sigma, epochs")
+        assert [tuple(bracket.values()) for bracket in brackets.to_pylist()] == [
+            (1, 1, "add-remove", 2, 3),
+            (1, 2, "add-remove", 8, 9),
+            (2, 1, "add-remove", 1, 2),
+        ]
+        found = store.lookup(epsilon(sigma=2))
+        assert found is not None
+        assert (found.exact, found.upper, found.upper_from) == (True, 2, epsilon(sigma=2).as_fields())
+        assert store.lookup(epsilon(adjacency="add")) is None
+        assert store.verify() == []
 
 
 def test_columns_that_this_release_cannot_interpret_are_refused_by_name(root: Path) -> None:
@@ -167,6 +206,9 @@ def test_columns_that_this_release_cannot_interpret_are_refused_by_name(root: Pa
     short = republish(typed, table.drop_columns(["sigma"]))
     with pytest.raises(StoreError, match="lacks the column sigma"):
         read_part(short)
+    holey = republish(short, without_values(table, ["sigma"]))
+    with pytest.raises(StoreError, match="has rows without sigma"):
+        read_part(holey)
 
 
 def test_a_part_in_the_folder_of_another_problem_is_refused(root: Path) -> None:
