@@ -181,7 +181,7 @@ class AllocationDecomposition(Method):
 
         def laws(res: Resolution) -> Laws:
             bracket = poisson(1.0 / problem.sigma, rate, problem.steps, res)
-            return Laws(upper=bracket.upper, lower=bracket.lower, twin=bracket.lower)
+            return Laws(upper=bracket.upper, twin=bracket.lower)
 
         _, upper, detail = enclose(
             laws,

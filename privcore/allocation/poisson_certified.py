@@ -79,7 +79,7 @@ def _closed_form(problem: Poisson) -> tuple[float, float]:
 def _laws(problem: Poisson, res: Resolution) -> Laws:
     """Return the laws of all steps."""
     bracket = poisson(1.0 / problem.sigma, problem.sampling_probability, problem.steps * problem.epochs, res)
-    return Laws(upper=bracket.upper, lower=bracket.lower, twin=bracket.lower)
+    return Laws(upper=bracket.upper, twin=bracket.lower)
 
 
 @lru_cache(maxsize=32)

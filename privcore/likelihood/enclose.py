@@ -13,6 +13,7 @@ SMALLEST_DELTA = 1e-100
 """Below this the products of two tail masses would leave the range of doubles."""
 SHARE = 1e-4
 """Part of delta that may be cut off in all."""
+SMALLEST_SHARE = 1e-30
 ATTEMPTS = 24
 FIRST_DELTA = 1e-5
 """Where the search for the size of an unknown delta starts."""
@@ -29,6 +30,11 @@ class Question:
     at: float
     adjacency: str
 
+    @property
+    def guess(self) -> float:
+        """The delta in question; where it is what is asked for, a small one."""
+        return self.at if self.asks == "epsilon" else 1e-20
+
     def upper(self, law: Law) -> float:
         """Return the upper bound that a dominating law gives."""
         read = profile.epsilon_upper if self.asks == "epsilon" else profile.delta_upper
@@ -42,15 +48,15 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Laws:
-    """What one resolution gives: a dominating law, a garbled one, and the garbled twin of the first.
+    """What one resolution gives: a dominating law, and its twin, merged in the same cells.
 
-    The twin differs from `lower` where the upper bound rests on a reduction that is itself not tight; it
-    tells whether a finer resolution would still help.
+    The twin tells whether a finer resolution would still help. It is a lower bound, too, unless the upper one
+    rests on a reduction that is itself not tight.
     """
 
     upper: Law
-    lower: Law
     twin: Law
+    tight: bool = True
 
 
 def enclose(
@@ -83,21 +89,25 @@ def enclose(
     fineness = SCOUT if scouting else finest
     detail = "closed-form bounds"
     last_gap: float | None = None
+    share = SHARE
     for _ in range(ATTEMPTS):
         if upper <= lower * (1.0 + tolerance):
             break
-        tail = _tier(SHARE * delta) * _tier(1.0 / copies)
+        tail = _tier(share * delta) * _tier(1.0 / copies)
         try:
             laws = build(Resolution(fineness=fineness, tail=tail))
         except LikelihoodRangeError as error:
             return lower, upper, f"closed-form bounds; {error}"
         new_upper, twin = question.upper(laws.upper), question.lower(laws.twin)
-        lower, upper = max(lower, question.lower(laws.lower)), min(upper, new_upper)
+        lower, upper = max(lower, twin) if laws.tight else lower, min(upper, new_upper)
         detail = f"{laws.upper.x.size} cells of 1/{1.0 / fineness:.0f} standard deviation, tail {tail:.0e}"
         if scouting:
             scouting = 0.5 * delta > twin and delta > SMALLEST_DELTA
             delta = max(min(twin if twin > 0.0 else 1e-10 * delta, delta), SMALLEST_DELTA)
             fineness = SCOUT if scouting else finest
+            continue
+        if max(laws.upper.drift_remove, laws.upper.drift_add) > 0.01 * delta and share > SMALLEST_SHARE:
+            share *= 1e-10  # rounding in the cells at the ends shows: they must hold less
             continue
         gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
         rounding = laws.upper.value_error + laws.twin.value_error if question.asks == "epsilon" else 0.0
@@ -142,11 +152,11 @@ def cost(question: Question, s: float, tolerance: float, combinations: int) -> C
         tolerance: Asked relative width.
         combinations: How many combinations of two laws one resolution takes.
     """
-    delta = question.at if question.asks == "epsilon" else 1e-20
-    wide = (20.0 + 1.5 * s * s) * max(1.0, math.sqrt(-math.log10(delta) / 10.0))
+    wide = (20.0 + 1.5 * s * s) * max(1.0, math.sqrt(-math.log10(question.guess) / 10.0))
     cells = min(wide / first_fineness(question.asks, tolerance, combinations), MOST_CELLS)
-    seconds = (combinations + 1) * (6e-4 + 8e-9 * cells * cells) * (6.0 if question.asks == "delta" else 1.0)
-    return Cost(seconds=0.01 + seconds, bytes=2e7 + 1e3 * cells)
+    looks = 6.0 if question.asks == "delta" else 1.0
+    seconds = 0.01 + looks * (combinations + 1) * (8e-4 + 1.2e-8 * cells * cells)
+    return Cost(seconds=seconds, bytes=2e7 + 1e3 * cells)
 
 
 def powering(times: int) -> int:

@@ -19,7 +19,9 @@ MOST_CELLS = 4096
 
 
 @numba.njit(cache=True, error_model="numpy")
-def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float) -> Array:
+def choose_edges(
+    x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float, highest: float
+) -> Array:
     """Return the edges of the cells for a law of which a coarse picture is known.
 
     Args:
@@ -30,6 +32,7 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
             this much mass below it.
         product: The law will be multiplied, so that distances above the bulk are taken in log x too.
         lowest: No positive value lies below this; an edge goes there if mass may lie below the picture.
+        highest: No value lies above this; an edge goes exactly there if the picture ends there.
 
     Returns:
         Edges, ascending, the first 0; empty if the bulk of the law lies beyond `SMALLEST_BULK`.
@@ -54,7 +57,9 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
     q50 = x[middle]
     if q50 < SMALLEST_BULK:
         return np.empty(0)
-    bulk = max(q50 - below_moment[middle] / below[middle], 1e-15 * q50)
+    bulk = q50 - below_moment[middle] / below[middle]
+    if bulk < 2e-15 * q50:  # half of the mass stands on the smallest atom
+        bulk = max(min(above_moment[middle] / above[middle] - q50, q50), 1e-15 * q50)
     rate = np.empty(high - low + 1)
     for k in range(low, high + 1):
         excess = above_moment[k] / above[k] - x[k]
@@ -75,12 +80,19 @@ def choose_edges(x: Array, p: Array, fineness: float, tail: float, product: bool
         count[k] = count[k - 1] + cells
     size = min(max(8, int(np.ceil(count[-1]))), MOST_CELLS)
     inner = np.exp(np.interp(np.linspace(0.0, count[-1], size + 1), count, place))
+    if abs(inner[size] - highest) < 1e-12 * highest:  # not above the edge by a rounding error
+        inner[size] = highest
+    if not (0.0 < lowest < inner[0] and (inner[0] < 1.5 * lowest or below[low] > tail)):
+        lowest = inner[0]
+    return _from_zero(lowest, inner)
+
+
+@numba.njit(cache=True)
+def _from_zero(lowest: float, inner: Array) -> Array:
+    """Return 0, the lowest edge and the inner ones, without those that all but coincide."""
     edges = np.empty(inner.size + 2)
-    edges[0] = 0.0
-    size = 1
-    if 0.0 < lowest < inner[0] and (inner[0] < 1.5 * lowest or below[low] > tail):
-        edges[1] = lowest
-        size = 2
+    edges[0], edges[1] = 0.0, lowest
+    size = 2
     for value in inner:
         if value > edges[size - 1] * (1.0 + 1e-14):
             edges[size] = value

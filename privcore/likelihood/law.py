@@ -86,9 +86,9 @@ def combine(
     picture_b = picture_a if twin else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
     x, p = all_pairs(*picture_a, *picture_b, product)
     lowest = wa * _lowest(a.upper), wb * _lowest(b.upper)
-    edges = choose_edges(
-        x, p, res.fineness, res.tail, product, lowest[0] * lowest[1] if product else sum(lowest)
-    )
+    highest = wa * float(a.upper.x[-1]), wb * float(b.upper.x[-1])
+    ends = [end[0] * end[1] if product else end[0] + end[1] for end in (lowest, highest)]
+    edges = choose_edges(x, p, res.fineness, res.tail, product, *ends)
     if edges.size < 2 or not edges[-1] <= LARGEST_RATIO:
         raise LikelihoodRangeError
     laws = []
@@ -147,20 +147,20 @@ def _rounded(law: Law, cells: Law, moment: Array, additions: int) -> Law:
 
     Masses and moments err by the factor 1 + u, u = (additions + 16) x 2^-53, with room for the few operations
     around them. A mean so errs by u times the width of its cell. The first and the last cell have no width in
-    proportion to their place, but little mass: their values err by the factor 1 + u, which moves a factor
-    E(1 - kappa X R)_+ by at most u times their mass, and E(X R - kappa)_+ by at most u times their mean, for
-    any independent R >= 0 of mean at most 1.
+    proportion to their place, but little mass there. In the first, the value errs by the factor 1 + u, which
+    moves E(1 - kappa X R)_+ by at most u times its mass, and E(X R - kappa)_+ by at most u times its mean,
+    for any independent R >= 0 of mean at most 1. In the last, what is above its edge does.
     """
     u = 2.0 * (additions + 16) * ROUNDING
     inner = cells.x[1:]
     width = float(np.max(np.diff(inner) / inner[:-1])) if inner.size > 1 else 1.0
-    ends_mean = float(cells.p[0] * inner[0] + moment[0] + cells.p[-1] * cells.x[-1] + moment[-1])
+    ends_mean = float(cells.p[0] * inner[0] + moment[0] + moment[-1])
     return replace(
         law,
         mass_error=law.mass_error + u,
         value_error=law.value_error + u * width + 8.0 * ROUNDING,
         drift_remove=law.drift_remove + 2.0 * u * ends_mean,
-        drift_add=law.drift_add + 2.0 * u * float(cells.p[0] + cells.p[-1]),
+        drift_add=law.drift_add + 2.0 * u * float(cells.p[0] + moment[-1] / cells.x[-1]),
     )
 
 

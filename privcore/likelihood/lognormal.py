@@ -43,6 +43,7 @@ def lognormal(s: float, res: Resolution) -> Bracket:
         res.tail,
         False,
         0.0,
+        0.0,
     )
     mass, moment, error = lognormal_cells(s, edges)
     cells = Law(x=edges, p=mass, mass_error=error, value_error=error)

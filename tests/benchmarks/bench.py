@@ -72,7 +72,7 @@ def _peer(sigma: float, steps: int, delta: float, own_seconds: float) -> list[st
 def own_points() -> None:
     """Print our brackets with seconds and additional memory as JSON; run in a process of its own."""
     from privcore import Point, evaluate, find, find_problem
-    from privcore.allocation.certified import one_of
+    from privcore.allocation.reduction import one_of
 
     problem, method = find_problem("allocation-epsilon"), find("allocation.certified")()
     evaluate(

@@ -1,0 +1,152 @@
+"""The laws of random allocation: the composition to which it reduces, from above, and itself, from below."""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+from scipy.stats import beta
+
+from privcore.likelihood.enclose import SHARE, SMALLEST_DELTA, Question
+from privcore.likelihood.grid import MOST_CELLS
+from privcore.likelihood.law import (
+    Bracket,
+    Law,
+    LikelihoodRangeError,
+    Resolution,
+    combine,
+    mean_of,
+    mixed,
+    product_of,
+)
+from privcore.likelihood.steps import Step
+from privcore.likelihood.symmetric import chosen
+
+MOST_CHOSEN = 256
+"""Participations up to which the lower law is that of k of t; beyond, that of so many, which is nested."""
+_CHOSEN_FINENESS = ((16, 0.1), (64, 0.15), (MOST_CHOSEN, 0.25))
+
+
+def exact(steps: int, participations: int) -> bool:
+    """Return whether the reduction is the mechanism itself: one of t, or all of t."""
+    return participations in (1, steps)
+
+
+def composed(
+    step: Step, steps: int, participations: int, epochs: int, rate: float, res: Resolution
+) -> Bracket:
+    """Return the bracket of the composition to which k-of-t allocation over E epochs reduces.
+
+    With t = f k + r, that is (k - r) E copies of 1-of-f and r E of 1-of-(f + 1); where every epoch includes
+    the example only with some probability, the ratio of an epoch is mixed with 1.
+
+    Args:
+        step: Mechanism of one step.
+        steps: Steps of an epoch, t.
+        participations: Steps that use the example, k.
+        epochs: Number of epochs, E.
+        rate: Probability with which an epoch includes the example.
+        res: Resolution of all laws.
+    """
+    block, rest = divmod(steps, participations)
+    together = epochs if rate == 1.0 else 1
+    parts = [
+        _block(step, block, (participations - rest) * together, res),
+        _block(step, block + 1, rest * together, res),
+    ]
+    first, *others = [part for part in parts if part is not None]
+    result = combine(first, others[0], res, product=True) if others else first
+    return result if rate == 1.0 else product_of(mixed(result, rate), epochs, res)
+
+
+def _block(step: Step, steps: int, copies: int, res: Resolution) -> Bracket | None:
+    """Return the product of some copies of one-of-`steps`; None where there are no copies."""
+    if copies == 0:
+        return None
+    if steps == 1:
+        return step.composed(copies, res)
+    return product_of(one_of(step, steps, res), copies, res)
+
+
+@lru_cache(maxsize=32)
+def one_of(step: Step, steps: int, res: Resolution) -> Bracket:
+    """Return the bracket of the likelihood ratio of one step chosen out of `steps`; cached, it is shared."""
+    return mean_of(step.ratio(res), steps, res)
+
+
+def below(step: Step, steps: int, participations: int, epochs: int, rate: float, tail: float) -> Law | None:
+    """Return a garbling of k-of-t allocation itself over E epochs; None beyond the range of doubles.
+
+    Up to `MOST_CHOSEN` participations count; with more, the ratio dominates that of so many (Lemma D.1).
+
+    Args:
+        step: Mechanism of one step.
+        steps: Steps of an epoch, t.
+        participations: Steps that use the example, k.
+        epochs: Number of epochs, E.
+        rate: Probability with which an epoch includes the example.
+        tail: Mass or mean that may be cut off.
+    """
+    counted = min(participations, MOST_CHOSEN)
+    fineness = next(f for most, f in _CHOSEN_FINENESS if counted <= most)
+    res = Resolution(fineness=fineness, tail=tail)
+    try:
+        law = _chosen(step, counted, steps, res)
+        epoch = Bracket(lower=law, upper=law)
+        return product_of(epoch if rate == 1.0 else mixed(epoch, rate), epochs, res).lower
+    except LikelihoodRangeError:
+        return None
+
+
+@lru_cache(maxsize=32)
+def _chosen(step: Step, participations: int, steps: int, res: Resolution) -> Law:
+    """Return the garbling of one epoch; cached, it is shared."""
+    return chosen(step.ratio(res).lower, participations, steps, res)
+
+
+def below_by_poisson(
+    step: Step, steps: int, participations: int, epochs: int, question: Question, scale: float
+) -> float:
+    r"""Return a lower bound of k-of-t allocation from Poisson sampling that seldom takes part more often.
+
+    Poisson sampling is a mixture of allocations, each dominated by k of t where it takes part at most k times
+    (Lemmas D.1, D.2), so $\delta_P \le \delta_A + \Pr[\text{more than } k \text{ in some epoch}]$.
+
+    Args:
+        step: Mechanism of one step.
+        steps: Steps of an epoch, t.
+        participations: Steps that use the example, k < t.
+        epochs: Number of epochs, E.
+        question: What is asked.
+        scale: The delta that is asked about, or an upper bound of the one that is asked for.
+    """
+    wanted = 0.05 * scale / epochs
+    rate = float(beta.ppf(wanted, participations + 1, steps - participations))
+    more = 1.01 * epochs * float(beta.cdf(rate, participations + 1, steps - participations))
+    if not 0.0 < rate < 1.0 or not 0.0 < more < scale:
+        return 0.0
+    res = Resolution(fineness=0.1, tail=max(SHARE * wanted / steps, SMALLEST_DELTA))
+    try:
+        law = product_of(mixed(step.ratio(res), rate), steps * epochs, res).lower
+    except LikelihoodRangeError:
+        return 0.0
+    if question.asks == "epsilon":
+        return replace(question, at=question.at + more).lower(law)
+    return question.lower(law) - more
+
+
+def below_seconds(participations: int, steps: int, width: float, delta: float) -> float:
+    """Return how long `below` takes for one epoch, conservatively.
+
+    Args:
+        participations: Steps that use the example, k.
+        steps: Steps of an epoch, t.
+        width: How far the logarithm of the ratio of one step reaches.
+        delta: Size of the delta in question; a small one needs long tails.
+    """
+    counted = min(participations, MOST_CHOSEN)
+    fineness = next(f for most, f in _CHOSEN_FINENESS if counted <= most)
+    wide = math.sqrt(max(1.0, -math.log10(delta) / 10.0))
+    cells = wide * (20.0 + 1.5 * width * width + 4.0 * width * math.sqrt(counted)) / fineness
+    cells = min(cells, MOST_CELLS)
+    levels = steps.bit_length() + steps.bit_count()
+    return levels * 1.5e-9 * (cells * cells * counted + 6.0 * cells * counted * counted)
