@@ -8,6 +8,7 @@ from privcore.allocation.comparisons import (
     UnamplifiedDelta,
     UnamplifiedEpsilon,
 )
+from privcore.allocation.composable import allocated, allocation_pld
 from privcore.allocation.problems import (
     AllocationDelta,
     AllocationEpsilon,
@@ -34,4 +35,6 @@ __all__ = [
     "ShufflingEpsilon",
     "UnamplifiedDelta",
     "UnamplifiedEpsilon",
+    "allocated",
+    "allocation_pld",
 ]

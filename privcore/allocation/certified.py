@@ -1,10 +1,11 @@
 """Random allocation, both bounds proved: the likelihood ratio bracketed in convex order."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, get_args
 
 from privcore import params
+from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
     AllocationDelta,
     AllocationEpsilon,
@@ -46,7 +47,7 @@ class AllocationCertified(Method):
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
         "arXiv:2502.08202, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
-        "convex order: docs/certified.md"
+        "arXiv:2503.03043, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
     )
     version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("sigma", "scale", "local_epsilon", "steps")
@@ -71,14 +72,22 @@ class AllocationCertified(Method):
             bracket = composed(step, t, k, epochs, rate, res)
             return Laws(upper=bracket.upper, twin=bracket.lower, tight=exact(t, k))
 
-        lower, upper, detail = enclose(
-            laws,
-            question,
-            self.tolerance,
-            copies=k * epochs,
-            outer=_closed_form(problem),
-            combinations=_combinations(problem),
-        )
+        def reduced(adjacency: str) -> tuple[float, float, str]:
+            return enclose(
+                laws,
+                replace(question, adjacency=adjacency),
+                self.tolerance,
+                copies=k * epochs,
+                outer=_closed_form(problem),
+                combinations=_combinations(problem),
+            )
+
+        lower, upper, detail = reduced(problem.adjacency)
+        if not exact(t, k) and upper > lower * (1.0 + self.tolerance):
+            overlap = _overlap(problem)
+            if overlap < upper:  # it knows nothing of the direction add
+                add = reduced("add")[1] if problem.adjacency == "add-remove" else 0.0
+                upper = min(upper, max(overlap, add))
         delta = question.at if question.asks == "epsilon" else upper
         if not exact(t, k) and upper > lower * (1.0 + self.tolerance) and delta >= SMALLEST_DELTA:
             law = below(step, t, k, epochs, rate, max(SHARE * delta / (k * epochs), SMALLEST_DELTA))
@@ -86,7 +95,6 @@ class AllocationCertified(Method):
                 lower = max(lower, question.lower(law))
             if k > MOST_CHOSEN and rate == 1.0:
                 lower = max(lower, below_by_poisson(step, t, k, epochs, question, delta))
-            lower = min(lower, upper)
         return Answer.enclosure(lower, upper, detail=detail)
 
 
@@ -103,6 +111,13 @@ def _rate(problem: Allocation) -> float:
     if isinstance(problem, SampledAllocationEpsilon | SampledAllocationDelta):
         return problem.sampling_probability
     return 1.0
+
+
+def _overlap(problem: Allocation) -> float:
+    """Return a bound for the direction remove without reduction to k = 1; infinity where there is none."""
+    if not isinstance(problem, AllocationEpsilon | AllocationDelta) or problem.adjacency == "add":
+        return math.inf
+    return overlap_bound(problem)[0]
 
 
 def _combinations(problem: Allocation) -> int:

@@ -110,7 +110,9 @@ def enclose(
             share *= 1e-10  # rounding in the cells at the ends shows: they must hold less
             continue
         gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
-        rounding = laws.upper.value_error + laws.twin.value_error if question.asks == "epsilon" else 0.0
+        rounding = laws.upper.value_error + laws.twin.value_error
+        if question.asks == "delta":
+            rounding = twin * (laws.upper.mass_error + laws.twin.mass_error)
         stuck = last_gap is not None and not gap < 0.9 * last_gap
         if stuck or gap <= enough(question.asks, tolerance, twin) or new_upper - twin < 3.0 * rounding:
             break  # done, or what is left is rounding

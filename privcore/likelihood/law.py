@@ -108,7 +108,7 @@ def combine(
             infinite=infinite,
             mass_error=fa.mass_error + fb.mass_error,
             value_error=value_error,
-            drift_remove=drift + lost * edges[-1],
+            drift_remove=drift + lost * float(edges[-1]),
             drift_add=fa.drift_add + fb.drift_add + lost,
         )
         laws.append(finish(so_far, moment, fa.x.size + fb.x.size))

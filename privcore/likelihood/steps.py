@@ -20,7 +20,6 @@ from privcore.likelihood.law import (
 from privcore.likelihood.lognormal import NODES, WEIGHTS, lognormal
 
 
-@dataclass(frozen=True)
 class Step(ABC):
     """A mechanism of one step; equal steps have equal laws, so it serves as a key of caches."""
 

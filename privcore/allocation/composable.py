@@ -1,0 +1,114 @@
+"""Random allocation as a privacy loss distribution that `dp-accounting` composes, and the way back."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcore.allocation.problems import check_participations
+from privcore.allocation.reduction import composed
+from privcore.likelihood.law import Bracket, Law, Resolution, combine
+from privcore.likelihood.pld import from_pld, to_pld
+from privcore.likelihood.steps import GaussianStep, Step
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+LOSS_STEP = 1e-4
+"""The step that `dp-accounting` takes where none is given; only equal steps compose."""
+RESOLUTION = Resolution(fineness=1.0 / 30.0, tail=1e-30)
+
+
+def allocation_pld(
+    sigma: float,
+    steps: int,
+    participations: int = 1,
+    epochs: int = 1,
+    *,
+    loss_step: float = LOSS_STEP,
+    resolution: Resolution = RESOLUTION,
+) -> "PrivacyLossDistribution":
+    """Return a privacy loss distribution that dominates k-of-t random allocation of Gaussian noise.
+
+    Both directions are upper bounds, rounding included; the law is that of `allocation.certified`, its values
+    spread over multiples of the loss step.
+
+    Args:
+        sigma: Noise multiplier.
+        steps: Steps of an epoch, t.
+        participations: Steps that use the example, k.
+        epochs: Number of epochs, E.
+        loss_step: Distance of two losses in nats; `dp-accounting` composes distributions of equal steps.
+        resolution: Resolution of the laws from which it is read.
+
+    Returns:
+        A pessimistic distribution with different directions remove and add.
+
+    Raises:
+        DomainError: There are more participations than steps, or too many losses.
+        LikelihoodRangeError: The likelihood ratios exceed the range of doubles.
+
+    Source:
+        arXiv:2502.08202, Theorem 3.1 and Lemma 3.2; docs/certified.md.
+
+    Example:
+        >>> pld = allocation_pld(sigma=1.0, steps=1000)
+        >>> round(pld.get_epsilon_for_delta(1e-8), 2)
+        0.29
+    """
+    check_participations(steps, participations)
+    law = composed(GaussianStep(sigma), steps, participations, epochs, 1.0, resolution).upper
+    return to_pld(law, loss_step)
+
+
+def allocated(
+    pld: "PrivacyLossDistribution",
+    steps: int,
+    participations: int = 1,
+    epochs: int = 1,
+    *,
+    loss_step: float = LOSS_STEP,
+    resolution: Resolution = RESOLUTION,
+) -> "PrivacyLossDistribution":
+    """Return a privacy loss distribution that dominates random allocation of any mechanism.
+
+    The result is as valid as the given distribution is, which may itself be a composition, such as several
+    releases of one step.
+
+    Args:
+        pld: Pessimistic distribution of one step that uses the example, against one that does not.
+        steps: Steps of an epoch, t.
+        participations: Steps that use the example, k.
+        epochs: Number of epochs, E.
+        loss_step: Distance of two losses of the result in nats.
+        resolution: Resolution of the laws in between.
+
+    Raises:
+        DomainError: There are more participations than steps, too many losses, or an optimistic distribution.
+        LikelihoodRangeError: The likelihood ratios exceed the range of doubles.
+
+    Source:
+        arXiv:2502.08202, Theorem 3.1 and Lemma 3.2; docs/certified.md.
+    """
+    check_participations(steps, participations)
+    step = _GivenStep(from_pld(pld))
+    return to_pld(composed(step, steps, participations, epochs, 1.0, resolution).upper, loss_step)
+
+
+@dataclass(frozen=True, eq=False)
+class _GivenStep(Step):
+    """A mechanism of which a dominating law is given."""
+
+    law: Law
+
+    def ratio(self, res: Resolution) -> Bracket:
+        """Return the law, spread over the cells of the resolution; the lower end only guides the grid."""
+        one = Bracket(lower=_ONE, upper=_ONE)
+        return combine(Bracket(lower=self.law, upper=self.law), one, res, product=True)
+
+    def width(self) -> float:
+        """Return how far the logarithm of the ratio reaches."""
+        return float(np.log(self.law.x[-1]))
+
+
+_ONE = Law(x=np.ones(1), p=np.ones(1))

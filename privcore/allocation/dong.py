@@ -1,0 +1,138 @@
+"""Random allocation of k steps out of t by the Renyi bound of Dong, Chen and Ozgur, for comparison."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.allocation.moments import SPREAD_ORDERS, log_mean
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.answer import Answer
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments
+
+Allocation = AllocationEpsilon | AllocationDelta
+
+MOST_SUMMED = 2048
+"""Common steps of two draws up to which their law is summed; beyond, the binomial law takes its place."""
+
+
+def log_overlap(t: int, k: int, exponents: Floats) -> Floats:
+    r"""Return an upper bound of $\ln E[e^{x N}]$ for the number N of steps that two draws have in common.
+
+    N is hypergeometric; for k > t/2 it is 2k - t plus the number of steps that both draws leave out. Where
+    the sum is long, N is replaced by the binomial variable that exceeds it in convex order.
+
+    Args:
+        t: Number of steps.
+        k: Steps of one draw, 1 <= k <= t.
+        exponents: Values of x >= 0, shape (n,).
+
+    Returns:
+        Upper bounds, shape (n,); exact but for rounding up where min(k, t - k) <= `MOST_SUMMED`.
+
+    Reference:
+        Hoeffding (1963), J. Amer. Statist. Assoc. 58, Theorem 4, for the binomial law.
+
+    Example:
+        >>> round(float(log_overlap(t=4, k=2, exponents=np.array([1.0]))[0]), 9)
+        1.166384296
+        >>> round(math.log((1.0 + 4.0 * math.e + math.e**2) / 6.0), 9)
+        1.166384296
+    """
+    small, always = min(k, t - k), max(0, 2 * k - t)
+    if small == 0:
+        return np.asarray(always * exponents * (1.0 + ROUNDING))
+    if small > MOST_SUMMED:
+        tried = math.log(small / t)
+        mixed = [log_mean(np.array([tried]), np.array([-tried]), np.array([x])) for x in exponents]
+        return np.asarray((always * exponents + small * np.array(mixed)) * (1.0 + ROUNDING))
+    i = np.arange(float(small))
+    ratios = 2.0 * np.log(small - i) - np.log(i + 1.0) - np.log(t - 2.0 * small + i + 1.0)
+    log_weights = np.concatenate(([0.0], np.cumsum(ratios)))
+    sizes = np.cumsum(np.abs(log_weights) + 4.0 * (math.log(t) + 1.0))  # errors of all partial sums
+    largest = float(log_weights.max())
+    # The normalising constant must not be too large: rounded down.
+    log_total = largest + math.log(float(np.exp(log_weights - largest - ROUNDING * sizes).sum()))
+    sizes += abs(log_total) + len(sizes)
+    overlaps = np.arange(small + 1.0)
+    summed = [log_mean(log_weights - log_total, sizes, overlaps * x * (1.0 + ROUNDING)) for x in exponents]
+    return np.asarray((always * exponents + np.array(summed)) * (1.0 + ROUNDING))
+
+
+@lru_cache(maxsize=64)
+def overlap_moments(sigma: float, steps: int, participations: int) -> Floats:
+    r"""Return upper bounds of the log-moments of k-of-t allocation at `SPREAD_ORDERS`, direction remove.
+
+    $$R_\alpha(P \Vert Q) \le \ln E\bigl[e^{\alpha N / (2 \sigma^2)}\bigr]$$
+
+    with N the number of steps that two independent draws have in common. For an integer order the moment is
+    that of alpha independent draws, $E[e^{s \sum_{j<l} N_{jl}}]$ with $s = 1 / \sigma^2$. The sum over the
+    pairs is alpha/2 times the mean over c of the star $\sum_{j \ne c} N_{jc}$, so by convexity the moment is
+    at most $E[e^{(s \alpha / 2) \sum_{j \ne c} N_{jc}}]$, and the alpha - 1 terms of a star are independent,
+    since the law of the overlap with a draw is the same for every draw. The bound is exact for order 2 and
+    for k = t.
+
+    Args:
+        sigma: Noise multiplier, > 0.
+        steps: Steps of an epoch, t.
+        participations: Steps that use the example, k.
+
+    Returns:
+        Bounds of (alpha - 1) R of one epoch, shape of `SPREAD_ORDERS`; cached, they are shared.
+
+    Reference:
+        Dong, Chen and Ozgur (2025), arXiv:2503.03043v1, Theorem 3.1, the second bound; compared with in
+        arXiv:2502.08202, Appendix F.2.
+    """
+    exponents = 0.5 * SPREAD_ORDERS / sigma / sigma * (1.0 + ROUNDING)
+    result = (SPREAD_ORDERS - 1.0) * log_overlap(steps, participations, exponents) * (1.0 + ROUNDING)
+    result.flags.writeable = False
+    return result
+
+
+def overlap_bound(problem: Allocation) -> tuple[float, float]:
+    """Return the upper bound of epsilon or delta in the direction remove, and the order that gives it.
+
+    Args:
+        problem: What is asked; its adjacency is not looked at.
+
+    Returns:
+        Upper bound of the direction remove alone, rounded up, and the Renyi order.
+    """
+    one = overlap_moments(problem.sigma, problem.steps, problem.participations)
+    moments = float(problem.epochs) * one * (1.0 + ROUNDING)
+    if isinstance(problem, AllocationEpsilon):
+        return epsilon_from_moments(SPREAD_ORDERS, moments, problem.delta)
+    return delta_from_moments(SPREAD_ORDERS, moments, problem.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationDong(Method):
+    """Bound k-of-t allocation, without reduction to k = 1, by the overlap of two independent draws."""
+
+    name: ClassVar[str] = "allocation.dong"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "Dong, Chen and Ozgur (2025), arXiv:2503.03043v1, Theorem 3.1"
+    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "participations")
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, Allocation)
+        if problem.adjacency != "remove":
+            return "The bound is proved for the direction remove only; that for add is below the truth."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Allocation)
+        small = min(problem.participations, problem.steps - problem.participations)
+        terms = small if small <= MOST_SUMMED else 1
+        return Cost(seconds=0.02 + len(SPREAD_ORDERS) * terms * 8e-8, bytes=1e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, Allocation)
+        upper, order = overlap_bound(problem)
+        return Answer.at_most(upper, detail=f"Renyi order {order:.6g}")

@@ -1,0 +1,111 @@
+"""Garblings of k out of t against enumeration in exact rational arithmetic."""
+
+import itertools
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import hypergeom
+
+from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
+from privcore.likelihood.lognormal import lognormal
+from privcore.likelihood.profile import delta_lower
+from privcore.likelihood.symmetric import _hypergeometric, chosen
+
+FINE = Resolution(fineness=0.02, tail=1e-30)
+STEP = {Fraction(1, 2): Fraction(3, 4), Fraction(2): Fraction(3, 16), Fraction(4): Fraction(1, 16)}
+
+
+def as_law(step: dict[Fraction, Fraction]) -> Law:
+    values = sorted(step)
+    return Law(
+        x=np.array([float(v) for v in values]),
+        p=np.array([float(step[v]) for v in values]),
+        mass_error=2.0**-52,
+        value_error=2.0**-52,
+    )
+
+
+def enumerated(participations: int, steps: int) -> dict[Fraction, Fraction]:
+    """Return the law of e_k / C(t, k) by all outcomes of all steps."""
+    law: dict[Fraction, Fraction] = defaultdict(Fraction)
+    for outcome in itertools.product(STEP.items(), repeat=steps):
+        subsets = itertools.combinations([value for value, _ in outcome], participations)
+        ratio = sum((math.prod(subset, start=Fraction(1)) for subset in subsets), Fraction(0))
+        law[ratio / math.comb(steps, participations)] += math.prod(
+            (mass for _, mass in outcome), start=Fraction(1)
+        )
+    return law
+
+
+def exact_delta(law: dict[Fraction, Fraction], kappa: Fraction, direction: str) -> Fraction:
+    """Return the hockey-stick divergence at e^epsilon = kappa."""
+    if direction == "remove":
+        return sum((p * max(x - kappa, Fraction(0)) for x, p in law.items()), Fraction(0))
+    return sum((p * max(1 - kappa * x, Fraction(0)) for x, p in law.items()), Fraction(0))
+
+
+CASES = [(1, 1), (1, 2), (2, 2), (1, 3), (2, 3), (3, 3), (2, 4), (2, 5), (4, 5), (3, 6), (6, 6), (2, 7)]
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(("participations", "steps"), CASES)
+def test_a_garbling_stays_below_the_enumerated_profile_and_close(
+    participations: int, steps: int, direction: str
+) -> None:
+    truth = enumerated(participations, steps)
+    law = chosen(as_law(STEP), participations, steps, FINE)
+    for kappa in (Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(5, 4), Fraction(2), Fraction(9)):
+        delta = exact_delta(truth, kappa, direction)
+        lower = delta_lower(law, math.nextafter(math.log(kappa), math.inf), direction)
+        assert lower <= delta
+        assert lower >= 0.999 * float(delta) - 1e-12
+
+
+@pytest.mark.parametrize("fineness", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize(("participations", "steps"), [(2, 4), (3, 6), (4, 7)])
+def test_any_cells_give_a_garbling(participations: int, steps: int, fineness: float) -> None:
+    truth = enumerated(participations, steps)
+    law = chosen(as_law(STEP), participations, steps, Resolution(fineness=fineness, tail=1e-3))
+    for direction, kappa in itertools.product(("remove", "add"), (Fraction(3, 4), Fraction(1), Fraction(3))):
+        lower = delta_lower(law, math.nextafter(math.log(kappa), math.inf), direction)
+        assert lower <= exact_delta(truth, kappa, direction)
+
+
+def test_mass_and_mean_are_kept() -> None:
+    res = Resolution(fineness=0.1, tail=1e-20)
+    law = chosen(lognormal(1.0, res).lower, 5, 100, res)
+    assert law.p.sum() == pytest.approx(1.0, abs=1e-9)
+    assert law.p @ law.x == pytest.approx(1.0, abs=1e-9)
+
+
+def test_more_participations_are_seen_better() -> None:
+    res = Resolution(fineness=0.1, tail=1e-20)
+    base = lognormal(1.0, res).lower
+    deltas = [delta_lower(chosen(base, k, 64, res), 0.5, "add-remove") for k in (1, 2, 4, 8, 16)]
+    assert deltas == sorted(deltas)
+    assert deltas[0] < 0.5 * deltas[-1]
+
+
+def test_what_leaves_the_doubles_is_refused_or_left_out_but_never_counted() -> None:
+    res = Resolution(fineness=0.2, tail=1e-12)
+    step = lognormal(9.0, res).lower
+    try:
+        law = chosen(step, 200, 200, res)
+    except LikelihoodRangeError:
+        law = step
+    assert np.all(np.isfinite(law.x))
+    assert law.p.sum() <= 1.0 + 1e-6
+    assert law.p @ law.x <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "draws"),
+    [(1, 3, 2), (3, 0, 3), (3, 1, 2), (5, 3, 4), (100, 50, 30), (4, 2, 6), (2, 9, 1)],
+)
+def test_weights_are_hypergeometric(first: int, rest: int, draws: int) -> None:
+    size = min(first, draws) + 1
+    expected = hypergeom.pmf(np.arange(size), first + rest, first, draws)
+    np.testing.assert_allclose(_hypergeometric(first, rest, draws, size), expected, rtol=1e-10, atol=1e-15)

@@ -1,0 +1,66 @@
+"""Bounds that other packages print for random allocation: ours are no looser, and do not contradict them.
+
+`data/packages.csv` holds what random-allocation 1.0.5 and PLD-accounting 2.0 print; `make bench` runs them again.
+The column objection tells why a value is not compared.
+"""
+
+import csv
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from privcore import Answer, Point, Problem, evaluate, find
+from tests.privcore.draws import problem
+
+TABLE = Path(__file__).parent / "data" / "packages.csv"
+LOOSER = 1.005
+
+pytestmark = pytest.mark.xdist_group("packages")  # our brackets are computed once
+
+Row = dict[str, str]
+
+
+def rows() -> list[Row]:
+    with TABLE.open() as lines:
+        return [row for row in csv.DictReader(lines) if not row["objection"]]
+
+
+def question(row: Row) -> Problem:
+    asked = {"eps": "epsilon", "delta": "delta"}[row["quantity"]]
+    given = {"epsilon": float(row["eps_in"])} if row["eps_in"] else {"delta": float(row["delta_in"])}
+    return problem(
+        f"allocation-{asked}",
+        sigma=float(row["sigma"]),
+        steps=int(row["t"]),
+        participations=int(row["k"]),
+        epochs=int(row["epochs"]),
+        adjacency="add-remove" if row["direction"] == "both" else row["direction"],
+        **given,
+    )
+
+
+@cache
+def ours() -> dict[Problem, tuple[Answer, list[Row]]]:
+    by_problem: dict[Problem, list[Row]] = defaultdict(list)
+    for row in rows():
+        by_problem[question(row)].append(row)
+    method = find("allocation.certified").from_knobs({"tolerance": 1e-3})
+    return {
+        asked: (evaluate(Point(problem=asked, method=method)), found) for asked, found in by_problem.items()
+    }
+
+
+@pytest.mark.parametrize("bound", ["upper", "lower"])
+def test_our_bracket_is_as_tight_as_the_tightest_of_the_packages_and_contradicts_none(bound: str) -> None:
+    compared = 0
+    for asked, (answer, found) in ours().items():
+        values = [float(row["value"]) for row in found if row["bound"] == bound]
+        compared += len(values)
+        if bound == "upper" and values:
+            assert answer.upper <= LOOSER * min(values), asked
+            assert answer.lower <= min(values), asked
+        elif values:
+            assert answer.upper >= max(values), asked
+    assert compared > {"upper": 90, "lower": 18}[bound]
