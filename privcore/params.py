@@ -230,3 +230,11 @@ THINNING = Real(
     typical=(1.0, 0.1),
     meaning="Expected participations of the Poisson sampling that stands in for allocation; less is tighter",
 )
+ORDERS = Integer(
+    name="orders",
+    symbol=r"\alpha_{\max}",
+    lower=2,
+    upper=1024,
+    typical=(64, 256, 1024),
+    meaning="Highest integer order of the Renyi divergences; more are tighter where epsilon is small",
+)

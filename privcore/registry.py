@@ -2,8 +2,11 @@
 
 from privcore.allocation.certified import AllocationCertified
 from privcore.allocation.decomposition import AllocationDecomposition
+from privcore.allocation.direct import AllocationDirect
+from privcore.allocation.dong import AllocationDong
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.allocation.poisson_pld import PoissonPld
+from privcore.allocation.poisson_renyi import PoissonRenyi
 from privcore.allocation.unamplified import UnamplifiedExact
 from privcore.errors import unknown
 from privcore.method import Method
@@ -12,8 +15,11 @@ from privcore.problem import Problem
 METHODS: tuple[type[Method], ...] = (
     AllocationCertified,
     AllocationDecomposition,
+    AllocationDirect,
+    AllocationDong,
     PoissonCertified,
     PoissonPld,
+    PoissonRenyi,
     UnamplifiedExact,
 )
 

@@ -34,8 +34,8 @@ def delta_from_moments(orders: Floats, log_moments: Floats, epsilon: float) -> t
         Upper bound of the hockey-stick divergence of P from Q, in (0, 1], and the order.
 
     Reference:
-        Canonne, Kamath and Steinke (2020), arXiv:2004.00010, Proposition 12, restated in arXiv:2502.08202 as
-        Lemma 2.4; for the chord Wang, Balle and Kasiviswanathan (2019), arXiv:1808.00087, Corollary 10.
+        Canonne, Kamath and Steinke (2020), arXiv:2004.00010v4, Proposition 12, which is Lemma 2.4 of
+        arXiv:2502.08202. The chord: Wang, Balle and Kasiviswanathan (2019), arXiv:1808.00087, Corollary 10.
 
     Example:
         >>> delta, order = delta_from_moments(np.array([2.0]), np.array([1.0]), epsilon=1.0)
@@ -68,8 +68,8 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
         Upper bound of epsilon, >= 0, and the order.
 
     Reference:
-        Canonne, Kamath and Steinke (2020), arXiv:2004.00010, Proposition 12, restated in arXiv:2502.08202 as
-        Lemma 2.4.
+        Canonne, Kamath and Steinke (2020), arXiv:2004.00010v4, Proposition 12, which is Lemma 2.4 of
+        arXiv:2502.08202.
 
     Example:
         >>> epsilon, order = epsilon_from_moments(np.array([2.0]), np.array([1.0]), delta=0.25)

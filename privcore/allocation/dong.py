@@ -123,7 +123,7 @@ class AllocationDong(Method):
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, Allocation)
         if problem.adjacency != "remove":
-            return "The bound is proved for the direction remove only; that for add is below the truth."
+            return "The bound is proved for the direction remove only."
         return None
 
     def cost(self, problem: Problem) -> Cost:
