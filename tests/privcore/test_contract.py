@@ -270,3 +270,18 @@ def test_many_more_enclosures_intersect(kind: type[Problem], seed: int) -> None:
     test_evaluation_ends_in_an_answer_or_in_a_sentence_and_never_in_an_exception(drawn)
     test_an_answer_lies_between_0_and_the_largest_truth(drawn)
     test_the_enclosures_of_a_problem_intersect(drawn)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_two_thousand_drawn_problems_have_no_conflict(seed: int) -> None:
+    """A hundred problems each, of every kind in turn, by every method that takes at most two seconds."""
+    rng = random.Random(f"conflicts {seed}")
+    drawn = []
+    for kind in itertools.islice(itertools.cycle(PROBLEMS), 100):
+        problem = draw_problem(kind, rng, wild=rng.choice((0.0, 0.3, 0.7)))
+        methods = [method() for method in METHODS if kind in method.problems]
+        drawn += [run(problem, method) for method in methods if method.cost(problem).seconds <= 2.0]
+    test_evaluation_ends_in_an_answer_or_in_a_sentence_and_never_in_an_exception(drawn)
+    test_an_answer_lies_between_0_and_the_largest_truth(drawn)
+    test_the_enclosures_of_a_problem_intersect(drawn)
