@@ -238,3 +238,77 @@ ORDERS = Integer(
     typical=(64, 256, 1024),
     meaning="Highest integer order of the Renyi divergences; more are tighter where epsilon is small",
 )
+EXAMPLES = Integer(
+    name="examples",
+    symbol="n",
+    unit="examples",
+    lower=1,
+    upper=10**15,
+    typical=(100, 1000, 60_000, 100_000),
+    meaning="Examples in the data set",
+)
+DIMENSION = Integer(
+    name="dimension",
+    symbol="d",
+    unit="coordinates",
+    lower=1,
+    upper=10**9,
+    typical=(1, 10, 1000),
+    meaning="Coordinates of an example, each 0 or 1; the sensitivity of a sum is its square root",
+)
+PROPORTION = Real(
+    name="proportion",
+    symbol="p",
+    lower=0.0,
+    upper=1.0,
+    typical=(0.1, 0.5, 0.9, 1.0),
+    meaning="Probability with which a coordinate of an example is 1",
+)
+REPETITIONS = Integer(
+    name="repetitions",
+    symbol="R",
+    unit="repetitions",
+    lower=1,
+    upper=10**7,
+    typical=(10_000, 100_000),
+    meaning="Independent repetitions of a simulation",
+)
+CONFIDENCE = Real(
+    name="confidence",
+    symbol=r"1 - \beta",
+    lower=0.5,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.95, 0.99, 0.999),
+    meaning="Probability with which the interval of a simulation is to contain the truth",
+)
+RANGE_BOUND = Choice(
+    name="range_bound",
+    symbol="c",
+    choices=("sinh", "cosh"),
+    meaning="Bound of half the range of the one-step ratio: itself, sinh, or the published cosh",
+)
+SPLIT = Choice(
+    name="split",
+    symbol=r"\pi",
+    choices=("optimal", "authors"),
+    meaning="How delta is split among the terms of a bound: optimally, or as in the authors' program",
+)
+SAMPLES = Integer(
+    name="samples",
+    symbol="n",
+    unit="samples",
+    lower=100,
+    upper=10**9,
+    typical=(1000, 10_000, 100_000),
+    meaning="Independent samples of a simulation, in every direction",
+)
+SAMPLING = Choice(
+    name="sampling",
+    symbol="-",
+    choices=("order", "importance", "plain"),
+    meaning=(
+        "What a simulation draws: all outputs; all, given that the integrand can be positive; or then only "
+        "the order statistics that matter"
+    ),
+)

@@ -1,25 +1,41 @@
 """All methods, in one explicit tuple; a new method is one file and one line here."""
 
+from privcore.allocation.analytic import AllocationAnalytic
 from privcore.allocation.certified import AllocationCertified
+from privcore.allocation.combined import AllocationCombined
 from privcore.allocation.decomposition import AllocationDecomposition
 from privcore.allocation.direct import AllocationDirect
 from privcore.allocation.dong import AllocationDong
+from privcore.allocation.largest import AllocationLargest
+from privcore.allocation.monte_carlo import AllocationMonteCarlo
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.allocation.poisson_pld import PoissonPld
 from privcore.allocation.poisson_renyi import PoissonRenyi
+from privcore.allocation.recursive import AllocationRecursive
+from privcore.allocation.shuffling_clones import ShufflingClones
+from privcore.allocation.shuffling_largest import ShufflingLargest
+from privcore.allocation.truncated import AllocationTruncated
 from privcore.allocation.unamplified import UnamplifiedExact
 from privcore.errors import unknown
 from privcore.method import Method
 from privcore.problem import Problem
 
 METHODS: tuple[type[Method], ...] = (
+    AllocationAnalytic,
     AllocationCertified,
+    AllocationCombined,
     AllocationDecomposition,
     AllocationDirect,
     AllocationDong,
+    AllocationLargest,
+    AllocationMonteCarlo,
+    AllocationRecursive,
+    AllocationTruncated,
     PoissonCertified,
     PoissonPld,
     PoissonRenyi,
+    ShufflingClones,
+    ShufflingLargest,
     UnamplifiedExact,
 )
 

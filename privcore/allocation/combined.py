@@ -1,0 +1,77 @@
+"""The best of the published upper bounds of random allocation, in each direction on its own."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.allocation.analytic import AllocationAnalytic
+from privcore.allocation.decomposition import AllocationDecomposition
+from privcore.allocation.direct import AllocationDirect
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.recursive import AllocationRecursive
+from privcore.allocation.truncation import Allocation, unamplified
+from privcore.answer import Answer
+from privcore.likelihood import profile
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationCombined(Method):
+    """Take the least of no amplification, analytic, decomposition, direct and recursive, per direction.
+
+    Every one of them bounds each direction, so the least one does; the answer is the larger direction.
+    """
+
+    name: ClassVar[str] = "allocation.combined"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = (
+        "Feldman and Shenfeld (2025), arXiv:2502.08202, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
+    )
+    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+
+    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Allocation)
+        costs = [
+            method.cost(part)
+            for part in _directions(problem)
+            for method in self._methods()
+            if method.applies(part) is None
+        ]
+        # Directions share laws, and void theorems take no time.
+        return Cost(
+            seconds=0.4 * sum(cost.seconds for cost in costs), bytes=max(cost.bytes for cost in costs)
+        )
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, Allocation)
+        found = [self._least(part, seed) for part in _directions(problem)]
+        return Answer.at_most(max(upper for upper, _ in found), detail="; ".join(text for _, text in found))
+
+    def _methods(self) -> tuple[Method, ...]:
+        """Return the methods of the paper; one that is equally good as another comes first."""
+        return (
+            AllocationDirect(),
+            AllocationDecomposition(tolerance=self.tolerance),
+            AllocationRecursive(tolerance=self.tolerance),
+            AllocationAnalytic(tolerance=self.tolerance),
+        )
+
+    def _least(self, problem: Allocation, seed: int) -> tuple[float, str]:
+        """Return the least bound in one direction, with the method that gave it."""
+        upper, text = unamplified(problem), f"{problem.adjacency} by no amplification"
+        for method in self._methods():
+            if method.applies(problem) is None:
+                answer = method.answer(problem, seed)
+                if answer.upper < upper:
+                    detail = answer.detail.removeprefix(f"{problem.adjacency}: ")
+                    upper, text = answer.upper, f"{problem.adjacency} by {method.name}, {detail}"
+        return upper, text
+
+
+def _directions(problem: Allocation) -> list[Allocation]:
+    """Return the problem in every direction that its adjacency asks for."""
+    return [replace(problem, adjacency=direction) for direction in profile.DIRECTIONS[problem.adjacency]]

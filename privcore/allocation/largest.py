@@ -1,0 +1,196 @@
+"""A lower bound from the simplest attack: look whether the largest of all outputs is large."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.answer import Answer
+from privcore.likelihood import profile
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+Allocation = AllocationEpsilon | AllocationDelta
+Outputs = tuple[tuple[int, float], ...]
+"""Independent outputs of unit variance under one hypothesis: how many there are of every mean."""
+
+_SLACK = 4e-14
+"""Error allowed for a logarithm next to max(1, its size): four times 34 roundings and those of log_ndtr."""
+
+_REACH = 40.0
+"""Standard deviations, beyond which a normal variable has probability 1e-350."""
+
+_ZOOM = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The best of the tests that were tried.
+
+    Attributes:
+        value: Proved lower end of epsilon or delta.
+        threshold: That of the largest output, in standard deviations of the noise.
+    """
+
+    value: float
+    threshold: float = math.nan
+
+
+def log_exceedances(cuts: Any, outputs: Outputs, side: int) -> Any:
+    r"""Return a bound of the logarithm of $h(c) = -\ln \Pr(\text{all outputs} < c)$.
+
+    $$h(c) = -\sum_i n_i \ln \Phi(c - \mu_i)$$
+
+    Args:
+        cuts: Thresholds c in standard deviations; shape (m,).
+        outputs: Pairs (n_i, mu_i), n_i >= 1; a mean of 2 or 1 over sigma may be rounded once.
+        side: 1 for an upper bound, -1 for a lower one.
+
+    Returns:
+        Natural logarithms, shape (m,).
+
+    Example:
+        >>> h = np.exp(log_exceedances(np.array([0.0]), ((2, 0.0),), 1))[0]
+        >>> round(float(h / (2.0 * math.log(2.0))), 10)
+        1.0
+    """
+    parts = []
+    for count, mean in outputs:
+        # A larger mean makes the exceedance larger; the difference is rounded to the same side.
+        x = np.nextafter(cuts - math.nextafter(mean, side * math.inf), -side * math.inf)
+        tail = log_ndtr(-x)
+        small = np.log1p(-np.exp(np.clip(tail, -80.0, -1.0)))
+        near = np.log(-np.where(x > 1.0, small, log_ndtr(x)))
+        parts.append(math.log(count) + np.where(tail < -40.0, tail, near))
+    total = np.logaddexp.reduce(parts)
+    return total + side * _SLACK * np.maximum(1.0, np.abs(total))
+
+
+def log_powers(cuts: Any, with_example: Outputs, without: Outputs, direction: str) -> tuple[Any, Any]:
+    """Return log p from below and log q from above, of the event under both hypotheses.
+
+    The event is that some output reaches the threshold for remove, that none does for add.
+
+    Args:
+        cuts: Thresholds in standard deviations; shape (m,).
+        with_example: Outputs if the example is there.
+        without: Outputs if it is not.
+        direction: `remove` or `add`.
+    """
+    with_h, without_h = log_exceedances(cuts, with_example, -1), log_exceedances(cuts, without, 1)
+    if direction == "add":
+        return -np.exp(without_h), -np.exp(with_h)
+    log_p, log_q = _log_some(with_h), _log_some(without_h)
+    return log_p - _SLACK * np.maximum(1.0, -log_p), log_q + _SLACK * np.maximum(1.0, -log_q)
+
+
+def _log_some(log_h: Any) -> Any:
+    """Return ln(1 - exp(-h))."""
+    near = np.log(-np.expm1(-np.exp(np.clip(log_h, -80.0, 700.0))))
+    return np.where(log_h < -40.0, log_h, near)
+
+
+def largest_test(asks: str, at: float, with_example: Outputs, without: Outputs, direction: str) -> Found:
+    r"""Return the best lower bound that a threshold on the largest output gives.
+
+    $$\delta \ge p - e^\varepsilon q, \qquad \varepsilon \ge \ln \frac{p - \delta}{q}$$
+
+    for the probabilities p, q of any event; the threshold is searched, then the bound at it is proved.
+
+    Args:
+        asks: `epsilon` or `delta`.
+        at: The given delta in (0, 1), or epsilon.
+        with_example: Outputs if the example is there.
+        without: Outputs if it is not.
+        direction: `remove` or `add`.
+
+    Returns:
+        Lower end, rounded down, at least that of the event that always (or never) happens.
+    """
+
+    def values(cuts: Any) -> Any:
+        log_p, log_q = log_powers(cuts, with_example, without, direction)
+        with np.errstate(divide="ignore"):
+            return _log_delta(log_p, log_q, at) if asks == "delta" else _epsilon(log_p, log_q, at)
+
+    top = max(mean for _, mean in with_example) + _REACH
+    cuts = np.concatenate((np.linspace(-_REACH, _REACH, 801), np.linspace(_REACH, max(_REACH, top), 1501)))
+    best, value = math.nan, -math.inf
+    for _ in range(6):
+        found = values(cuts)
+        i = int(np.argmax(found))
+        if found[i] > value:
+            best, value = float(cuts[i]), float(found[i])
+        cuts = np.linspace(cuts[max(0, i - 1)], cuts[min(i + 1, len(cuts) - 1)], _ZOOM + 1)
+    if asks == "epsilon":
+        return Found(value=max(0.0, value), threshold=best)
+    trivial = math.nextafter(-math.expm1(min(0.0, at)), 0.0)
+    shown = math.nextafter(math.exp(value), 0.0)
+    return Found(value=shown, threshold=best) if shown > trivial else Found(value=trivial)
+
+
+def _log_delta(log_p: Any, log_q: Any, epsilon: float) -> Any:
+    """Return ln(p - e^epsilon q) from below, -inf where that is negative."""
+    apart = epsilon + log_q - log_p
+    apart = apart + _SLACK * (abs(epsilon) + np.abs(log_q) + np.abs(log_p))
+    log_delta = log_p + np.log(-np.expm1(np.minimum(apart, 0.0)))
+    return np.where(apart < 0.0, log_delta - _SLACK * np.maximum(1.0, np.abs(log_delta)), -np.inf)
+
+
+def _epsilon(log_p: Any, log_q: Any, delta: float) -> Any:
+    """Return ln((p - delta) / q) from below, -inf where p is at most delta."""
+    used = math.log(delta) - log_p
+    used = used + _SLACK * np.maximum(1.0, np.abs(log_p))
+    epsilon = log_p - log_q + np.log1p(-np.exp(np.minimum(used, 0.0)))
+    return np.where(used < 0.0, epsilon - _SLACK * (1.0 + np.abs(log_p) + np.abs(log_q)), -np.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationLargest(Method):
+    r"""Bound from below by the test whether the largest output of an epoch, or of many, reaches a threshold.
+
+    Over m epochs all outputs stay below c with probability
+    $\Phi(\tfrac{c-1}\sigma)^{km} \Phi(\tfrac c\sigma)^{(t-k)m}$, and $\Phi(\tfrac c\sigma)^{tm}$ without the
+    example. Leaving out epochs is post-processing; 1, 4, 16, ... and all epochs are tried. The bound is good
+    for little noise, and poor where many steps tell together.
+    """
+
+    name: ClassVar[str] = "allocation.largest"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = (
+        "Chua et al. (2025), Balls-and-Bins Sampling for DP-SGD, arXiv:2412.16802 (k = E = 1, remove)"
+    )
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Allocation)
+        return Cost(seconds=3e-3 * len(_epochs_to_try(problem.epochs)), bytes=2e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, Allocation)
+        at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
+        t, k, mean = problem.steps, problem.participations, 1.0 / problem.sigma
+        best, detail = Found(value=0.0), ""
+        for direction in profile.DIRECTIONS[problem.adjacency]:
+            for epochs in _epochs_to_try(problem.epochs):
+                rest = (((t - k) * epochs, 0.0),) if t > k else ()
+                outputs = ((k * epochs, mean), *rest)
+                found = largest_test(problem.asks, at, outputs, ((t * epochs, 0.0),), direction)
+                if found.value > best.value or not detail:
+                    best, detail = found, f"{direction}, {described(found, problem.sigma)}, epochs: {epochs}"
+        return Answer.enclosure(best.value, problem.largest, detail=detail)
+
+
+def described(found: Found, sigma: float) -> str:
+    """Return what was found, in words."""
+    if math.isnan(found.threshold) or found.value == 0.0:
+        return "no threshold shows anything"
+    return f"largest output against {found.threshold * sigma:.6g} sensitivities"
+
+
+def _epochs_to_try(epochs: int) -> list[int]:
+    """Return 1, 4, 16, ... and all epochs."""
+    return [4**i for i in range(10) if 4**i < epochs] + [epochs]

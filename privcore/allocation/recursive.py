@@ -1,0 +1,118 @@
+"""The recursive bound: truncated Poisson sampling, with the tail of the posterior from a profile at hand."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from privcore import params
+from privcore.allocation.decomposition import decomposition
+from privcore.allocation.poisson_certified import poisson
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, bounded, cost_of, tier
+from privcore.answer import Answer
+from privcore.gaussian import last_true
+from privcore.likelihood import profile
+from privcore.likelihood.enclose import first_fineness, powering
+from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+AUTHORS_SHARE = 0.5
+_SMALLEST_TAIL = 1e-140
+_CUT = 1e-8
+"""What may be cut off the law behind the correction, in all, as a part of the correction."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationRecursive(Method):
+    r"""Bound k-of-t allocation by its own profile in direction add, which the decomposition bounds.
+
+    With $f = \lfloor t/k \rfloor$, any $\varepsilon' > 0$, $\eta = e^{2 \varepsilon'} / f \le 1$ and
+    $\tau = 1 / (e^{\varepsilon'} (e^{\varepsilon'} - 1))$,
+    $$\delta_{A,remove}(\varepsilon) \le \delta_{P_{f k E, \eta},remove}(\varepsilon)
+      + k E \tau \, \delta_{A_f,add}(\varepsilon'), \quad
+      \delta_{A,add}(\varepsilon) \le \delta_{P_{f k E, \eta},add}(\varepsilon)
+      + k E \tau e^{2 \varepsilon'} \, \delta_{A_f,add}(\varepsilon').$$
+
+    Attributes:
+        split: How delta is split, for epsilon: `optimal`, or as in the authors' program.
+        tolerance: Relative width to which Poisson sampling is evaluated.
+    """
+
+    name: ClassVar[str] = "allocation.recursive"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = (
+        "Feldman and Shenfeld (2025), arXiv:2502.08202, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
+    )
+    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+
+    split: Annotated[str, params.SPLIT] = "optimal"
+    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Allocation)
+        return cost_of(problem, self.tolerance)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, Allocation)
+        steps, copies = block(problem)
+
+        def rate(direction: str, budget: float) -> float | None:
+            return recursive_rate(problem.sigma, steps, budget / copies, direction, self.tolerance)
+
+        shares = SHARES if self.split == "optimal" else (AUTHORS_SHARE,)
+        return bounded(problem, rate, self.tolerance, shares)
+
+
+def recursive_rate(sigma: float, steps: int, beta: float, direction: str, tolerance: float) -> float | None:
+    """Return the sampling probability of the recursive bound.
+
+    Args:
+        sigma: Noise multiplier of one step.
+        steps: Number of steps f, >= 1.
+        beta: Correction in (0, 1) that is allowed for one block.
+        direction: `remove` or `add`, of the bound; the correction takes the profile for add in both.
+        tolerance: Relative accuracy of the law behind that profile.
+
+    Returns:
+        Probability, rounded up, in (1 / steps, 1]; None where even 1 leaves a larger correction.
+
+    Example:
+        >>> round(1000.0 * recursive_rate(1.0, 1000, 5e-9, "remove", 0.01), 2)
+        1.85
+    """
+    fineness = first_fineness("epsilon", tolerance, powering(steps))
+    tail = max(tier(max(_CUT * beta, _SMALLEST_TAIL)) * tier(1.0 / steps), _SMALLEST_TAIL)
+    if steps == 1 or beta <= _SMALLEST_TAIL:
+        return None
+    try:
+        law = poisson(1.0 / sigma, 1.0 / steps, steps, Resolution(fineness=fineness, tail=tail)).upper
+    except LikelihoodRangeError:
+        return None
+    correction = _Correction(law=law, steps=steps, direction=direction)
+    most = 0.5 * math.log(steps) * (1.0 - OUTWARD)
+    if correction.log(most) > math.log(beta):
+        return None
+    at = last_true(lambda x: correction.log(x) > math.log(beta), 1e-9 * most, most)[1]
+    return min(1.0, math.exp(2.0 * at) / steps * (1.0 + OUTWARD))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Correction:
+    """The correction at any epsilon', from a dominating law of Poisson sampling with probability 1 / f."""
+
+    law: Law
+    steps: int
+    direction: str
+
+    def log(self, epsilon: float) -> float:
+        """Return the logarithm of the correction, rounded up."""
+        part = decomposition(1.0 / self.steps, self.steps)
+        delta = part.add_delta(lambda x: profile.delta_upper(self.law, x, "add"), epsilon)
+        if delta <= 0.0:
+            return -math.inf
+        factor = -float(np.log(np.expm1(epsilon))) + (epsilon if self.direction == "add" else -epsilon)
+        return math.log(delta) + factor + OUTWARD * (1.0 + abs(factor) - math.log(delta))

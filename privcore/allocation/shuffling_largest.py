@@ -1,0 +1,52 @@
+"""Shuffling from below: the largest output of an epoch, where all other examples pull the other way."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
+from privcore.allocation.largest import Found, described, largest_test
+from privcore.answer import Answer
+from privcore.likelihood import profile
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+Shuffling = ShufflingEpsilon | ShufflingDelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShufflingLargest(Method):
+    r"""Bound shuffling from below, for the worst of two data sets of clipped gradients.
+
+    The example has gradient 1 and its neighbour the zero gradient, in the same place of the permutation;
+    every step uses one example. If all others have gradient -1, the outputs are, up to a shift, of mean
+    $2 e_j$ against $e_j$ for a random step j; if all others are zero, they are those of random allocation,
+    $e_j$ against 0. The bound is the larger of the tests on the largest output. It says nothing about random
+    allocation, where other examples are chosen independently and cannot tell.
+    """
+
+    name: ClassVar[str] = "shuffling.largest"
+    problems: ClassVar[tuple[type[Problem], ...]] = (ShufflingEpsilon, ShufflingDelta)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = (
+        "Chua et al. (2024), How Private are DP-SGD Implementations?, arXiv:2403.17673v2 "
+        "(means 2 against 1, zeroing-out adjacency)"
+    )
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=6e-3, bytes=2e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, Shuffling)
+        at = problem.delta if isinstance(problem, ShufflingEpsilon) else problem.epsilon
+        mean, rest = 1.0 / problem.sigma, problem.steps - 1
+        others = ((rest, 0.0),) if rest else ()
+        opposed = (((1, 2.0 / problem.sigma), *others), ((1, mean), *others))
+        idle = (((1, mean), *others), ((problem.steps, 0.0),))
+        best, detail = Found(value=0.0), ""
+        for direction in profile.DIRECTIONS[problem.adjacency]:
+            for gradients, (with_example, without) in (("-1", opposed), ("0", idle)):
+                found = largest_test(problem.asks, at, with_example, without, direction)
+                if found.value > best.value or not detail:
+                    shown = described(found, problem.sigma)
+                    best, detail = found, f"{direction}, {shown}, all other gradients {gradients}"
+        return Answer.enclosure(best.value, problem.largest, detail=f"lower bound of shuffling: {detail}")

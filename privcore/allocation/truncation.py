@@ -1,0 +1,228 @@
+"""Bound random allocation by Poisson sampling whose probability is that of a truncated posterior."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from privcore.allocation.poisson_certified import poisson
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.answer import Answer
+from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.likelihood import profile
+from privcore.likelihood.enclose import (
+    SHARE,
+    SMALLEST_DELTA,
+    Laws,
+    Question,
+    cost,
+    enclose,
+    first_fineness,
+    powering,
+)
+from privcore.likelihood.law import LikelihoodRangeError, Resolution
+from privcore.method import Cost
+
+Allocation = AllocationEpsilon | AllocationDelta
+Rate = Callable[[str, float], float | None]
+"""Sampling probability that suffices in a direction for a budget; None where the theorem is void."""
+
+OUTWARD = 2.0**-40
+"""Relative move outward, 8192 roundings; the formulas have about ten, and none that cancels much."""
+
+SHARES = (1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 0.98, 0.99, 0.995, 0.999)
+"""Parts of delta that the correction may take; any part is valid, the best is chosen."""
+
+_COARSE = 0.3
+"""Tolerance of the looks that precede a bound of delta."""
+
+_STRIDES = (6.9, 2.3, 1.15, 0.6)
+"""Steps of the search for the logarithm of the correction to delta."""
+
+_LOOKS = 20
+"""How many looks a search takes at most, about; for the cost."""
+
+_DELTA_FACTOR = 5.0
+"""A delta is evaluated to a tolerance wider by this factor; it moves many times more than epsilon."""
+
+
+def block(problem: Allocation) -> tuple[int, int]:
+    """Return the steps floor(t / k) of a block and the number k E of composed blocks (Lemma 3.2)."""
+    return problem.steps // problem.participations, problem.participations * problem.epochs
+
+
+def bounded(
+    problem: Allocation,
+    rate: Rate,
+    tolerance: float,
+    shares: Sequence[float] = SHARES,
+    largest: float = math.inf,
+) -> Answer:
+    r"""Return the upper bound that truncated Poisson sampling gives, or the one without amplification.
+
+    Seen step by step, 1-of-f allocation samples with the posterior probability that the example comes next.
+    Where that stays below $\eta$ but for an event of probability $\beta$, in each direction
+    $$\delta_{A}(\varepsilon) \le \delta_{P_{f k E, \eta}}(\varepsilon) + k E \beta.$$
+
+    Args:
+        problem: What is asked.
+        rate: Smallest known $\eta$ whose correction $k E \beta$ in a direction is within a budget.
+        tolerance: Relative width to which Poisson sampling is evaluated.
+        shares: Parts of delta, in (0, 1), that the correction may take; for epsilon.
+        largest: Epsilon up to which the theorem holds.
+
+    Returns:
+        Upper bound; the larger one of the directions that the adjacency asks for.
+
+    Reference:
+        Feldman and Shenfeld (2025), arXiv:2502.08202, Lemma 4.3, with Lemma 3.2 for several participations.
+    """
+    known = unamplified(problem)
+    found = []
+    for direction in profile.DIRECTIONS[problem.adjacency]:
+        part = partial(rate, direction)
+        if isinstance(problem, AllocationEpsilon):
+            upper, detail = _epsilon(problem, direction, part, tolerance, shares)
+            holds = upper <= largest
+        else:
+            holds = problem.epsilon <= largest
+            upper, detail = 1.0, ""
+            if holds:
+                upper, detail = _delta(problem, direction, part, tolerance, known)
+        if not holds or not detail:
+            upper, detail = known, "no amplification, the theorem is void"
+        elif upper >= known:
+            upper, detail = known, "no amplification, the theorem gives no less"
+        found.append((upper, f"{direction}: {detail}"))
+    return Answer.at_most(max(found)[0], detail="; ".join(detail for _, detail in found))
+
+
+def unamplified(problem: Allocation) -> float:
+    """Return the upper bound that holds when the chosen steps are public."""
+    sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
+    if isinstance(problem, AllocationEpsilon):
+        return gaussian_epsilon_bounds(sigma, problem.delta)[1]
+    return gaussian_delta_bounds(sigma, problem.epsilon)[1]
+
+
+def cost_of(problem: Allocation, tolerance: float) -> Cost:
+    """Return a conservative estimate of what `bounded` takes.
+
+    Args:
+        problem: What is asked.
+        tolerance: Relative width to which Poisson sampling is evaluated.
+    """
+    steps, copies = block(problem)
+    directions = len(profile.DIRECTIONS[problem.adjacency])
+    at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
+    question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
+    s, combinations = 1.0 / problem.sigma, powering(steps * copies)
+    if isinstance(problem, AllocationEpsilon):
+        once, looks = cost(question, s, tolerance, combinations), 0.0
+    else:  # a look takes one law, of the six or so that a bound takes
+        once = cost(question, s, min(1.0, _DELTA_FACTOR * tolerance), combinations)
+        looks = _LOOKS / 6.0 * cost(question, s, _COARSE, combinations).seconds
+    return Cost(seconds=0.05 + directions * (once.seconds + looks), bytes=once.bytes)
+
+
+def _sampled(
+    problem: Allocation, asks: str, at: float, direction: str, rate: float, tolerance: float
+) -> tuple[float, str]:
+    """Return the upper bound of Poisson sampling, and how it was reached."""
+    steps, copies = block(problem)
+
+    def laws(res: Resolution) -> Laws:
+        bracket = poisson(1.0 / problem.sigma, rate, steps * copies, res)
+        return Laws(upper=bracket.upper, twin=bracket.lower)
+
+    _, upper, detail = enclose(
+        laws,
+        Question(asks=asks, at=at, adjacency=direction),
+        tolerance,
+        copies=steps * copies,
+        outer=(0.0, problem.largest),
+        combinations=powering(steps * copies),
+    )
+    return upper, f"Poisson sampling with probability {rate:.4g}, {detail}"
+
+
+def _epsilon(
+    problem: AllocationEpsilon,
+    direction: str,
+    rate: Callable[[float], float | None],
+    tolerance: float,
+    shares: Sequence[float],
+) -> tuple[float, str]:
+    """Return the bound of epsilon with the best split of delta; infinity and no detail where it is void."""
+    best: tuple[float, float, float] | None = None
+    for share in shares:
+        eta = rate(share * problem.delta)
+        if eta is None:
+            continue
+        left = problem.delta * (1.0 - share)
+        # The central limit tells which share to take.
+        guess = gaussian_epsilon_bounds(1.0 / _spread(problem, eta), left)[1]
+        if best is None or guess < best[0]:
+            best = guess, eta, left * (1.0 - OUTWARD)
+    if best is None:
+        return math.inf, ""
+    return _sampled(problem, "epsilon", best[2], direction, best[1], tolerance)
+
+
+def _delta(
+    problem: AllocationDelta,
+    direction: str,
+    rate: Callable[[float], float | None],
+    tolerance: float,
+    known: float,
+) -> tuple[float, str]:
+    """Return the bound of delta with the best correction; 1 and no detail where it is void.
+
+    The correction is found by a walk in shrinking strides, down from the largest one that is of any use; any
+    correction is valid.
+    """
+    tried: dict[float, tuple[float, float]] = {}
+
+    def look(log_budget: float) -> float:
+        if log_budget not in tried:
+            budget = math.exp(min(log_budget, 0.0))
+            eta = rate(budget) if SMALLEST_DELTA < budget < known else None
+            total = math.inf if eta is None else _glance(problem, direction, eta, budget) + budget
+            tried[log_budget] = total, 0.0 if eta is None else eta
+        return tried[log_budget][0]
+
+    at = math.log(max(0.3 * known, SMALLEST_DELTA))
+    for stride in _STRIDES:
+        for step in (-stride, stride):
+            while look(at + step) < look(at):
+                at += step
+    if look(at) == math.inf:
+        return 1.0, ""
+    budget, eta = math.exp(at), tried[at][1]
+    wide = min(1.0, _DELTA_FACTOR * tolerance)
+    upper, detail = _sampled(problem, "delta", problem.epsilon, direction, eta, wide)
+    return min(1.0, (upper + budget) * (1.0 + OUTWARD)), f"{detail}, correction {budget:.1e}"
+
+
+def _glance(problem: AllocationDelta, direction: str, rate: float, size: float) -> float:
+    """Return an upper bound of the delta of Poisson sampling, from one law that resolves that size."""
+    steps, copies = block(problem)
+    count = steps * copies
+    fineness = first_fineness("delta", _COARSE, powering(count))
+    tail = tier(SHARE * size) * tier(1.0 / count)
+    try:
+        law = poisson(1.0 / problem.sigma, rate, count, Resolution(fineness=fineness, tail=tail)).upper
+    except LikelihoodRangeError:
+        return 1.0
+    return Question(asks="delta", at=problem.epsilon, adjacency=direction).upper(law)
+
+
+def _spread(problem: Allocation, rate: float) -> float:
+    """Return the standard deviation of the sum of the sampled ratios, which the central limit needs."""
+    steps, copies = block(problem)
+    variance = math.expm1(min(problem.sigma**-2.0, 50.0))
+    return rate * math.sqrt(steps * copies * variance)
+
+
+def tier(x: float) -> float:
+    """Return x > 0 rounded down to a power of 10^5, so that neighbouring questions share their laws."""
+    return 10.0 ** (5 * math.floor(math.log10(x) / 5.0 + 1e-9))
