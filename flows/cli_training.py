@@ -1,4 +1,4 @@
-"""Commands about one training run: epsilon and noise."""
+"""Commands about one training run: epsilon, noise and steps."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,6 +40,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command("epsilon")(epsilon)
     app.command("noise")(noise)
+    app.command("steps")(steps_of)
 
 
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments
@@ -166,6 +167,38 @@ def noise(  # noqa: PLR0913
     print(f"problem    {problem.name} {listed(rest)}")
     print(f"methods    {answers.methods_text(short.lower_by if short else '', enough.upper_by)}")
     print(f"source     computed now from {found.brackets} brackets")
+
+
+def steps_of(  # noqa: PLR0913
+    *,
+    examples: Annotated[str, typer.Option(metavar="NUMBER", help="Size of the training set.")],
+    batch_size: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Examples of a step on average, at one participation.")
+    ],
+    epochs: Epochs = None,
+    participations: Participations = None,
+    sigma: Sigma = None,
+    delta: Delta = None,
+    adjacency: Adjacency = None,
+    limit_seconds: LimitSeconds = 300.0,
+    json: Json = False,
+) -> None:
+    """The steps of examples and batch size, rounded both ways, and which way is safe for which sampling.
+
+    With --sigma and --delta, also the epsilon of either rounding.
+    """
+    from flows.practitioner import Run, epsilons, print_roundings
+    from flows.questions import number
+
+    given = {"epochs": epochs, "participations": participations}
+    numbers = {name: number(text) for name, text in given.items() if text is not None}
+    run = Run.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
+    given = {"sigma": sigma, "delta": delta, "adjacency": adjacency}
+    noise = {name: number(text) for name, text in given.items() if text is not None}
+    asked = epsilons(run, noise, limit_seconds) if noise else []
+    print_roundings(run, asked, json)
+    for one in asked:
+        finish(one)
 
 
 def _question(

@@ -1,4 +1,4 @@
-"""The search for the root of a falling function that is known in brackets only, each at its price."""
+"""The search for the least noise, in brackets that several methods prove together."""
 
 import math
 from collections.abc import Callable
@@ -6,19 +6,10 @@ from dataclasses import dataclass, field
 
 from flows.ask import CONFLICT, Asked, LimitError, UncoveredError
 from privcore import PrivsweepError, Status
-from privcore.params import TOLERANCE
+from privcore.bracket_search import BracketSearch
 
 Look = Callable[[float, float], Asked]
 """Brackets epsilon at a sigma, with about the given relative width."""
-
-_COARSE = 0.125
-"""Tolerance of the first brackets; a method is asked for more only where the search is near its end."""
-_MOST = 80
-"""Brackets after which the search returns what it has; a dozen is usual."""
-
-
-def _sigma(asked: Asked) -> float:
-    return float(asked.problem.as_fields()["sigma"])
 
 
 def sigma_of(asked: Asked) -> float:
@@ -26,193 +17,57 @@ def sigma_of(asked: Asked) -> float:
     return float(asked.problem.as_fields()["sigma"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One bracket on the scale of the search: logarithms, relative to the target."""
-
-    x: float
-    tolerance: float
-    asked: Asked
-    low: float
-    high: float
-
-    @property
-    def middle(self) -> float:
-        """Estimate of log(epsilon / target); not finite where an end is open."""
-        return 0.5 * (self.low + self.high)
-
-    @property
-    def decided(self) -> bool:
-        """Whether the target is outside the bracket."""
-        return self.low > 0.0 or self.high <= 0.0
-
-
-Score = Callable[[Trial], float]
-
-
 @dataclass(kw_only=True)
 class Search:
-    """Search in x = log sigma for the root of a falling function that is only known in brackets.
+    """Search for the sigma at which epsilon falls below a target.
 
-    Every probe stands beside the estimated root, at a margin that shrinks like the square of the distance
-    between the known sides, and asks for a bracket just narrow enough to decide there; so all but the last
-    brackets are cheap. Where brackets stay too wide to decide near the root, the least noise that suffices
-    and the most noise that does not are searched one after the other.
+    Attributes:
+        look: Asks for a bracket.
+        target: Largest epsilon that is allowed.
+        precision: Relative distance at which two sigmas count as neighbours.
+        domain: Least and largest sigma.
+        trials: What was asked so far, by sigma and tolerance.
     """
 
     look: Look
     target: float
     precision: float
     domain: tuple[float, float]
-    trials: list[Trial] = field(default_factory=list)
-    widest: float = _COARSE
-    finest: float = TOLERANCE.lower
-    gap: float = math.inf
-    missed: int = 0
+    trials: dict[tuple[float, float], Asked] = field(default_factory=dict)
 
     def run(self) -> tuple[Asked, Asked | None]:
         """Search until both sides are within the precision, or until the methods can tell no more.
 
         Returns:
             The bracket at the least noise that is proved to suffice, and at the most that is proved not to.
+
+        Raises:
+            UncoveredError: No sigma of the domain is proved to suffice.
+            LimitError: Likewise, and a limit kept the methods from answering.
+            PrivsweepError: Methods contradict one another.
         """
-        step: tuple[float, float] | None = (self._rounded(0.0), _COARSE)
-        while step is not None and len(self.trials) < _MOST:
-            self._try(*step)
-            step = self._next()
-        enough, short = self._enough(), self._short()
+        search = BracketSearch(
+            look=self._bracket, target=self.target, precision=self.precision, domain=self.domain
+        )
+        enough, short = search.run()
         if enough is None:
             raise self._unreachable()
-        return enough.asked, None if short is None else short.asked
+        return self.trials[enough.at, enough.tolerance], (
+            None if short is None else self.trials[short.at, short.tolerance]
+        )
 
-    def _enough(self) -> Trial | None:
-        """Return the least noise that is proved to suffice."""
-        return min((t for t in self.trials if t.high <= 0.0), key=lambda t: t.x, default=None)
-
-    def _short(self) -> Trial | None:
-        """Return the most noise that is proved not to suffice."""
-        return max((t for t in self.trials if t.low > 0.0), key=lambda t: t.x, default=None)
-
-    def _try(self, sigma: float, tolerance: float) -> None:
-        """Compute one bracket; where it is not to be had, both its ends are open."""
-        asked = self.look(sigma, tolerance)
+    def _bracket(self, sigma: float, tolerance: float) -> tuple[float, float]:
+        """Return what is proved about epsilon; nothing where there is no answer or no proof."""
+        asked = self.trials[sigma, tolerance] = self.look(sigma, tolerance)
         if asked.status == CONFLICT:
             raise PrivsweepError(asked.detail)
-        proved = asked.ok and asked.confidence == 1.0
-        low = _log_ratio(asked.lower, self.target) if proved else -math.inf
-        high = _log_ratio(asked.upper, self.target) if proved else math.inf
-        trial = Trial(x=math.log(sigma), tolerance=tolerance, asked=asked, low=low, high=high)
-        self.trials.append(trial)
-        if not trial.decided and not self._stuck(trial):
-            self.widest = max(self.finest, 0.5 * tolerance)
-
-    def _next(self) -> tuple[float, float] | None:
-        """Return the next sigma and tolerance; None at the end."""
-        enough, short = self._enough(), self._short()
-        width = math.log1p(self.precision)
-        if enough is None:
-            return self._outwards(max(self.trials, key=lambda t: t.x), 1.0)
-        if short is None:
-            first = min(self.trials, key=lambda t: t.x)
-            # Far above the target and still no lower bound says so: then less noise will not change that.
-            further = None if first.high > math.log(4.0) else self._outwards(first, -1.0)
-            return further or self._sufficient(enough, width)
-        if enough.x - short.x <= width:
-            return None
-        if not any(self._stuck(t) for t in self.trials if short.x < t.x < enough.x):
-            return self._between(short, enough, lambda t: t.middle, width)
-        # Brackets stay too wide: narrow down the one side, then the other.
-        return self._sufficient(enough, 0.5 * width) or self._insufficient(short, 0.5 * width)
-
-    def _sufficient(self, enough: Trial, width: float) -> tuple[float, float] | None:
-        """Return the next probe for the least noise that is proved to suffice; None at the end."""
-        less = [t for t in self.trials if t.x < enough.x]
-        if not less:
-            return None
-        counting = [t for t in less if self._counts(t, width)]
-        nearest = max(counting, key=lambda t: t.x) if counting else min(less, key=lambda t: t.x)
-        if enough.x - nearest.x <= width:
-            return None
-        return self._between(nearest, enough, lambda t: t.high, width, 0.5 * width)
-
-    def _insufficient(self, short: Trial, width: float) -> tuple[float, float] | None:
-        """Return the next probe for the most noise that is proved not to suffice; None at the end."""
-        more = [t for t in self.trials if t.x > short.x and self._counts(t, width)]
-        nearest = min(more, key=lambda t: t.x)
-        if nearest.x - short.x <= width:
-            return None
-        return self._between(short, nearest, lambda t: t.low, width, 0.5 * width)
-
-    def _counts(self, trial: Trial, width: float) -> bool:
-        """Whether a narrower bracket in the same place would not say more, as far as this width matters."""
-        return trial.decided or trial.tolerance <= max(self.finest, 0.5 * width)
-
-    def _stuck(self, trial: Trial) -> bool:
-        """Whether a bracket contains the target and asking for a narrower one is of no use."""
-        wide = trial.high - trial.low > 3.0 * trial.tolerance
-        return not trial.decided and (wide or trial.tolerance <= self.finest)
-
-    def _outwards(self, end: Trial, side: float) -> tuple[float, float] | None:
-        """Return the next probe beyond the outermost one; None where the domain ends."""
-        if sigma_of(end.asked) == self.domain[side > 0.0]:
-            return None
-        xs = [trial.x for trial in self.trials]
-        # Epsilon falls about like 1/sigma where there is much noise, and much faster where there is little.
-        most = max(math.log(4.0), 2.0 * (max(xs) - min(xs)), 12.0 * (side > 0.0))
-        guess = 1.1 * abs(end.middle) + 0.1 if math.isfinite(end.middle) else math.log(4.0)
-        return self._rounded(end.x + side * min(max(guess, math.log(1.3)), most)), self.widest
-
-    def _between(
-        self, left: Trial, right: Trial, score: Score, width: float, most: float = _COARSE
-    ) -> tuple[float, float] | None:
-        """Return the next probe between two whose score has different signs, with at most this tolerance."""
-        gap = right.x - left.x
-        if gap < self.gap:
-            self.missed = self.missed + 1 if gap > 0.75 * self.gap else 0
-        self.gap = gap
-        root, slope = self._root(left, right, score)
-        margin = max(0.4 * width, 0.25 * gap * min(1.0, gap)) * 2.0**self.missed
-        middle = 0.5 * (left.x + right.x)
-        x = root + margin if right.x - root > root - left.x else root - margin
-        if not left.x < x < right.x:
-            x = middle
-        decisive = 2.0 ** math.floor(math.log2(0.5 * slope * margin))
-        tolerance = max(self.finest, min(self.widest, most, decisive))
-        for place, fine in ((x, tolerance), (middle, tolerance), (middle, self.finest)):
-            sigma = self._rounded(place)
-            if not any(sigma_of(t.asked) == sigma and t.tolerance <= fine for t in self.trials):
-                return sigma, fine
-        return None
-
-    def _root(self, left: Trial, right: Trial, score: Score) -> tuple[float, float]:
-        """Return where the score is about zero, and how steeply it falls there."""
-        known = [t for t in self.trials if math.isfinite(score(t))]
-        nearest = sorted({t.x: t for t in known}.values(), key=lambda t: abs(score(t)))[:2]
-        middle = 0.5 * (left.x + right.x)
-        if len(nearest) < 2 or score(nearest[0]) == score(nearest[1]):
-            return middle, 1.0
-        one, other = nearest
-        slope = (score(one) - score(other)) / (other.x - one.x)
-        if slope <= 0.0:
-            return middle, 1.0
-        root = one.x + score(one) / slope
-        return (root if left.x < root < right.x else middle), min(max(slope, 0.25), 16.0)
-
-    def _rounded(self, x: float) -> float:
-        """Return a sigma of few digits near exp(x), inside the domain."""
-        digits = math.ceil(-math.log10(self.precision)) + 2
-        return min(max(float(f"{math.exp(x):.{digits}g}"), self.domain[0]), self.domain[1])
+        return (asked.lower, asked.upper) if asked.ok and asked.confidence == 1.0 else (0.0, math.inf)
 
     def _unreachable(self) -> PrivsweepError:
         """Return the error that says why no sigma suffices."""
-        last = max(self.trials, key=lambda t: t.x)
-        still = f"at sigma={sigma_of(last.asked):.6g} it may still be {last.asked.upper!r}"
-        kind = LimitError if last.asked.status in {Status.TIMEOUT, Status.OUT_OF_MEMORY} else UncoveredError
+        last = max(self.trials.values(), key=sigma_of)
+        still = f"at sigma={sigma_of(last):.6g} it may still be {last.upper!r}"
+        kind = LimitError if last.status in {Status.TIMEOUT, Status.OUT_OF_MEMORY} else UncoveredError
         where = "in [{:.6g}, {:.6g}]".format(*self.domain)
-        reason = (last.asked.detail or still).rstrip(".")
+        reason = (last.detail or still).rstrip(".")
         return kind(f"No sigma {where} is proved to reach epsilon={self.target!r}: {reason}.")
-
-
-def _log_ratio(x: float, target: float) -> float:
-    """Return log(x / target), with the right infinity at 0 and infinity."""
-    return -math.inf if x == 0.0 else math.inf if x == math.inf else math.log(x) - math.log(target)

@@ -4,13 +4,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from flows.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
+from flows.practitioner import Run
 from flows.printing import exactly
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
-from privcore.params import Integer
+from privcore.params import EXAMPLES
 
 MISUSE = "misuse"
 
@@ -126,17 +126,6 @@ def _echo(value: Any) -> Any:
 SAMPLING = {"allocation": "allocation-epsilon", "poisson": "poisson-epsilon", "none": "unamplified-epsilon"}
 """How steps choose their examples, and the problem that asks for the privacy of it."""
 
-_EXAMPLES = Integer(
-    name="examples",
-    symbol="n",
-    unit="examples",
-    lower=1,
-    upper=10**15,
-    typical=(60_000,),
-    meaning="Examples in the training set",
-)
-_BATCH = replace(_EXAMPLES, name="batch_size", symbol="b", meaning="Examples that a step uses, on average")
-
 
 def training_question(
     sampling: str,
@@ -167,9 +156,9 @@ def training_question(
         if name not in kind.parameters:
             raise DomainError(f"Expected no {name} with sampling {sampling}: {kind.name} does not have it.")
     notes: list[str] = []
-    size = None if examples is None else int(_EXAMPLES.check(number(examples)))
+    size = None if examples is None else int(EXAMPLES.check(number(examples)))
     if batch_size is not None:
-        notes += _add_steps(fields, size, int(_BATCH.check(number(batch_size))), sampling)
+        notes += _add_steps(fields, size, number(batch_size), sampling)
     delta = fields.get("delta")
     if size is not None and isinstance(delta, float) and 1.0 / size <= delta < 1.0:
         notes.append(
@@ -179,18 +168,15 @@ def training_question(
     return kind, fields, notes
 
 
-def _add_steps(fields: dict[str, Any], size: int | None, batch: int, sampling: str) -> list[str]:
+def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling: str) -> list[str]:
     """Add the steps of an epoch, and what else examples and batch size fix; return what to tell about it."""
     if size is None:
         raise DomainError("Expected examples together with batch_size.")
     if "steps" in fields:
         raise DomainError("Expected steps or batch_size, got both.")
-    if batch > size:
-        raise DomainError(f"Expected batch_size <= examples, got batch_size={batch}, examples={size}.")
-    if sampling == "poisson":
-        # More steps, each including an example more often, is the worse case.
-        fields["steps"] = -(-size // batch)
-        fields.setdefault("sampling_probability", min(1.0, math.nextafter(batch / size, 1.0)))
-        return [f"steps={fields['steps']}: examples / batch_size, rounded up, since more steps is worse."]
-    fields["steps"] = size // batch
-    return [f"steps={fields['steps']}: examples / batch_size, rounded down, since fewer steps is worse."]
+    run = Run.checked({"examples": size, "batch_size": batch, "participations": 1} | fields)
+    rounding = run.safe("poisson" if sampling == "poisson" else "allocation")
+    fields["steps"] = rounding.steps
+    if rounding.sampling_probability is not None:
+        fields.setdefault("sampling_probability", rounding.sampling_probability)
+    return run.notes(sampling)

@@ -6,6 +6,8 @@ from privcore.allocation.combined import AllocationCombined
 from privcore.allocation.decomposition import AllocationDecomposition
 from privcore.allocation.direct import AllocationDirect
 from privcore.allocation.dong import AllocationDong
+from privcore.allocation.error_formula import UtilityFormula
+from privcore.allocation.error_simulation import UtilitySimulation
 from privcore.allocation.largest import AllocationLargest
 from privcore.allocation.monte_carlo import AllocationMonteCarlo
 from privcore.allocation.poisson_certified import PoissonCertified
@@ -37,6 +39,8 @@ METHODS: tuple[type[Method], ...] = (
     ShufflingClones,
     ShufflingLargest,
     UnamplifiedExact,
+    UtilityFormula,
+    UtilitySimulation,
 )
 
 PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))

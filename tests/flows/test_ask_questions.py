@@ -130,11 +130,25 @@ def test_allocation_rounds_the_steps_down_and_poisson_up_and_both_say_so() -> No
     sizes = {"examples": "60000", "batch_size": "256"}
     name, fields, notes = run_of("allocation", {"sigma": "1"}, **sizes)
     assert (name, fields["steps"]) == ("allocation-epsilon", 234)
-    assert notes == ["steps=234: examples / batch_size, rounded down, since fewer steps is worse."]
+    told = "steps=234: examples / batch_size = 234.375, rounded down, since fewer steps is worse; "
+    assert notes == [told + "rounded up it is 235."]
     _, fields, notes = run_of("poisson", {"sigma": "1"}, **sizes)
     assert fields["steps"] == 235
     assert fields["sampling_probability"] >= 256 / 60_000
-    assert "rounded up" in notes[0]
+    told = "steps=235: examples / batch_size = 234.375, rounded up, since more steps is worse; "
+    assert notes == [told + "rounded down it is 234."]
+    _, fields, notes = run_of("none", {"sigma": "1"}, **sizes)
+    assert fields["steps"] == 234
+    assert "steps that do not use an example do not matter" in notes[0]
+
+
+def test_several_participations_make_batches_larger_and_say_so() -> None:
+    sizes = {"examples": "1000", "batch_size": "100"}
+    _, fields, notes = run_of("allocation", {"participations": "3"}, **sizes)
+    assert fields == {"participations": 3, "steps": 10}
+    rounding, larger = notes
+    assert rounding == "steps=10: examples / batch_size, nothing to round."
+    assert larger.endswith("with participations=3 a step uses 300 examples on average.")
 
 
 def test_a_whole_batch_is_a_probability_of_one() -> None:
@@ -163,6 +177,12 @@ def test_a_delta_that_is_not_below_one_over_the_examples_is_told(delta: str, war
         ),
         ("allocation", {}, {"batch_size": "100", "examples": "90"}, "Expected batch_size <= examples"),
         ("allocation", {}, {"batch_size": "0.5", "examples": "90"}, "Expected batch_size in "),
+        (
+            "allocation",
+            {"participations": "3"},
+            {"batch_size": "40", "examples": "100"},
+            "Expected participations <= examples / batch_size, the steps of an epoch, got participations=3",
+        ),
         ("allocation", {}, {"examples": "nan"}, "Expected examples in "),
     ],
 )

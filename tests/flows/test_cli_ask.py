@@ -356,6 +356,87 @@ def test_noise_refuses_with_one_sentence(
     assert privsweep.out == ""
 
 
+# ---------------------------------------------------------------------------------- steps
+
+
+def test_steps_prints_both_roundings_of_both_schemes_and_which_is_safe(privsweep: Command) -> None:
+    assert privsweep("steps", "--examples", "60000", "--batch-size", "256", "--epochs", "10") == 0
+    title, names, *rows, down, up = privsweep.out.splitlines()
+    assert title.startswith("examples / batch_size = 60000 / 256 = 234.375 steps an epoch, epochs=10")
+    assert names.split()[-1] == "safe"
+    assert [row.split() for row in rows] == [
+        ["allocation", "down", "234", "2340", "256.41", "yes"],
+        ["allocation", "up", "235", "2350", "255.319", "no"],
+        ["poisson", "down", "234", "2340", "0.004266666666666667", "256", "no"],
+        ["poisson", "up", "235", "2350", "0.004266666666666667", "256", "yes"],
+    ]
+    assert down.startswith("allocation: rounding down is safe: fewer steps")
+    assert up.startswith("poisson: rounding up is safe: every step")
+
+
+def test_steps_with_noise_brackets_epsilon_for_every_rounding(privsweep: Command) -> None:
+    words = ("--examples", "1000", "--batch-size", "300", "--sigma", "1", "--delta", "1e-5")
+    assert privsweep("steps", *words) == 0
+    rows = [row.split() for row in privsweep.out.splitlines()[2:6]]
+    assert privsweep("steps", *words, "--json") == 0
+    content = privsweep.json
+    assert (content["quotient"], content["safe"]) == (1000 / 300, {"allocation": "down", "poisson": "up"})
+    assert set(content["why"]) == {"allocation", "poisson"}
+    for row, rounding in zip(rows, content["roundings"], strict=True):
+        assert row[:3] == [rounding["sampling"], rounding["way"], str(rounding["steps"])]
+        assert rounding["epsilon"]["fields"]["steps"] == rounding["steps"]
+        assert (
+            float(row[-2]) <= rounding["epsilon"]["lower"] <= rounding["epsilon"]["upper"] <= float(row[-1])
+        )
+        command = ["epsilon", "--sigma", "1", "--delta", "1e-5", "--sampling", rounding["sampling"], "--json"]
+        if rounding["safe"]:
+            assert privsweep(*command, "--examples", "1000", "--batch-size", "300") == 0
+            assert privsweep.json["fields"] == rounding["epsilon"]["fields"]
+
+
+def test_steps_of_a_batch_size_that_divides_has_nothing_to_round(privsweep: Command) -> None:
+    assert privsweep("steps", "--examples", "10", "--batch-size", "10") == 0
+    assert privsweep.out.splitlines()[-1] == "nothing to round: the batch size divides the examples"
+    assert privsweep("steps", "--examples", "10", "--batch-size", "10", "--json") == 0
+    assert privsweep.json["safe"] == {"allocation": "exact", "poisson": "exact"}
+    assert [rounding["steps"] for rounding in privsweep.json["roundings"]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["--examples", "10"], 2, "--batch-size"),
+        (["--examples", "10", "--batch-size", "11"], 2, "Expected batch_size <= examples, got batch_size=11"),
+        (
+            ["--examples", "10", "--batch-size", "4", "--participations", "3"],
+            2,
+            "Expected participations <= examples",
+        ),
+        (["--examples", "10", "--batch-size", "nan"], 2, "Expected batch_size in "),
+        (
+            ["--examples", "10", "--batch-size", "3", "--sigma", "1"],
+            2,
+            "Expected delta for allocation-epsilon.",
+        ),
+        (["--examples", "10", "--batch-size", "3", "--adjacency", "add"], 2, "Expected sigma, delta for"),
+        (["--examples", "10", "--batch-size", "3", "--epochs", "0"], 2, "Expected epochs in "),
+    ],
+)
+def test_steps_refuses_with_one_sentence(
+    privsweep: Command, words: list[str], code: int, sentence: str
+) -> None:
+    assert privsweep("steps", *words) == code
+    assert sentence in privsweep.err
+    assert privsweep.err.count("\n") == 1
+    assert privsweep.out == ""
+
+
+def test_steps_ends_with_the_code_of_a_limit(privsweep: Command) -> None:
+    words = ("--examples", "10", "--batch-size", "3", "--sigma", "1", "--delta", "1e-5")
+    assert privsweep("steps", *words, "--limit-seconds", "1e-9") == 4
+    assert "Not started" in privsweep.err
+
+
 # -------------------------------------------------------------------------------- methods
 
 

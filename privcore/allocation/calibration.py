@@ -1,0 +1,235 @@
+"""The least noise multiplier that meets epsilon and delta, enclosed: for allocation and Poisson sampling."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from privcore import params
+from privcore.allocation.certified import AllocationCertified
+from privcore.allocation.comparisons import PoissonEpsilon
+from privcore.allocation.error_problems import check_target
+from privcore.allocation.poisson_certified import PoissonCertified
+from privcore.allocation.problems import AllocationEpsilon
+from privcore.answer import Answer
+from privcore.bracket_search import BracketSearch, Look
+from privcore.gaussian import gaussian_delta_bounds
+from privcore.method import Cost
+
+_LEAST, _MOST = 1e-6, 1e12
+"""Between these the noise without amplification is searched; it exceeds 1e12 for tiny deltas only."""
+
+_OUTWARD = 2.0**-50
+"""Relative move outward: covers a square root, its operand, and the product with it."""
+
+_BRACKETS = 20
+"""Brackets after which the search stops; eight are usual, and rounding is what keeps it from ending."""
+
+_FINENESS = 16.0
+"""The narrowest bracket of epsilon asked for is narrower by this than that of sigma; what is finer costs more
+than it tells, since epsilon moves at least about as fast as sigma."""
+
+_ROUNDING = 3e-11
+"""Relative width of epsilon a step below which the brackets do not get: 0.03 at 1e9 steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseBracket:
+    """An enclosure of the least noise multiplier.
+
+    Attributes:
+        lower: No smaller noise suffices; 0 where that is not known.
+        upper: This noise suffices: the safe end; infinity where none is known.
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        """Refuse crossed ends."""
+        if not 0.0 <= self.lower <= self.upper:
+            raise ValueError(f"Expected 0 <= lower <= upper, got {self}.")
+
+
+def smallest_noise(
+    scheme: str, *, epsilon: float, delta: float, steps: int, precision: float = 0.005
+) -> NoiseBracket:
+    r"""Return proved ends of the least noise multiplier that makes one epoch (epsilon, delta)-private.
+
+    $$\sigma^* = \inf\{\sigma : \varepsilon_\sigma(\delta) \le \varepsilon\}$$
+
+    for adding or removing an example. More noise is a garbling, so all noise above the infimum suffices and
+    none below. The result is cached, since the error of a mean asks for the same noise at many sizes.
+
+    Args:
+        scheme: `allocation`, where an example is in one of the steps, chosen at random; or `poisson`, where
+            every step includes it with probability 1/steps.
+        epsilon: Largest epsilon that is allowed, in [0.001, 10000].
+        delta: Largest delta that is allowed, in (0, 1).
+        steps: Number of steps, 1 to 1e9.
+        precision: Asked relative distance of the ends, > 0. They may be further apart where the brackets of
+            epsilon stay wide, or where the noise is outside [1e-3, 1e6].
+
+    Returns:
+        Lower end, proved not to suffice, and upper end, proved to suffice.
+
+    Raises:
+        ValueError: The scheme is unknown.
+        DomainError: A number is outside its domain.
+
+    Reference:
+        arXiv:2502.08202, Section 5.1, for the task; epsilon by `allocation.certified`, `poisson.certified`.
+
+    Example:
+        >>> found = smallest_noise("allocation", epsilon=1.0, delta=1e-10, steps=1000)
+        >>> 0.88 < found.lower < 0.8898 < found.upper < 0.9
+        True
+    """
+    if scheme not in ("allocation", "poisson"):
+        raise ValueError(f"Expected scheme in {{allocation, poisson}}, got {scheme!r}.")
+    check_target(params.EPSILON.check(epsilon))
+    delta, steps = params.DELTA.check(delta), params.STEPS.check(steps)
+    if not precision > 0.0:
+        raise ValueError(f"Expected precision > 0, got {precision!r}.")
+    return _smallest_noise(scheme, float(epsilon), delta, steps, float(precision))
+
+
+@lru_cache(maxsize=256)
+def _smallest_noise(scheme: str, epsilon: float, delta: float, steps: int, precision: float) -> NoiseBracket:
+    outer = outer_noise(scheme, epsilon, delta, steps)
+    domain = max(outer.lower, params.SIGMA.lower), min(outer.upper, params.SIGMA.upper)
+    if steps == 1 or domain[0] >= domain[1]:
+        return outer
+    make = _allocation if scheme == "allocation" else _poisson
+    search = BracketSearch(
+        look=make(epsilon, delta, steps),
+        target=epsilon,
+        precision=min(precision, 1.0),
+        domain=domain,
+        finest=_finest(precision, steps),
+        most=_BRACKETS,
+    )
+    enough, short = search.run()
+    return NoiseBracket(
+        lower=outer.lower if short is None else max(short.at, outer.lower),
+        upper=outer.upper if enough is None else min(enough.at, outer.upper),
+    )
+
+
+def outer_noise(scheme: str, epsilon: float, delta: float, steps: int) -> NoiseBracket:
+    r"""Return ends that the Gaussian mechanism alone gives, with $\sigma_1$ the least noise of a single step.
+
+    Allocation needs no more than $\sigma_1$, knowing the step; and no less than $\sigma_1 / \sqrt t$, as the
+    test on the sum of all outputs shows, N(1, t sigma^2) against N(0, t sigma^2). Poisson sampling needs no
+    more than $\sigma_1 \sqrt t$, taking part in every step. One step is $\sigma_1$ in both.
+
+    Args:
+        scheme: `allocation` or `poisson`.
+        epsilon: Largest epsilon that is allowed, > 0.
+        delta: Largest delta that is allowed, in (0, 1).
+        steps: Number of steps.
+    """
+    single = gaussian_noise(epsilon, delta)
+    if steps == 1:
+        return single
+    root = math.sqrt(steps)
+    if scheme == "allocation":
+        return NoiseBracket(lower=single.lower / root * (1.0 - _OUTWARD), upper=single.upper)
+    return NoiseBracket(lower=0.0, upper=single.upper * root * (1.0 + _OUTWARD))
+
+
+@lru_cache(maxsize=256)
+def gaussian_noise(epsilon: float, delta: float) -> NoiseBracket:
+    """Return proved ends of the least noise multiplier of the Gaussian mechanism, 1e-12 apart.
+
+    Args:
+        epsilon: Largest epsilon that is allowed, >= 0.
+        delta: Largest delta that is allowed, in (0, 1).
+
+    Returns:
+        The ends; 0 and 1e-6, or 1e12 and infinity, where the noise is not between those two.
+
+    Example:
+        >>> round(gaussian_noise(1.0, 1e-5).upper, 6)
+        3.730632
+    """
+
+    def between(short: Callable[[float], bool]) -> tuple[float, float]:
+        if not short(_LEAST):
+            return 0.0, _LEAST
+        if short(_MOST):
+            return _MOST, math.inf
+        low, high = _LEAST, _MOST
+        while high > low * (1.0 + 1e-12):
+            middle = math.sqrt(low) * math.sqrt(high)
+            if not low < middle < high:
+                break
+            low, high = (middle, high) if short(middle) else (low, middle)
+        return low, high
+
+    upper = between(lambda sigma: gaussian_delta_bounds(sigma, epsilon)[1] > delta)[1]
+    lower = between(lambda sigma: gaussian_delta_bounds(sigma, epsilon)[0] > delta)[0]
+    return NoiseBracket(lower=lower, upper=upper)
+
+
+def search_cost(scheme: str, epsilon: float, delta: float, steps: int, precision: float) -> Cost:
+    """Return what `smallest_noise` needs, conservatively, without computing it."""
+    if steps == 1:
+        return Cost(seconds=0.005, bytes=1e6)
+    # The root is not far from the noise at which the loss of one step, Gaussian, reaches epsilon + ln t.
+    far = math.sqrt(-2.0 * math.log(delta))
+    shift = math.sqrt(far * far + 2.0 * (epsilon + math.log(steps))) - far
+    root = min(1.0 / shift, gaussian_noise(epsilon, delta).upper)
+    sigma = min(max(root, params.SIGMA.lower), params.SIGMA.upper)
+    narrow = 4.0 * _finest(precision, steps)
+    coarse, fine = (_method_cost(scheme, sigma, delta, steps, width) for width in (0.125, narrow))
+    looks = 1.0 if scheme == "allocation" else 1.5  # a rate that is no double is asked for from both sides
+    looks *= 5.0 if steps > 10**7 else 1.0  # rounding keeps brackets wide there
+    return Cost(seconds=0.01 + looks * (2.0 * coarse.seconds + fine.seconds), bytes=fine.bytes)
+
+
+def _method_cost(scheme: str, sigma: float, delta: float, steps: int, tolerance: float) -> Cost:
+    if scheme == "allocation":
+        problem = AllocationEpsilon(sigma=sigma, steps=steps, delta=delta)
+        return AllocationCertified(tolerance=min(tolerance, 1.0)).cost(problem)
+    rate = PoissonEpsilon(sigma=sigma, steps=steps, delta=delta, sampling_probability=1.0 / steps)
+    return PoissonCertified(tolerance=min(tolerance, 1.0)).cost(rate)
+
+
+def _finest(precision: float, steps: int) -> float:
+    return min(max(params.TOLERANCE.lower, precision / _FINENESS, _ROUNDING * steps), 0.125)
+
+
+def _allocation(epsilon: float, delta: float, steps: int) -> Look:
+    """Return what brackets epsilon of allocation at a sigma."""
+
+    def look(sigma: float, tolerance: float) -> tuple[float, float]:
+        problem = AllocationEpsilon(sigma=sigma, steps=steps, delta=delta)
+        answer = AllocationCertified(tolerance=tolerance).answer(problem, seed=0)
+        return answer.lower, answer.upper
+
+    return look
+
+
+def _poisson(epsilon: float, delta: float, steps: int) -> Look:
+    """Return what brackets epsilon of Poisson sampling at a sigma and the rate 1/steps.
+
+    That rate is rarely a double. The next ones on both sides bracket it, and epsilon grows with the rate, so
+    the upper end is that of the larger; and only a lower end that says "too little noise" needs the smaller.
+    """
+    nearest = 1.0 / steps
+    larger = nearest if Fraction(nearest) * steps >= 1 else math.nextafter(nearest, 1.0)
+    smaller = nearest if Fraction(nearest) * steps <= 1 else math.nextafter(nearest, 0.0)
+
+    def answer(sigma: float, tolerance: float, rate: float) -> Answer:
+        problem = PoissonEpsilon(sigma=sigma, steps=steps, delta=delta, sampling_probability=rate)
+        return PoissonCertified(tolerance=tolerance).answer(problem, seed=0)
+
+    def look(sigma: float, tolerance: float) -> tuple[float, float]:
+        found = answer(sigma, tolerance, larger)
+        if found.lower <= epsilon or smaller == larger:
+            return found.lower, found.upper
+        return min(answer(sigma, tolerance, smaller).lower, found.upper), found.upper
+
+    return look

@@ -1,0 +1,88 @@
+"""What privacy costs in accuracy: the error of a mean that private sums over the steps of an epoch give."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.errors import DomainError
+from privcore.problem import Monotone, Problem, Trend
+
+LEAST_EPSILON = 1e-3
+"""Below this, noise is a question of total variation, to which the brackets of epsilon are blind."""
+
+_LESS_NOISE = (
+    "Whatever noise meets the smaller budget meets the larger, so the least noise does not grow, and the "
+    "error is the sum of a part without noise and a multiple of its variance."
+)
+_MORE_EXAMPLES = "The least noise does not depend on n, and every term is a constant over n or over n^2."
+_MORE_COORDINATES = "The least noise does not depend on d, which enters as a factor of the noise variance."
+
+# No claim about steps: t sigma^2 is proved to grow along multiples of t only, where sums of neighbouring
+# outputs are the outputs of fewer steps. No claim about proportion: p (1 - p) turns round.
+_MONOTONE = MappingProxyType(
+    {
+        "epsilon": Monotone(trend=Trend.DECREASING, proof=_LESS_NOISE),
+        "delta": Monotone(trend=Trend.DECREASING, proof=_LESS_NOISE),
+        "examples": Monotone(trend=Trend.DECREASING, proof=_MORE_EXAMPLES),
+        "dimension": Monotone(trend=Trend.INCREASING, proof=_MORE_COORDINATES),
+    }
+)
+
+
+def check_target(epsilon: float) -> None:
+    """Raise `DomainError` where the epsilon that is allowed is too small for noise to be searched."""
+    if epsilon < LEAST_EPSILON:
+        raise DomainError(f"Expected epsilon >= {LEAST_EPSILON} as a target, got epsilon={epsilon}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationError(Problem):
+    r"""Mean squared error of a proportion that t noisy sums give, each example being in one random step.
+
+    The examples are n independent vectors of $\{0, 1\}^d$ whose coordinates are 1 with probability p. Every
+    step releases the sum of its examples with Gaussian noise of multiplier $\sigma$, the least that makes all
+    t outputs ($\varepsilon$, $\delta$)-private for adding or removing an example; the estimate is the sum of
+    the outputs over n. Asked is the expected squared error of one coordinate: 1/d of that of the vector.
+    """
+
+    name: ClassVar[str] = "allocation-error"
+    asks: ClassVar[str] = "error"
+    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+
+    epsilon: Annotated[float, params.EPSILON]
+    delta: Annotated[float, params.DELTA]
+    steps: Annotated[int, params.STEPS]
+    examples: Annotated[int, params.EXAMPLES]
+    proportion: Annotated[float, params.PROPORTION]
+    dimension: Annotated[int, params.DIMENSION] = 1
+
+    def check(self) -> None:
+        """Refuse a target that is no privacy budget."""
+        check_target(self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonError(Problem):
+    r"""Mean squared error of a proportion that t noisy sums give, each example being in a step at rate 1/t.
+
+    As `allocation-error`, but every step includes every example independently with probability 1/t, so that
+    an example is counted once on average, by chance not at all or several times; and $\sigma$ is the least
+    noise that Poisson sampling needs.
+    """
+
+    name: ClassVar[str] = "poisson-error"
+    asks: ClassVar[str] = "error"
+    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+
+    epsilon: Annotated[float, params.EPSILON]
+    delta: Annotated[float, params.DELTA]
+    steps: Annotated[int, params.STEPS]
+    examples: Annotated[int, params.EXAMPLES]
+    proportion: Annotated[float, params.PROPORTION]
+    dimension: Annotated[int, params.DIMENSION] = 1
+
+    def check(self) -> None:
+        """Refuse a target that is no privacy budget."""
+        check_target(self.epsilon)
