@@ -5,6 +5,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 SPEC ?= flows/sweeps/quickstart.toml
 SWEEP ?= quickstart
+FIGURES ?= figures
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -20,7 +21,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep test soak bench lint format docs lock clean clean-store
+.PHONY: help install sweep figures test soak bench lint format docs lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -40,6 +41,12 @@ sweep: $(STAMP)  ## run the quickstart sweep and look at what it stored
 	$(BIN)/privsweep run $(SPEC)
 	$(BIN)/privsweep lookup $(SWEEP)
 
+figures: $(STAMP)  ## run the sweeps of the nine figures and draw them into figures/
+	@# Code 1: some points failed. The report draws the others and says so.
+	@for n in 1 2 3 4 5 6 7 8 9; do \
+	   $(BIN)/privsweep run figure$$n || test $$? -eq 1 || exit 1; done
+	$(BIN)/privsweep report figures --out $(FIGURES)
+
 test: $(STAMP)  ## the whole suite but the soak tests
 	$(BIN)/python -m pytest $(SPREAD)
 
@@ -47,7 +54,7 @@ soak: $(STAMP)  ## the long forms of the tests (minutes to hours)
 	$(BIN)/python -m pytest -m soak $(SPREAD)
 
 bench: $(STAMP) $(PEERS_STAMP)  ## measure against peers, which get an environment of their own
-	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python -m tests.benchmarks.bench
 
 $(PEERS_STAMP): tests/benchmarks/peers.lock
 	@echo "installing the peers into .venv-peers"

@@ -23,6 +23,7 @@ os.environ.update(
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else workers start in a copy of the working directory
         "RAY_AUTH_MODE": "disabled",  # else the first ray.init writes a token into the home directory
         "RAY_TMPDIR": str(_SCRATCH),
+        "MPLCONFIGDIR": str(_SCRATCH / "matplotlib"),
     }
 )
 for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "RAY_ADDRESS"):

@@ -1,0 +1,187 @@
+"""The series of the figures: which method says what about which scheme, under which label, in which colour.
+
+The colours are those of Okabe and Ito with two of Tol's, which people with any colour vision can tell apart;
+a series has the same colour in every figure. What is proved is drawn in a solid line, a lower bound dotted,
+an estimate dashed, so that a lower bound is never taken for an upper one.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Shows(StrEnum):
+    """What of an answer is drawn."""
+
+    BRACKET = "bracket"
+    """Both ends, as a band: a proved enclosure."""
+    UPPER = "upper"
+    LOWER = "lower"
+    VALUE = "value"
+    """The estimate, without proof."""
+    SPREAD = "spread"
+    """The estimate, with its confidence interval as error bars."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One curve of a figure.
+
+    Attributes:
+        label: Its name in the legend.
+        scheme: The problem without the quantity asked for: `allocation` of `allocation-epsilon`.
+        method: Name of the method.
+        shows: What of the method's answers is drawn.
+        color: Hexadecimal.
+        marker: A marker of matplotlib, or nothing.
+        width: Of the line, in points.
+        adjacency: Of its problems, in a figure whose panels are not told apart by it.
+    """
+
+    label: str
+    scheme: str
+    method: str
+    shows: Shows = Shows.UPPER
+    color: str
+    marker: str = ""
+    width: float = 1.1
+    adjacency: str = "add-remove"
+
+
+ALLOCATION = Series(
+    label="Allocation, certified enclosure",
+    scheme="allocation",
+    method="allocation.certified",
+    shows=Shows.BRACKET,
+    color="#000000",
+    marker=".",
+    width=1.8,
+)
+POISSON = Series(
+    label="Poisson, certified enclosure",
+    scheme="poisson",
+    method="poisson.certified",
+    shows=Shows.BRACKET,
+    color="#56B4E9",
+    marker="o",
+    width=1.8,
+)
+POISSON_RENYI = Series(
+    label="Poisson, Rényi", scheme="poisson", method="poisson.renyi", color="#0072B2", marker="^"
+)
+LOCAL = Series(
+    label="Local (no amplification)",
+    scheme="unamplified",
+    method="unamplified.exact",
+    shows=Shows.BRACKET,
+    color="#8C8C8C",
+    marker=".",
+    width=1.8,
+)
+SHUFFLING = Series(
+    label="Shuffling, upper bound", scheme="shuffling", method="shuffling.clones", color="#CC79A7", marker="v"
+)
+SHUFFLING_LOWER = Series(
+    label="Shuffling, lower bound",
+    scheme="shuffling",
+    method="shuffling.largest",
+    shows=Shows.LOWER,
+    color="#CC79A7",
+    width=1.8,
+)
+DIRECT = Series(
+    label="Allocation, direct", scheme="allocation", method="allocation.direct", color="#D55E00", marker="o"
+)
+DIRECT_REMOVE = Series(
+    label="Allocation, direct (remove)",
+    scheme="allocation",
+    method="allocation.direct",
+    color="#882255",
+    marker="<",
+    adjacency="remove",
+)
+RECURSIVE = Series(
+    label="Allocation, recursive",
+    scheme="allocation",
+    method="allocation.recursive",
+    color="#E69F00",
+    marker="s",
+)
+DECOMPOSITION = Series(
+    label="Allocation, decomposition",
+    scheme="allocation",
+    method="allocation.decomposition",
+    color="#009E73",
+    marker="D",
+)
+COMBINED = Series(
+    label="Allocation, combined",
+    scheme="allocation",
+    method="allocation.combined",
+    color="#882255",
+    marker="P",
+)
+DONG = Series(
+    label="Allocation, Dong et al. (remove)",
+    scheme="allocation",
+    method="allocation.dong",
+    color="#44AA99",
+    marker="X",
+    adjacency="remove",
+)
+ALLOCATION_LOWER = Series(
+    label="Allocation, lower bound (Chua et al.)",
+    scheme="allocation",
+    method="allocation.largest",
+    shows=Shows.LOWER,
+    color="#E69F00",
+    width=1.8,
+)
+MONTE_CARLO_MEAN = Series(
+    label="Monte Carlo, mean (remove)",
+    scheme="allocation",
+    method="allocation.montecarlo",
+    shows=Shows.VALUE,
+    color="#0072B2",
+    marker="x",
+    adjacency="remove",
+)
+MONTE_CARLO_BOUND = Series(
+    label="Monte Carlo, 99 % bound (remove)",
+    scheme="allocation",
+    method="allocation.montecarlo",
+    color="#D55E00",
+    marker="s",
+    adjacency="remove",
+)
+ALLOCATION_ERROR = Series(
+    label="Allocation, formula",
+    scheme="allocation",
+    method="utility.formula",
+    shows=Shows.BRACKET,
+    color="#000000",
+    width=1.8,
+)
+ALLOCATION_TRIALS = Series(
+    label="Allocation, simulation, 99 %",
+    scheme="allocation",
+    method="utility.simulation",
+    shows=Shows.SPREAD,
+    color="#D55E00",
+    marker="o",
+)
+POISSON_ERROR = Series(
+    label="Poisson, formula",
+    scheme="poisson",
+    method="utility.formula",
+    shows=Shows.BRACKET,
+    color="#56B4E9",
+    width=1.8,
+)
+POISSON_TRIALS = Series(
+    label="Poisson, simulation, 99 %",
+    scheme="poisson",
+    method="utility.simulation",
+    shows=Shows.SPREAD,
+    color="#0072B2",
+    marker="s",
+)

@@ -1,0 +1,366 @@
+"""The figures of the paper: what their sweeps ask, what is drawn of a store, what is said to be missing."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from PIL import Image
+
+from flows.cli import run
+from flows.figures.curves import belongs, coordinate, picture
+from flows.figures.draw import canvas, draw
+from flows.figures.paper import FIGURES, Figure
+from flows.figures.series import Series, Shows
+from flows.grid import expand
+from flows.sweep import load
+from privcore import Answer, Point, Status
+from privcore.params import Value
+from storage import Row, publish, to_table
+from storage.catalog import open_store
+
+Run = Callable[..., tuple[int, str, str]]
+
+numbered = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.sweep)
+
+
+def points_of(figure: Figure) -> list[Point]:
+    return list(expand(load(figure.sweep).grids))
+
+
+def made_up(point: Point) -> Answer:
+    """An answer that has all numbers, falls with x, and differs from method to method."""
+    shift = 1.0 + int(point.id[:4], 16) / 0x10000
+    return Answer.enclosure(shift, 3.0 * shift, value=2.0 * shift)
+
+
+def store_of(path: Path, answers: dict[Point, Answer]) -> Path:
+    """Return a store that holds these answers."""
+    by_problem: dict[str, list[Row]] = {}
+    for point, answer in answers.items():
+        row = Row(
+            point=point,
+            answer=answer,
+            seconds=0.1,
+            cpu_seconds=0.1,
+            attempt=1,
+            finished_at=datetime(2026, 11, 1, tzinfo=UTC),
+            sweep="made-up",
+        )
+        by_problem.setdefault(point.problem.name, []).append(row)
+    for rows in by_problem.values():
+        publish(path, to_table(rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a made-up answer to every point of every figure."""
+    answers = {point: made_up(point) for figure in FIGURES for point in points_of(figure)}
+    return store_of(tmp_path_factory.mktemp("full") / "store", answers)
+
+
+# ------------------------------------------------------------------------------------ what is asked
+
+
+@numbered
+def test_every_point_is_drawn_and_every_series_has_points(figure: Figure) -> None:
+    points = points_of(figure)
+    owners = [{s.method for s in figure.series if belongs(point, s, figure)} for point in points]
+    assert [len(methods) for methods in owners] == [1] * len(points)
+    for series in figure.series:
+        assert any(belongs(point, series, figure) for point in points), series.label
+
+
+@numbered
+def test_no_two_points_of_a_curve_share_a_place(figure: Figure) -> None:
+    for series in figure.series:
+        drawn = [point for point in points_of(figure) if belongs(point, series, figure)]
+        places = Counter(
+            (coordinate(p.problem, figure.x), *(p.problem.as_fields()[name] for name in figure.panels))
+            for p in drawn
+        )
+        assert set(places.values()) == {1}
+
+
+CAPTIONS: dict[int, tuple[dict[str, Value], int, float, float, int]] = {
+    # fixed fields, panels, first and last x, points on a curve of the first panel
+    1: ({"delta": 1e-10, "steps": 10**6, "sampling_probability": 1e-6}, 1, 0.2, 2.0, 20),
+    2: ({"delta": 1e-10}, 3, 0.8, 2.5, 10),
+    3: ({"delta": 1e-10, "steps": 1000, "proportion": 0.9}, 3, 1e2, 1e5, 7),
+    4: ({"delta": 1e-10, "steps": 10**6, "sampling_probability": 1e-6}, 2, 0.2, 2.0, 20),
+    5: (
+        {"delta": 1e-10, "steps": 10**6, "participations": 10, "sampling_probability": 1e-5},
+        2,
+        0.5,
+        4.0,
+        20,
+    ),
+    6: ({"delta": 1e-4, "sigma": 0.3}, 1, 25, 525, 11),
+    7: ({"delta": 1e-8, "sigma": 1.0, "steps": 10**4, "sampling_probability": 1e-4}, 1, 1, 1001, 10),
+    8: ({}, 4, 0.5, 4.0, 10),
+    9: ({"delta": 1e-6, "sigma": 0.6, "steps": 1024}, 1, 1, 64, 7),
+}
+
+
+@numbered
+def test_the_parameters_are_those_of_the_captions(figure: Figure, full: Path) -> None:
+    fixed, panels, first, last, count = CAPTIONS[figure.number]
+    drawn = picture(figure, full)
+    assert drawn.fixed == fixed
+    assert len(drawn.panels) == panels
+    for curve in drawn.panels[0].curves:
+        assert (curve.x[0], curve.x[-1], len(curve.x)) == (first, last, count), curve.series.label
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 6, 7, 8])
+def test_poisson_sampling_expects_one_participation(number: int) -> None:
+    for point in points_of(FIGURES[number - 1]):
+        if point.problem.name.startswith("poisson"):
+            assert coordinate(point.problem, "participations") == pytest.approx(1.0, rel=1e-15)
+
+
+def test_the_places_of_poisson_sampling_are_those_of_allocation_in_figure_9(full: Path) -> None:
+    (panel,) = picture(FIGURES[8], full).panels
+    assert {curve.x for curve in panel.curves} == {(1, 2, 4, 8, 16, 32, 64)}
+
+
+# ------------------------------------------------------------------------------------ what is drawn
+
+
+def lines_of(axes: Axes, series: Series) -> list[tuple[list[float], list[float]]]:
+    """The data of the lines that have the look of a series, with the edges of its band in order."""
+    lines = [
+        (np.asarray(line.get_xdata(), float).tolist(), np.asarray(line.get_ydata(), float).tolist())
+        for line in axes.get_lines()
+        if line.get_color() == series.color and line.get_linestyle() != "None"
+    ]
+    return sorted(lines, key=lambda line: line[1][0])
+
+
+def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None:
+    code, _, errors = privsweep("run", "figure7", "--store", folder / "seven", "--engine", "serial")
+    assert (code, errors.count("Traceback")) == (0, 0)
+    code, out, errors = privsweep("report", "figures", "--store", "seven", "--figure", 7, "--out", "drawn")
+    assert (code, out, errors) == (0, "drawn/figure7.png\n", "")
+    figure = FIGURES[6]
+    (axes,) = canvas(picture(figure, folder / "seven")).axes
+    for series in figure.series:
+        with open_store(folder / "seven") as store:
+            table = store.sql(
+                f"""select epochs, lower, upper from results
+                where problem = '{series.scheme}-epsilon' and method = '{series.method}'
+                and adjacency = '{series.adjacency}' order by epochs"""
+            )
+        epochs, lower, upper = (column.to_pylist() for column in table.columns)
+        assert epochs == [1, 2, 5, 10, 22, 46, 100, 216, 465, 1001]
+        expected = [(epochs, lower), (epochs, upper)] if series.shows is Shows.BRACKET else [(epochs, upper)]
+        assert lines_of(axes, series) == expected
+
+
+@numbered
+def test_every_number_of_a_curve_is_stored_under_its_method(figure: Figure, full: Path) -> None:
+    stored = {(coordinate(p.problem, figure.x), p.method.name, made_up(p)) for p in points_of(figure)}
+    for panel in picture(figure, full).panels:
+        for curve in panel.curves:
+            ends = {
+                (x, end)
+                for xs in [curve.x]
+                for values in curve.ends
+                for x, end in zip(xs, values, strict=True)
+            }
+            known = {
+                (x, end)
+                for x, method, answer in stored
+                if method == curve.series.method
+                for end in (answer.lower, answer.upper, answer.value)
+            }
+            assert ends <= known
+
+
+@numbered
+def test_every_figure_can_be_drawn_and_is_no_empty_page(figure: Figure, full: Path, tmp_path: Path) -> None:
+    drawn = picture(figure, full)
+    path = tmp_path / "drawn.png"
+    draw(drawn, path, "png")
+    with Image.open(path) as image:
+        assert min(image.size) > 500
+        pixels = np.asarray(image.convert("RGB"), dtype=np.int64) @ [0x10000, 0x100, 1]
+    colors = {f"#{color:06x}" for color in np.unique(pixels).tolist()}
+    for series in figure.series:
+        assert series.color.lower() in colors, series.label
+
+
+@pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_same_store_gives_the_same_bytes_in_every_format(
+    kind: str, begins: bytes, full: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        arguments = [
+            "report",
+            "figures",
+            "--store",
+            full,
+            "--out",
+            tmp_path / name,
+            "--figure",
+            8,
+            "--format",
+            kind,
+        ]
+        assert run([str(argument) for argument in arguments]) == 0
+    first, second = ((tmp_path / name / f"figure8.{kind}").read_bytes() for name in ("a", "b"))
+    assert first == second
+    assert first.startswith(begins)
+    assert len(first) > 5000
+
+
+@numbered
+def test_a_lower_bound_is_dotted_and_says_what_it_is(figure: Figure, full: Path) -> None:
+    drawn = canvas(picture(figure, full))
+    (legend,) = drawn.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == [series.label for series in figure.series]
+    for series in figure.series:
+        styles = {
+            line.get_linestyle() for line in drawn.axes[0].get_lines() if line.get_color() == series.color
+        }
+        assert (series.shows is Shows.LOWER) == ("lower bound" in series.label)
+        if series.shows is Shows.LOWER:
+            assert ":" in styles
+
+
+@numbered
+def test_series_of_one_figure_can_be_told_apart(figure: Figure) -> None:
+    looks = [(series.color, series.marker, series.shows) for series in figure.series]
+    labels = [series.label for series in figure.series]
+    assert len(set(looks)) == len(looks)
+    assert len(set(labels)) == len(labels)
+
+
+def test_infinity_is_no_bound_and_is_not_drawn(tmp_path: Path) -> None:
+    figure = FIGURES[5]
+    answers = {p: made_up(p) for p in points_of(figure)}
+    void = [p for p in answers if p.method.name == "allocation.direct"][:2]
+    answers |= dict.fromkeys(void, Answer.at_most(math.inf))
+    drawn = canvas(picture(figure, store_of(tmp_path / "store", answers)))
+    (series,) = (s for s in figure.series if s.method == "allocation.direct")
+    ((_, heights),) = lines_of(drawn.axes[0], series)
+    assert np.isnan(heights).tolist() == [True] * 2 + [False] * 9
+    assert drawn.axes[0].get_ylim()[1] < 10.0
+
+
+# ---------------------------------------------------------------------------------- what is missing
+
+
+def report(*arguments: object) -> int:
+    return run(["report", "figures", *map(str, arguments)])
+
+
+def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    assert report("--store", store, "--out", tmp_path / "out", "--figure", 3) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        f"privsweep: Figure 3 is not drawn: nothing of it is stored in {store}; "
+        f"`privsweep run figure3 --store {store}` computes it.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_stored_is_drawn_and_the_rest_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [p for p in points_of(FIGURES[6]) if p.method.name != "poisson.renyi"]
+    (late,) = (
+        p for p in points if p.method.name == "poisson.certified" and p.problem.as_fields()["epochs"] == 1001
+    )
+    store = store_of(tmp_path / "store", {p: made_up(p) for p in points if p is not late})
+    assert report("--store", store, "--out", tmp_path, "--figure", 7, "--figure", 6) == 3
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'figure7.png'}\n"
+    lacking, empty = err.splitlines()
+    assert lacking == (
+        "privsweep: Figure 7 lacks 11 of 50 points, which are not stored "
+        f"(poisson.renyi 10, poisson.certified 1); `privsweep run figure7 --store {store}` computes them."
+    )
+    assert empty.startswith("privsweep: Figure 6 is not drawn")
+    (panel,) = picture(FIGURES[6], store).panels
+    uppers = {curve.series.label: curve.ends[-1] for curve in panel.curves}
+    assert np.isnan(uppers["Poisson, certified enclosure"]).tolist() == [False] * 9 + [True]
+    assert "Poisson, Rényi" not in uppers
+    assert report("--store", store, "--out", tmp_path, "--figure", 7) == 1
+
+
+def test_points_that_failed_are_named_and_those_without_a_theorem_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = {p: made_up(p) for p in points_of(FIGURES[6])}
+    late = Answer.without(Status.TIMEOUT, "Too slow.")
+    not_covered = Answer.without(Status.NOT_APPLICABLE, "The theorem covers one epoch.")
+    answers |= dict.fromkeys([p for p in answers if p.method.name == "poisson.renyi"], not_covered)
+    answers |= dict.fromkeys([p for p in answers if p.method.name == "poisson.certified"][:2], late)
+    store = store_of(tmp_path / "store", answers)
+    assert report("--store", store, "--out", tmp_path, "--figure", 7) == 1
+    assert capsys.readouterr().err == (
+        "privsweep: Figure 7 lacks 2 of 50 points, which failed (poisson.certified 2); "
+        f"`privsweep run figure7 --store {store} --retry` tries again.\n"
+    )
+
+
+@pytest.mark.parametrize("answer", [Answer.without(Status.NOT_APPLICABLE, "No."), Answer.at_most(math.inf)])
+def test_a_panel_without_any_bound_is_empty_axes(answer: Answer, tmp_path: Path) -> None:
+    answers = {p: made_up(p) for p in points_of(FIGURES[3])}
+    answers |= {p: answer for p in answers if p.problem.as_fields()["adjacency"] == "add"}
+    drawn = canvas(picture(FIGURES[3], store_of(tmp_path / "store", answers)))
+    assert [len(axes.get_lines()) > 0 for axes in drawn.axes] == [False, True]
+    nothing = store_of(tmp_path / "nothing", dict.fromkeys(answers, answer))
+    draw(picture(FIGURES[3], nothing), tmp_path / "nothing.png", "png")
+
+
+def test_json_says_what_was_drawn_where(
+    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report("--store", full, "--out", tmp_path, "--figure", 9, "--json") == 0
+    content: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    assert content == [
+        {
+            "figure": 9,
+            "sweep": "figure9",
+            "file": str(tmp_path / "figure9.png"),
+            "points": len(points_of(FIGURES[8])),
+            "missing": {},
+            "failed": {},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--figure", "10"], "{1, ..., 9}"),
+        (["--figure", "one"], "--figure"),
+        (["--format", "gif"], "{png, svg, pdf}"),
+    ],
+)
+def test_misuse_is_one_sentence(
+    arguments: Sequence[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(*arguments, "--out", tmp_path / "out") == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_table_has_the_nine_figures_in_order() -> None:
+    assert [figure.number for figure in FIGURES] == list(range(1, 10))
