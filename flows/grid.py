@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from flows.where import Condition
 from privcore.errors import DomainError
@@ -15,6 +16,8 @@ from privcore.problem import Problem
 
 DIGITS = 12
 """Significant digits of generated values: machines may differ in the last bit of a logarithm."""
+KEPT = 100_000
+"""Values of an axis, at most, that are made once and kept: an inner axis is run through again and again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +48,23 @@ class Axis:
     def __iter__(self) -> Iterator[Value]:
         """Yield the values in order, each rounded to 12 significant digits and checked."""
         if self.rule == "list":
-            yield from self.numbers
-            return
+            return iter(self.numbers)
+        return iter(self._kept) if self.size <= KEPT else self._generated()
+
+    @cached_property
+    def _kept(self) -> tuple[Value, ...]:
+        return tuple(self._generated())
+
+    def _generated(self) -> Iterator[Value]:
+        """Yield the values of a rule."""
         first, last, third = (_exact(x) for x in self.numbers)
+        size = self.size
         for i in itertools.count():
-            if i >= self.size:
+            if i >= size:
                 return
             if self.rule == "range":
                 x = float(first + i * third)
-            elif i in (0, self.size - 1):  # the ends are as written, without an error of rounding
+            elif i in (0, size - 1):  # the ends are as written, without an error of rounding
                 x = float(last if i else first)
             elif self.rule == "linear":
                 x = float(first + (last - first) * i / (third - 1))

@@ -15,33 +15,14 @@ from flows.reader import Reader, SweepError, shown
 from flows.where import condition
 from privcore.errors import PrivsweepError, unknown
 from privcore.method import Method
-from privcore.params import Choice, Integer, Parameter, Real
+from privcore.params import Choice, Integer, Parameter
 from privcore.problem import Problem
 from privcore.registry import METHODS, find, find_problem
-from tasks.limits import Limits
+from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 LARGEST_FILE = 1_000_000  # bytes; a grid is a rule, not a list of its points
 RULES = {"linear": "first, last, count", "geometric": "first, last, count", "range": "first, last, step"}
-POINT_SECONDS = Real(
-    name="point_seconds",
-    symbol="",
-    unit="s",
-    lower=0.0,
-    lower_open=True,
-    upper=1e7,
-    typical=(300.0,),
-    meaning="Wall time that one point may take",
-)
-POINT_BYTES = Real(
-    name="point_bytes",
-    symbol="",
-    unit="bytes",
-    lower=1e6,
-    upper=1e15,
-    typical=(2e9,),
-    meaning="Memory that one point may take on top of what its process has",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,18 +116,14 @@ def read(table: dict[str, Any], reader: Reader) -> Sweep:
     grids = table.get("grid")
     if not isinstance(grids, list) or not grids:
         reader.refuse("grid", "Expected at least one [[grid]].")
-    limits = reader.known(table.get("limits", {}), ("point_seconds", "point_bytes"), "limits")
-    checked = {}
-    for parameter in (POINT_SECONDS, POINT_BYTES):
-        if parameter.name in limits:
-            checked[parameter.name] = _check(
-                parameter, limits[parameter.name], reader, f"limits.{parameter.name}"
-            )
+    known = {parameter.name: parameter for parameter in (POINT_SECONDS, POINT_BYTES)}
+    given = reader.known(table.get("limits", {}), known, "limits")
+    limits = {key: _check(known[key], value, reader, f"limits.{key}") for key, value in given.items()}
     return Sweep(
         name=name,
         title=title,
         grids=tuple(_grid(g, Reader(reader.source, reader.text, i)) for i, g in enumerate(grids, start=1)),
-        limits=Limits(**checked),
+        limits=Limits(**limits),
         spec=table,
     )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from privcore.errors import PrivsweepError
+from tasks.address import named_cluster, why_unreachable
 from tasks.batch import Batch
 from tasks.guard import Guard
 from tasks.work import Done, Job, give_up, published, run_batch
@@ -55,10 +56,13 @@ def run(engine: str, batches: Sequence[Batch], job: Job, workers: int) -> Genera
         workers: Number of worker processes, >= 1; the serial engine has one.
 
     Raises:
-        EngineError: Ray stopped working.
+        EngineError: The cluster that RAY_ADDRESS names is not there, at once; or Ray stopped working, later.
         StoreError: A part cannot be written.
     """
-    return run_serially(batches, job) if engine == SERIAL else run_on_ray(batches, job, workers)
+    if engine == SERIAL:
+        return run_serially(batches, job)
+    _cluster()
+    return run_on_ray(batches, job, workers)
 
 
 def run_serially(batches: Sequence[Batch], job: Job) -> Generator[Done]:
@@ -72,23 +76,31 @@ def run_on_ray(batches: Sequence[Batch], job: Job, workers: int) -> Generator[Do
     """Yield what became of each batch, computed by Ray tasks of which a few are in flight at a time.
 
     A batch whose worker dies is tried again, then in halves, until the points that kill their workers are
-    alone; these get a row with status `crashed`.
+    alone; these get a row with status `crashed`. A batch that was published before its worker, or all of
+    Ray, died is not computed again.
     """
     _set_environment()
     from ray.exceptions import RayError, RayTaskError
 
+    began = time.time()
     waiting = deque(batches)
     running: dict[Any, Batch] = {}
+    lost: list[Batch] = []
     for remaining in reversed(range(1 + RESTARTS)):
         folder = _start(workers)
         try:
-            yield from _drain(waiting, running, job)
+            for batch in lost:
+                if done := published(batch, job, began):
+                    yield done
+                else:
+                    waiting.appendleft(batch)
+            yield from _drain(waiting, running, job, began)
         except RayTaskError as error:
             raise error.cause from error
         except RayError as error:
             if not remaining:
                 raise EngineError(f"Ray stopped working: {str(error).splitlines()[0]}") from error
-            waiting.extendleft(running.values())
+            lost = list(running.values())
             running.clear()
         else:
             return
@@ -96,16 +108,13 @@ def run_on_ray(batches: Sequence[Batch], job: Job, workers: int) -> Generator[Do
             _stop(list(running), folder)
 
 
-def _drain(waiting: deque[Batch], running: dict[Any, Batch], job: Job) -> Generator[Done]:
-    """Work until both collections are empty; what is in them when this raises is not done."""
+def _drain(waiting: deque[Batch], running: dict[Any, Batch], job: Job, began: float) -> Generator[Done]:
+    """Work until both collections are empty; what is in them when this raises is not done, or not known."""
     import ray
     from ray.exceptions import OutOfMemoryError, WorkerCrashedError
 
     remote = ray.remote(max_retries=0, num_cpus=1)(_run_on_worker)
-    began = time.time()
-    crashed: dict[
-        int, Batch
-    ] = {}  # batches that have lost a worker; kept here, so that no other gets their id
+    crashed: dict[int, Batch] = {}  # have lost a worker; kept here, so that no other batch gets their id
     window = AHEAD * int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
     while waiting or running:
         while waiting and len(running) < window:
@@ -149,17 +158,27 @@ def _set_environment() -> None:
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # else workers start in a copy of the folder
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns about GPUs
     os.environ.setdefault("RAY_task_oom_retries", "1")  # else a batch that is too large is tried for ever
-    if not {"RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+    if named_cluster():  # one attempt of 40 s at joining it, not twenty, should it accept and not answer
+        os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "1")
+    elif not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         # A token for this run alone: nobody else on the machine can use its cluster, and no file is left.
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+def _cluster() -> str | None:
+    """Return the cluster that RAY_ADDRESS names, None if Ray has to be started here; refuse a dead one."""
+    address = named_cluster()
+    if address and (reason := why_unreachable(address)):
+        raise EngineError(f"Expected a Ray cluster at RAY_ADDRESS={address}, got: {reason}.")
+    return address
 
 
 def _start(workers: int) -> Path | None:
     """Start Ray here and return its folder, or join the cluster that RAY_ADDRESS names."""
     import ray
 
-    address = os.environ.get("RAY_ADDRESS")
+    address = _cluster()
     folder = None if address else _new_folder()
     ours: dict[str, Any] = {
         "num_cpus": workers,

@@ -5,15 +5,36 @@ from dataclasses import dataclass
 from privcore.answer import Answer, Status
 from privcore.errors import PrivsweepError
 from privcore.method import Cost
+from privcore.params import Real
 from privcore.point import Point
+
+POINT_SECONDS = Real(
+    name="point_seconds",
+    symbol="",
+    unit="s",
+    lower=0.0,
+    lower_open=True,
+    upper=1e7,
+    typical=(300.0,),
+    meaning="Wall time that one point may take",
+)
+POINT_BYTES = Real(
+    name="point_bytes",
+    symbol="",
+    unit="bytes",
+    lower=1e6,
+    upper=1e15,
+    typical=(2e9,),
+    meaning="Memory that one point may take on top of what its process has",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What one point may take: seconds of wall time, and bytes on top of what its process has."""
 
-    point_seconds: float = 300.0
-    point_bytes: float = 2e9
+    point_seconds: float = POINT_SECONDS.typical[0]
+    point_bytes: float = POINT_BYTES.typical[0]
 
     def refusal(self, cost: Cost) -> Answer | None:
         """Return the answer of a point that is not started because of its estimate; None if it fits.

@@ -4,9 +4,10 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.xdist_group("ray")
 Start = Callable[..., Any]
 Run = Callable[..., tuple[int, str, str]]
 
-POINTS = 120
+POINTS = 200
 SLOW = """
 name = "{name}"
 [[grid]]
@@ -61,6 +62,17 @@ def ray_workers(running: Any) -> list[psutil.Process]:
     return [p for p in running.below if p.name().startswith("ray::_run_on")]
 
 
+@contextlib.contextmanager
+def paused(running: Any) -> Iterator[None]:
+    """Have nothing computed for a while, so that a busy machine cannot finish what we want to interrupt."""
+    computing = [p for p in running.below if any("tasks.guard" in word for word in p.cmdline())]
+    for process in computing:
+        process.suspend()
+    yield
+    for process in computing:
+        process.resume()
+
+
 @dataclass
 class Story:
     """A sweep that is interrupted, then killed, then finished, then run once more."""
@@ -87,7 +99,8 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
 
     running = start(*arguments)
     wait_for_parts(story.store, 2, running)
-    status("during")
+    with paused(running):
+        status("during")
     interrupted = running.below
     os.killpg(running.process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
     story.ends["interrupted"] = running.end()
@@ -249,6 +262,50 @@ def test_on_ray_only_the_points_that_kill_their_workers_are_crashed(folder: Path
         (row,) = opened.sql("select steps, detail from failures").to_pylist()
     assert row["steps"] == 6
     assert "worker died" in row["detail"]
+
+
+FATAL = """
+name = "fatal-{victim}"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = [{{name = "fatal.published", victim = "{victim}"}}]
+product = {{sigma = {{linear = [1, 2, 30]}}, delta = 1e-5}}
+"""
+
+
+@pytest.mark.parametrize("victim", ["worker", "ray"])
+def test_a_published_batch_is_not_computed_again_whatever_dies_before_it_is_reported(
+    victim: str, folder: Path, privsweep: Run
+) -> None:
+    spec = folder / f"fatal-{victim}.toml"
+    spec.write_text(FATAL.format(victim=victim))
+    store = folder / f"fatal-{victim}"
+    code, out, err = privsweep("run", spec, "--store", store, "--workers", 1, "--json")
+    assert code == 0, err
+    assert store.with_suffix(".killed").exists()
+    report = json.loads(out)
+    assert (report["computed"], report["statuses"]) == (30, {"ok": 30})
+    with open_store(store) as opened:
+        assert rows_and_points(opened) == (30, 30), "each point was computed once"
+        assert opened.verify() == []
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence_at_once(
+    folder: Path, privsweep: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = folder / "nowhere.toml"
+    spec.write_text(SLOW.format(name="nowhere", points=2))
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # taken, and refusing connections
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        began = time.monotonic()
+        code, out, err = privsweep("run", spec, "--store", folder / "nowhere")
+    assert time.monotonic() - began < 20, "Ray alone tries for minutes"
+    assert (code, out) == (2, "")
+    sentence = f"privsweep: Expected a Ray cluster at RAY_ADDRESS={address}, got: Connection refused."
+    assert err.splitlines() == ["computing 2 of 2 points, 0 are stored", sentence]
+    assert not (folder / "nowhere" / "data").exists()
 
 
 @pytest.mark.soak

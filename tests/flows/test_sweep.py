@@ -1,4 +1,4 @@
-"""Sweep files: what is wrong with one is told in a sentence that names file, line and key."""
+"""Sweep files: read completely; what is wrong with one is told in a sentence with file, line and key."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -94,7 +94,10 @@ HOSTILE = {
     "a misspelt parameter": (line("sigma", "sigmma"), 14, ["product.sigmma", "did you mean sigma?"]),
     "a misspelt parameter of zip": (line("delta", "dleta"), 19, ["zip.dleta", "did you mean delta?"]),
     "a string for a number": (line("[0.5, 1]", '["0.5", 1]'), 14, ["product.sigma", "got sigma='0.5'"]),
+    "a brace that is not closed": (line("1000, 3]}", "1000, 3]"), 15, ["Expected TOML"]),
     "a boolean": (line("[0.5, 1]", "true"), 14, ["product.sigma", "got sigma=True"]),
+    "a boolean among numbers": (line("[0.5, 1]", "[0.5, true]"), 14, ["product.sigma", "got sigma=True"]),
+    "a negative number": (line("[0.5, 1]", "[0.5, -1]"), 14, ["product.sigma", "got sigma=-1"]),
     "not a number": (line("[0.5, 1]", "nan"), 14, ["product.sigma", "got sigma=nan"]),
     "infinity": (line("[0.5, 1]", "[1, inf]"), 14, ["product.sigma", "got sigma=inf"]),
     "minus zero": (line("[0.5, 1]", "-0.0"), 14, ["product.sigma"]),
@@ -104,10 +107,16 @@ HOSTILE = {
     "a date": (line("[0.5, 1]", "2026-11-21"), 14, ["product.sigma"]),
     "a number of 5000 digits": (line("[0.5, 1]", "0x" + "f" * 5000), 14, ["product.sigma", "monstrous"]),
     "4400 decimal digits": (line("[0.5, 1]", "9" * 4400), None, ["monstrous"]),
-    "no steps": (line("[10, 1000, 3]", "[0, 1000, 3]"), 15, ["product.steps", "got steps=0"]),
+    "no steps": (
+        line("{geometric = [10, 1000, 3]}", "0"),
+        15,
+        ["product.steps: Expected steps in {1, ..., 1000000000}, got steps=0."],
+    ),
+    "an axis from zero": (line("[10, 1000, 3]", "[0, 1000, 3]"), 15, ["product.steps", "got steps=0"]),
     "a fraction of a step": (line("{geometric = [10, 1000, 3]}", "2.5"), 15, ["product.steps", "steps=2.5"]),
     "delta of one": (line("1e-5]", "1]"), 19, ["zip.delta", "Expected delta in (0, 1)"]),
     "delta of zero": (line("1e-5]", "0]"), 19, ["zip.delta", "Expected delta in (0, 1)"]),
+    "a negative delta": (line("1e-5]", "-1e-5]"), 19, ["zip.delta", "Expected delta in (0, 1)"]),
     "a word that is none": (line('"add"', '"substitute"'), 16, ["product.adjacency", "{add-remove"]),
     "a rule for words": (line('["add", "remove"]', "{linear = [1, 2, 3]}"), 16, ["product.adjacency"]),
     "an unknown rule": (line("geometric", "geometrical"), 15, ["did you mean geometric?"]),
@@ -142,6 +151,7 @@ HOSTILE = {
         ["grid"],
     ),
     "a condition that is code": (line("participations <= steps", "exit()"), 11, ["where"]),
+    "a condition that imports": (line("participations <= steps", "__import__('os').abort()"), 11, ["where"]),
     "a condition on nothing": (line("<= steps", "<= stepps"), 11, ["where", "Did you mean steps?"]),
     "a condition that is a number": (line('"participations <= steps"', "1"), 11, ["where", "in quotes"]),
     "a condition that divides by zero": (line("<= steps", "/ (steps - 10) > 0"), 9, ["division by zero"]),
@@ -191,6 +201,7 @@ def test_a_sweep_that_is_not_there_is_one_sentence(
     assert run(["plan", reference]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1, err
+    assert repr(reference)[1:-1][:9] in err
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:

@@ -1,10 +1,11 @@
 """The command `privsweep` with the faulty methods in its registry."""
 
-import faulty_methods  # type: ignore[import-not-found]  # beside this file, on the path of the run
+import fatal_methods  # type: ignore[import-not-found]  # beside this file, on the path of the run
+import faulty_methods  # type: ignore[import-not-found]
 
 from privcore import registry
 
-registry.METHODS = (*registry.METHODS, faulty_methods.Slow, faulty_methods.Mixed)
+registry.METHODS = (*registry.METHODS, faulty_methods.Slow, faulty_methods.Mixed, fatal_methods.Fatal)
 
 if __name__ == "__main__":
     from flows.cli import main

@@ -1,0 +1,71 @@
+"""The address of a Ray cluster: refused at once where nobody can be, left to Ray where somebody listens."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks import engine
+from tasks.address import named_cluster, why_unreachable
+from tasks.engine import EngineError
+from tasks.limits import Limits
+from tasks.work import Job
+
+
+@pytest.fixture
+def port() -> Iterator[socket.socket]:
+    """A port that is ours and refuses connections until it listens."""
+    with socket.socket() as ours:
+        ours.bind(("127.0.0.1", 0))
+        yield ours
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("here", "no port"),
+        ("here:", "no port"),
+        ("ray://here", "no port"),
+        (":6379", "no host"),
+        ("here:99999", "no valid port"),
+        ("here:port", "no valid port"),
+        ("[::1", "no valid port"),
+        (f"{'x' * 70}.example:6379", "no answer"),
+    ],
+)
+def test_an_address_at_which_no_cluster_can_be_has_a_reason(address: str, reason: str) -> None:
+    assert why_unreachable(address) == reason
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_port_is_reachable_as_soon_as_somebody_listens(port: socket.socket, scheme: str) -> None:
+    address = f"{scheme}127.0.0.1:{port.getsockname()[1]}"
+    assert why_unreachable(address) == "Connection refused"
+    port.listen()
+    assert why_unreachable(address) is None
+
+
+def test_finding_a_cluster_by_itself_is_left_to_ray() -> None:
+    assert why_unreachable("auto") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "named"), [(None, None), ("", None), ("local", None), ("auto", "auto"), ("a:1", "a:1")]
+)
+def test_ray_is_started_here_unless_a_cluster_is_named(
+    value: str | None, named: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("RAY_ADDRESS", value)
+    assert named_cluster() == named
+
+
+def test_a_dead_cluster_is_refused_before_the_first_batch_is_asked_for(
+    port: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job(store=tmp_path, sweep="none", limits=Limits())
+    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port.getsockname()[1]}")
+    with pytest.raises(EngineError, match=r"RAY_ADDRESS=127\.0\.0\.1:\d+, got: Connection refused\."):
+        engine.run(engine.RAY, [], job, 1)
+    assert list(engine.run(engine.SERIAL, [], job, 1)) == [], "which needs no cluster"
