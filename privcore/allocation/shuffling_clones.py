@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import binom
 
 from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
 from privcore.answer import Answer
@@ -52,6 +51,8 @@ def clones_delta(pair_epsilon: float, clone_rate: float, others: int, epsilon: f
         >>> round(clones_delta(pair_epsilon=1.0, clone_rate=0.5, others=100, epsilon=0.1), 6)
         0.017872
     """
+    from scipy.stats import binom  # a third of the memory of a start
+
     if epsilon >= pair_epsilon:
         return 0.0
     mean = others * clone_rate
@@ -71,6 +72,8 @@ def clones_delta(pair_epsilon: float, clone_rate: float, others: int, epsilon: f
 
 def _given_clones(pair_epsilon: float, clones: Any, epsilon: float) -> Any:
     """Return an upper bound of H_c for every number of clones c."""
+    from scipy.stats import binom
+
     kappa, pure = math.exp(epsilon), math.exp(pair_epsilon)
     gain = -pure * math.expm1(epsilon - pair_epsilon) / (1.0 + pure)
     part = math.expm1(epsilon + pair_epsilon) / (math.expm1(pair_epsilon) * (1.0 + kappa))
