@@ -5,7 +5,7 @@ from typing import Any
 
 from flows.printing import exactly, show
 from privcore import METHODS, PROBLEMS, Method, Problem, Trend
-from privcore.params import Parameter, Value
+from privcore.parameter import Parameter, Value
 
 
 def catalogue() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from flows.where import Condition
 from privcore.errors import DomainError
 from privcore.method import Method
-from privcore.params import Integer, Parameter, Value
+from privcore.parameter import Integer, Parameter, Value
 from privcore.point import Point
 from privcore.problem import Problem
 

@@ -8,7 +8,8 @@ from typing import Any
 from flows.ask import LIMIT_BYTES, LIMIT_SECONDS, Asked, ask
 from flows.noise_search import Search, sigma_of
 from privcore import METHODS, Direction, Method, PrivsweepError, Problem
-from privcore.params import EPSILON, Real
+from privcore.parameter import Real
+from privcore.params import EPSILON
 
 PRECISION = Real(
     name="precision",

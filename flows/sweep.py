@@ -15,7 +15,7 @@ from flows.reader import Reader, SweepError, shown
 from flows.where import condition
 from privcore.errors import PrivsweepError, unknown
 from privcore.method import Method
-from privcore.params import Choice, Integer, Parameter
+from privcore.parameter import Choice, Integer, Parameter
 from privcore.problem import Problem
 from privcore.registry import METHODS, find, find_problem
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits

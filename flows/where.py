@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privcore.errors import DomainError, unknown
-from privcore.params import Choice, Parameter, Value
+from privcore.parameter import Choice, Parameter, Value
 
 LONGEST = 300  # characters: the parser recurses, and nobody writes a longer condition by hand
 

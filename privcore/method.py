@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self, get_origin, get_type_hints
 
 from privcore.answer import Answer
 from privcore.errors import unknown
-from privcore.params import Parameter, Value
+from privcore.parameter import Parameter, Value
 from privcore.problem import Problem
 
 

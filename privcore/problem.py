@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from privcore.errors import DomainError, unknown
-from privcore.params import Parameter, Value
+from privcore.parameter import Parameter, Value
 
 
 class Trend(Enum):

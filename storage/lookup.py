@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from privcore.params import Value
+from privcore.parameter import Value
 from privcore.problem import Problem, Trend
 from storage.errors import StoreError
 from storage.views import quoted, view_name

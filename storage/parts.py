@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from privcore import PROBLEMS
-from privcore.params import Value
+from privcore.parameter import Value
 from storage import layout
 from storage.errors import StoreError
 from storage.schema import PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import privcore
 from privcore.answer import Answer
-from privcore.params import Integer, Parameter, Real
+from privcore.parameter import Integer, Parameter, Real
 from privcore.point import Point
 from privcore.problem import Problem
 

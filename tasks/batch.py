@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from privcore.method import Method
-from privcore.params import Value
+from privcore.parameter import Value
 from privcore.point import Point
 from privcore.problem import Problem
 from tasks.limits import Limits, estimate

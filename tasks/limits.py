@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from privcore.answer import Answer, Status
 from privcore.errors import PrivsweepError
 from privcore.method import Cost
-from privcore.params import Real
+from privcore.parameter import Real
 from privcore.point import Point
 
 POINT_SECONDS = Real(

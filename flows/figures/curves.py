@@ -13,7 +13,7 @@ from flows.grid import expand
 from flows.plan import FAILURES
 from flows.sweep import load
 from privcore import Point, Problem, Status
-from privcore.params import Parameter, Value
+from privcore.parameter import Parameter, Value
 from storage import open_store
 
 Row = Mapping[str, Any]

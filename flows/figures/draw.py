@@ -8,7 +8,7 @@ import numpy as np
 
 from flows.figures.curves import Curve, Panel, Picture
 from flows.figures.series import Shows
-from privcore.params import Value
+from privcore.parameter import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

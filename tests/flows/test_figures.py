@@ -21,7 +21,7 @@ from flows.figures.series import Series, Shows
 from flows.grid import expand
 from flows.sweep import load
 from privcore import Answer, Point, Status
-from privcore.params import Value
+from privcore.parameter import Value
 from storage import Row, publish, to_table
 from storage.catalog import open_store
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from flows.where import LONGEST, condition
 from privcore import PrivsweepError, find_problem
 from privcore.errors import DomainError
-from privcore.params import Value
+from privcore.parameter import Value
 
 PARAMETERS = find_problem("unamplified-epsilon").parameters
 FIELDS: dict[str, Value] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from privcore import DomainError, Problem, find_problem
-from privcore.params import SMALLEST_NORMAL, Choice, Integer, Parameter, Real, Value
+from privcore.parameter import SMALLEST_NORMAL, Choice, Integer, Parameter, Real, Value
 
 NOT_NUMBERS: tuple[Any, ...] = ("1", "", "nan", None, True, False, [1.0], {}, 1j, b"1", math)
 NOT_FINITE: tuple[float, ...] = (math.nan, math.inf, -math.inf, -0.0, 1e-320, -1e-320)

@@ -1,5 +1,6 @@
 """Brackets of random allocation with several participations, other noise and sampled users."""
 
+import itertools
 import math
 import random
 from typing import Any
@@ -47,7 +48,7 @@ def test_more_participations_never_reveal_less(adjacency: str) -> None:
         ask("allocation", sigma=1.5, steps=60, participations=k, delta=1e-6, adjacency=adjacency)
         for k in (1, 2, 3, 7, 20, 31, 59, 60)
     ]
-    for fewer, more in zip(answers, answers[1:], strict=False):
+    for fewer, more in itertools.pairwise(answers):
         assert fewer.lower <= more.upper
 
 

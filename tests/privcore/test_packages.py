@@ -1,7 +1,7 @@
 """Bounds that other packages print for random allocation: ours are no looser, and do not contradict them.
 
-`data/packages.csv` holds what random-allocation 1.0.5 and PLD-accounting 2.0 print; `make bench` runs them again.
-The column objection tells why a value is not compared.
+`data/packages.csv` holds what random-allocation 1.0.5 and PLD-accounting 2.0 print; `make bench` runs them
+again. The column objection tells why a value is not compared.
 """
 
 import csv

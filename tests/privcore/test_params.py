@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privcore import METHODS, PROBLEMS, DomainError, Method, Problem, UnknownNameError
-from privcore.params import Choice, Integer, Parameter, Real
+from privcore.parameter import Choice, Integer, Parameter, Real
 from tests.privcore.draws import draw_problem, draw_value, ends, outside
 
 PARAMETERS: dict[str, Parameter] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
-from privcore.params import Integer
+from privcore.parameter import Integer
 from storage import Manifest, Row, publish, to_table
 
 UnamplifiedEpsilon = find_problem("unamplified-epsilon")

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privcore import Answer, Problem, Trend, find_problem
-from privcore.params import Value
+from privcore.parameter import Value
 from storage import Found, open_store
 from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, put, row
 

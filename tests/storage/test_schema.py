@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from privcore import PROBLEMS, Answer, Point, Problem, Status, find, find_problem
-from privcore.params import Integer, Real
+from privcore.parameter import Integer, Real
 from storage import SCHEMA_VERSION, provenance, schema_for, to_table
 from storage.schema import _commit_of, problem_id
 from tests.storage.made_up import NOON, Claims, epsilon, row

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
-from privcore.params import Real
+from privcore.parameter import Real
 from tasks.batch import LONGEST, MOST_POINTS, SHORTEST, cut, group
 from tasks.limits import Limits
 

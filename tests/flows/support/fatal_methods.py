@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Problem, find_problem
-from privcore.params import Choice
+from privcore.parameter import Choice
 from tasks import engine
 from tasks.batch import Batch
 from tasks.guard import Guard

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Problem, find_problem
-from privcore.params import Real
+from privcore.parameter import Real
 
 GOOD, HANGS, CRASHES, EATS_MEMORY, RAISES, KILLS_PARENT, EXITS, TOO_DEAR, TOO_BIG = range(1, 10)
 

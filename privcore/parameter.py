@@ -1,0 +1,127 @@
+"""What a parameter is: a named quantity with its domain, real, whole or one of a few words."""
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from privcore.errors import DomainError
+
+SMALLEST_NORMAL = 2.2250738585072014e-308
+Value = float | int | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A named quantity with its domain; validation, schemas, docs and test draws all read it."""
+
+    name: str
+    symbol: str
+    meaning: str
+    unit: str = "1"
+
+    @property
+    def domain(self) -> str:
+        """Text of the domain as it stands in error messages and docs."""
+        raise NotImplementedError
+
+    def check(self, value: object) -> Value:
+        """Return the value in its canonical type, or raise `DomainError` with one sentence."""
+        raise NotImplementedError
+
+    def typical_values(self) -> Sequence[Value]:
+        """A few values that practitioners use, for tests and docs."""
+        raise NotImplementedError
+
+    def _as_float(self, value: object) -> float:
+        """Return any real number but a boolean as a float; text and the rest are refused."""
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise self._refuse(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise self._refuse(value) from None
+
+    def _refuse(self, value: object) -> DomainError:
+        shown = repr(value) if isinstance(value, str | bool) or value is None else f"{value}"
+        return DomainError(f"Expected {self.name} in {self.domain}, got {self.name}={shown[:60]}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Real(Parameter):
+    """A finite real number in an interval; an end is excluded where its flag says so."""
+
+    lower: float
+    upper: float
+    lower_open: bool = False
+    upper_open: bool = False
+    typical: tuple[float, ...]
+
+    @property
+    def domain(self) -> str:
+        """Interval notation, such as `(0, 1)`."""
+        left, right = "(["[not self.lower_open], ")]"[not self.upper_open]
+        return f"{left}{self.lower:.12g}, {self.upper:.12g}{right}"
+
+    def check(self, value: object) -> float:
+        """Return `value` as a float; NaN, infinities, -0.0, subnormals, booleans and text are refused."""
+        x = self._as_float(value)
+        negative_zero = x == 0 and math.copysign(1.0, x) < 0
+        if not math.isfinite(x) or negative_zero or 0 < abs(x) < SMALLEST_NORMAL:
+            raise self._refuse(value)
+        below = x <= self.lower if self.lower_open else x < self.lower
+        above = x >= self.upper if self.upper_open else x > self.upper
+        if below or above:
+            raise self._refuse(value)
+        return x
+
+    def typical_values(self) -> Sequence[float]:
+        """The declared typical values."""
+        return self.typical
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Parameter):
+    """A whole number in a closed interval; a float is accepted where it is exactly whole (1e6)."""
+
+    lower: int
+    upper: int
+    typical: tuple[int, ...]
+
+    @property
+    def domain(self) -> str:
+        """Set notation, such as `{1, ..., 1000000000}`."""
+        return f"{{{self.lower}, ..., {self.upper}}}"
+
+    def check(self, value: object) -> int:
+        """Return `value` as an int; fractions, NaN, booleans and text are refused."""
+        x = self._as_float(value)
+        if not x.is_integer() or (x == 0 and math.copysign(1.0, x) < 0) or not self.lower <= x <= self.upper:
+            raise self._refuse(value)
+        return int(x)
+
+    def typical_values(self) -> Sequence[int]:
+        """The declared typical values."""
+        return self.typical
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Parameter):
+    """One of a few words."""
+
+    choices: tuple[str, ...]
+
+    @property
+    def domain(self) -> str:
+        """The words in braces."""
+        return "{" + ", ".join(self.choices) + "}"
+
+    def check(self, value: object) -> str:
+        """Return the word, or raise `DomainError`."""
+        if not isinstance(value, str) or value not in self.choices:
+            raise self._refuse(value)
+        return value
+
+    def typical_values(self) -> Sequence[str]:
+        """All the words."""
+        return self.choices
