@@ -1,0 +1,37 @@
+"""The numbers in docs/reproduction.md are what its queries print, on figures computed from nothing."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PRIVSWEEP = str(Path(sys.executable).with_name("privsweep"))
+QUERIES = re.findall(
+    r"```sql\n-- query (\d+) prints (.*)\n([^`]*)```", (ROOT / "docs/reproduction.md").read_text()
+)
+
+
+def test_every_query_has_its_row_in_the_table() -> None:
+    text = (ROOT / "docs/reproduction.md").read_text()
+    for number, printed, _ in QUERIES:
+        row = next(line for line in text.splitlines() if line.startswith(f"| {number} |"))
+        assert f"**{printed}**" in row
+        assert row.endswith(f"| query {number} |")
+    assert len(QUERIES) >= 10
+
+
+@pytest.mark.soak
+def test_the_queries_print_the_numbers_of_the_table(tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path / "store")]
+    for number in range(1, 10):
+        subprocess.run([PRIVSWEEP, "run", f"figure{number}", *store], check=True, capture_output=True)
+    for number, printed, query in QUERIES:
+        found = subprocess.run(
+            [PRIVSWEEP, "sql", *store, "--json", query], check=True, capture_output=True, text=True
+        )
+        values = list(json.loads(found.stdout)[0].values())
+        assert values == pytest.approx([float(value) for value in printed.split(", ")], rel=0.02), number
