@@ -62,7 +62,7 @@ SAMPLING_PROBABILITY = Real(
     lower=1e-12,
     upper=1.0,
     typical=(1e-4, 1e-3, 1e-2, 0.5, 1.0),
-    meaning="Probability with which every step includes an example, independently",
+    meaning="Probability with which a step, or the epoch of a sampled allocation, includes an example",
 )
 DELTA = Real(
     name="delta",

@@ -58,7 +58,7 @@ class PoissonDelta(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflingEpsilon(Problem):
-    """Smallest epsilon of one epoch over shuffled examples, one example a step."""
+    """Smallest epsilon of an epoch over shuffled examples with clipped gradients, all others known."""
 
     name: ClassVar[str] = "shuffling-epsilon"
     asks: ClassVar[str] = "epsilon"
@@ -72,7 +72,7 @@ class ShufflingEpsilon(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflingDelta(Problem):
-    """Delta at a given epsilon of one epoch over shuffled examples, one example a step."""
+    """Delta of an epoch over shuffled examples with clipped gradients, all others known."""
 
     name: ClassVar[str] = "shuffling-delta"
     asks: ClassVar[str] = "delta"
