@@ -187,3 +187,12 @@ SAMPLING = Choice(
         "the order statistics that matter"
     ),
 )
+LOSS_STEP = Real(
+    name="loss_step",
+    symbol="h",
+    unit="nats",
+    lower=1e-9,
+    upper=10.0,
+    typical=(1e-4, 1e-3),
+    meaning="Distance of two losses of a discrete privacy loss distribution",
+)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcore import params
 from privcore.allocation.problems import check_participations
 from privcore.allocation.reduction import composed
 from privcore.likelihood.law import Bracket, Law, Resolution, combine
@@ -45,7 +46,7 @@ def allocation_pld(
         A pessimistic distribution with different directions remove and add.
 
     Raises:
-        DomainError: There are more participations than steps, or too many losses.
+        DomainError: A number is outside its domain, more participations than steps, or too many losses.
         LikelihoodRangeError: The likelihood ratios exceed the range of doubles.
 
     Source:
@@ -56,9 +57,9 @@ def allocation_pld(
         >>> round(pld.get_epsilon_for_delta(1e-8), 2)
         0.29
     """
-    check_participations(steps, participations)
-    law = composed(GaussianStep(sigma), steps, participations, epochs, 1.0, resolution).upper
-    return to_pld(law, loss_step)
+    return _allocated(
+        GaussianStep(params.SIGMA.check(sigma)), steps, participations, epochs, loss_step, resolution
+    )
 
 
 def allocated(
@@ -84,15 +85,23 @@ def allocated(
         resolution: Resolution of the laws in between.
 
     Raises:
-        DomainError: There are more participations than steps, too many losses, or an optimistic distribution.
+        DomainError: As for `allocation_pld`, or the given distribution is an optimistic one.
         LikelihoodRangeError: The likelihood ratios exceed the range of doubles.
 
     Source:
         arXiv:2502.08202, Theorem 3.1 and Lemma 3.2; docs/certified.md.
     """
-    check_participations(steps, participations)
-    step = _GivenStep(from_pld(pld))
-    return to_pld(composed(step, steps, participations, epochs, 1.0, resolution).upper, loss_step)
+    return _allocated(_GivenStep(from_pld(pld)), steps, participations, epochs, loss_step, resolution)
+
+
+def _allocated(
+    step: Step, steps: int, participations: int, epochs: int, loss_step: float, resolution: Resolution
+) -> "PrivacyLossDistribution":
+    """Return the distribution of k-of-t allocation of a step, after checking the numbers."""
+    t, k = params.STEPS.check(steps), params.PARTICIPATIONS.check(participations)
+    check_participations(t, k)
+    law = composed(step, t, k, params.EPOCHS.check(epochs), 1.0, resolution).upper
+    return to_pld(law, params.LOSS_STEP.check(loss_step))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem
 
 _MOST_DRAWS = 1e10
-_SECONDS_PER_DRAW = 1e-7
+_SECONDS_PER_DRAW = 1.5e-7
 _SMALLEST_EVENT = 1e-280
 
 

@@ -73,7 +73,7 @@ def _closed_form(problem: Poisson) -> tuple[float, float]:
         return lower, upper
     if isinstance(problem, PoissonEpsilon):
         return 0.0, upper
-    return max(0.0, math.nextafter(-math.expm1(problem.epsilon), 0.0)), upper  # P and Q may be the same
+    return math.nextafter(-math.expm1(min(0.0, problem.epsilon)), 0.0), upper  # P and Q may be the same
 
 
 def _laws(problem: Poisson, res: Resolution) -> Laws:

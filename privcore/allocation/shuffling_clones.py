@@ -15,7 +15,7 @@ from privcore.problem import Problem
 Shuffling = ShufflingEpsilon | ShufflingDelta
 
 _SLACK = 1e-9
-"""Relative error allowed for binomial probabilities; 5e-12 was measured, counts to 1e9."""
+"""Relative error allowed for binomial probabilities of 1/2; 3e-11 was measured, counts to 1e9."""
 
 _SHARE = 0.4
 """Part of delta left to the outcomes where the noise is not a randomized response."""
@@ -67,7 +67,8 @@ def clones_delta(pair_epsilon: float, clone_rate: float, others: int, epsilon: f
     # Summed by parts: drops of H times probabilities of fewer clones, where nothing cancels.
     drops = heights - np.append(heights[1:], 0.0)
     fewer = np.append(binom.cdf(edges[1:] - 1.0, others, clone_rate), 1.0)
-    return min(1.0, float(drops @ fewer) * (1.0 + _SLACK))
+    # 1 - g is rounded before its power is taken, which errs by up to n 2^-53; 5e-8 was measured at 1e9.
+    return min(1.0, float(drops @ fewer) * (1.0 + _SLACK + others * 2.0**-51))
 
 
 def _given_clones(pair_epsilon: float, clones: Any, epsilon: float) -> Any:

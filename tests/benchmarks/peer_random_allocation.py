@@ -29,7 +29,7 @@ from random_allocation.random_allocation_scheme import (  # type: ignore[import-
 
 METHODS: dict[str, Any] = {
     "unamplified.exact": local_epsilon,
-    "poisson.pld": Poisson_epsilon_PLD,
+    "poisson.certified": Poisson_epsilon_PLD,
     "shuffling.clones": shuffle_epsilon_analytic,
     "allocation.decomposition": allocation_epsilon_decomposition,
     "allocation.recursive": allocation_epsilon_recursive,

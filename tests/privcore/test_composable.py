@@ -108,3 +108,24 @@ def test_optimistic_distributions_and_too_many_losses_are_refused() -> None:
         allocation_pld(1.0, 10, loss_step=1e-9)
     with pytest.raises(DomainError, match="participations"):
         allocation_pld(1.0, 10, 11)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sigma": -1.0},
+        {"sigma": math.nan},
+        {"steps": 0},
+        {"participations": -1},
+        {"epochs": -2},
+        {"epochs": 2.5},
+        {"loss_step": 0.0},
+        {"loss_step": -1e-3},
+    ],
+    ids=str,
+)
+def test_numbers_outside_their_domain_are_refused(wrong: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"sigma": 1.0, "steps": 10, "participations": 1, "epochs": 1, "loss_step": 1e-3}
+    allocation_pld(**good | {"steps": 10.0})
+    with pytest.raises(DomainError, match=next(iter(wrong))):
+        allocation_pld(**good | wrong)

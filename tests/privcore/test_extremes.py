@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ ENDS: dict[str, list[Any]] = {
     "steps": [1, 10**8],
     "sampling_probability": [1e-8, 1.0],
     "delta": [1e-300, 0.5],
-    "epsilon": [0.0, 100.0],
+    "epsilon": [-100.0, 0.0, 100.0, 1e4],
 }
 
 
@@ -61,7 +62,8 @@ def check(problems: list[Problem], method: type[Method]) -> None:
     for problem in problems:
         answer = evaluate(Point(problem=problem, method=method()))
         assert answer.status in (Status.OK, Status.NOT_APPLICABLE, Status.FAILED), (problem, answer)
-        assert answer.ok or answer.detail, problem
+        assert answer.ok or re.fullmatch(r"[A-Z][^\n]{10,200}\.", answer.detail), (problem, answer)
+        assert not re.match(r"\w+(Error|Warning|Exception)\b", answer.detail), (problem, answer)
         assert not math.isnan(answer.lower + answer.upper), (problem, answer)
         assert answer.value is None or not math.isnan(answer.value), (problem, answer)
 
