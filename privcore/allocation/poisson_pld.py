@@ -182,7 +182,8 @@ class PoissonPld(Method):
         composed = _composed(problem.sigma, rate, steps, problem.adjacency)
         if isinstance(problem, PoissonEpsilon):
             with np.errstate(over="ignore"):  # exp(epsilon) may exceed the range of doubles on the way
-                value = max(float(pmf.get_epsilon_for_delta(problem.delta)) for pmf in composed)
+                found = [float(pmf.get_epsilon_for_delta(problem.delta)) for pmf in composed]
+            value = max(0.0, *found)  # below 0 where delta exceeds that of epsilon 0
             if math.isinf(value):
                 return Answer.without(Status.FAILED, "The exponential of epsilon overflows.")
         else:

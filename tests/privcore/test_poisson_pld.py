@@ -103,3 +103,10 @@ def test_an_epsilon_whose_exponential_overflows_is_no_infinite_answer() -> None:
     answer = estimate(question)
     assert answer.value is None
     assert answer.detail == "The exponential of epsilon overflows."
+
+
+def test_a_delta_beyond_that_of_epsilon_0_asks_for_no_epsilon() -> None:
+    asked = problem(
+        "poisson-epsilon", sigma=0.3, steps=1, sampling_probability=0.5, delta=1.0 - 1e-16, epochs=2
+    )
+    assert evaluate(Point(problem=asked, method=find("poisson.pld")())).value == 0.0
