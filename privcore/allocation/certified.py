@@ -22,7 +22,7 @@ from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.likelihood.enclose import SHARE, SMALLEST_DELTA, Laws, Question, cost, enclose, powering
 from privcore.likelihood.law import Resolution
 from privcore.likelihood.steps import GaussianStep, LaplaceStep, ResponseStep, Step
-from privcore.likelihood.symmetric import LARGEST_EPSILON
+from privcore.likelihood.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem
 
@@ -92,9 +92,9 @@ class AllocationCertified(Method):
         delta = question.at if question.asks == "epsilon" else upper
         if not exact(t, k) and upper > lower * (1.0 + self.tolerance) and delta >= SMALLEST_DELTA:
             law = below(step, t, k, epochs, rate, max(SHARE * delta / (k * epochs), SMALLEST_DELTA))
-            if law is not None and (question.asks == "epsilon" or question.at <= LARGEST_EPSILON):
+            if law is not None and (question.asks == "epsilon" or question.at <= LARGEST_THRESHOLD):
                 found = question.lower(law)
-                lower = max(lower, min(found, LARGEST_EPSILON) if question.asks == "epsilon" else found)
+                lower = max(lower, min(found, LARGEST_THRESHOLD) if question.asks == "epsilon" else found)
             if k > MOST_CHOSEN and rate == 1.0:
                 lower = max(lower, below_by_poisson(step, t, k, epochs, question, delta))
         return Answer.enclosure(lower, upper, detail=detail)

@@ -9,6 +9,7 @@ import numpy as np
 from privcore import params
 from privcore.allocation.moments import FRACTIONS, allocation_moments
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.reduction import Blocks, blocks
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true
 from privcore.method import Cost, Direction, Method
@@ -16,29 +17,6 @@ from privcore.problem import Problem
 from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 
 Allocation = AllocationEpsilon | AllocationDelta
-
-Blocks = list[tuple[int, int]]
-"""Pairs (t', m): the mechanism is dominated by the composition of m copies of 1-of-t' for every pair."""
-
-
-def blocks(steps: int, participations: int, epochs: int) -> Blocks:
-    """Return what k-of-t over E epochs reduces to: (k - r) E copies of 1-of-f and r E of 1-of-(f + 1).
-
-    Args:
-        steps: Steps of an epoch, t = f k + r.
-        participations: Steps that use the example, k.
-        epochs: Number of epochs, E.
-
-    Reference:
-        arXiv:2502.08202, Lemma 3.2, whose proof covers blocks of unequal size.
-
-    Example:
-        >>> blocks(steps=10, participations=3, epochs=2)
-        [(3, 4), (4, 2)]
-    """
-    block, rest = divmod(steps, participations)
-    pairs = [(block, (participations - rest) * epochs), (block + 1, rest * epochs)]
-    return [(size, copies) for size, copies in pairs if copies > 0]
 
 
 def remove_moments(sigma: float, parts: Blocks, highest: int) -> tuple[Floats, Floats]:

@@ -10,11 +10,11 @@ from privcore import params
 from privcore.allocation.decomposition import decomposition
 from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, bounded, cost_of, tier
+from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.gaussian import last_true
 from privcore.likelihood import profile
-from privcore.likelihood.enclose import first_fineness, powering
+from privcore.likelihood.enclose import first_fineness, powering, tier
 from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem

@@ -26,6 +26,30 @@ MOST_CHOSEN = 256
 _CHOSEN_FINENESS = ((16, 0.1), (64, 0.15), (MOST_CHOSEN, 0.25))
 
 
+Blocks = list[tuple[int, int]]
+"""Pairs (t', m): what dominates is the composition, over all pairs, of m copies of 1-of-t'."""
+
+
+def blocks(steps: int, participations: int, epochs: int) -> Blocks:
+    """Return what k-of-t over E epochs reduces to: (k - r) E copies of 1-of-f and r E of 1-of-(f + 1).
+
+    Args:
+        steps: Steps of an epoch, t = f k + r.
+        participations: Steps that use the example, k.
+        epochs: Number of epochs, E.
+
+    Reference:
+        arXiv:2502.08202, Lemma 3.2, whose proof covers blocks of unequal size.
+
+    Example:
+        >>> blocks(steps=10, participations=3, epochs=2)
+        [(3, 4), (4, 2)]
+    """
+    block, rest = divmod(steps, participations)
+    pairs = [(block, (participations - rest) * epochs), (block + 1, rest * epochs)]
+    return [(size, copies) for size, copies in pairs if copies > 0]
+
+
 def exact(steps: int, participations: int) -> bool:
     """Return whether the reduction is the mechanism itself: one of t, or all of t."""
     return participations in (1, steps)
@@ -47,24 +71,13 @@ def composed(
         rate: Probability with which an epoch includes the example.
         res: Resolution of all laws.
     """
-    block, rest = divmod(steps, participations)
     together = epochs if rate == 1.0 else 1
-    parts = [
-        _block(step, block, (participations - rest) * together, res),
-        _block(step, block + 1, rest * together, res),
+    first, *others = [
+        step.composed(copies, res) if size == 1 else product_of(one_of(step, size, res), copies, res)
+        for size, copies in blocks(steps, participations, together)
     ]
-    first, *others = [part for part in parts if part is not None]
     result = combine(first, others[0], res, product=True) if others else first
     return result if rate == 1.0 else product_of(mixed(result, rate), epochs, res)
-
-
-def _block(step: Step, steps: int, copies: int, res: Resolution) -> Bracket | None:
-    """Return the product of some copies of one-of-`steps`; None where there are no copies."""
-    if copies == 0:
-        return None
-    if steps == 1:
-        return step.composed(copies, res)
-    return product_of(one_of(step, steps, res), copies, res)
 
 
 @lru_cache(maxsize=32)

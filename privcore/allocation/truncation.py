@@ -18,6 +18,7 @@ from privcore.likelihood.enclose import (
     enclose,
     first_fineness,
     powering,
+    tier,
 )
 from privcore.likelihood.law import LikelihoodRangeError, Resolution
 from privcore.method import Cost
@@ -221,8 +222,3 @@ def _spread(problem: Allocation, rate: float) -> float:
     steps, copies = block(problem)
     variance = math.expm1(min(problem.sigma**-2.0, 50.0))
     return rate * math.sqrt(steps * copies * variance)
-
-
-def tier(x: float) -> float:
-    """Return x > 0 rounded down to a power of 10^5, so that neighbouring questions share their laws."""
-    return 10.0 ** (5 * math.floor(math.log10(x) / 5.0 + 1e-9))

@@ -93,7 +93,7 @@ def enclose(
     for _ in range(ATTEMPTS):
         if upper <= lower * (1.0 + tolerance):
             break
-        tail = _tier(share * delta) * _tier(1.0 / copies)
+        tail = tier(share * delta) * tier(1.0 / copies)
         try:
             laws = build(Resolution(fineness=fineness, tail=tail))
         except LikelihoodRangeError as error:
@@ -166,6 +166,6 @@ def powering(times: int) -> int:
     return times.bit_length() + times.bit_count() - 2
 
 
-def _tier(x: float) -> float:
-    """Return x rounded down to a power of 10^5, so that neighbouring questions share their laws."""
+def tier(x: float) -> float:
+    """Return x > 0 rounded down to a power of 10^5, so that neighbouring questions share their laws."""
     return 10.0 ** (5 * math.floor(math.log10(x) / 5.0 + 1e-9))

@@ -21,8 +21,8 @@ SMALLEST_MASS = 1e-200
 """Atoms below are dropped, which only lowers both directions, before their moments lose digits."""
 SMALLEST_VALUE = 1e-150
 """What the underflow of a value, below 1e-300, can move E(1 - kappa X)_+, for every kappa up to 1e147."""
-LARGEST_EPSILON = 338.0
-"""Logarithm of that kappa; beyond, a garbling of k of t says nothing."""
+LARGEST_THRESHOLD = 338.0
+"""Logarithm of that kappa: the epsilon beyond which a garbling of k of t says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privcore import Answer, Point, Problem, evaluate, find
-from privcore.allocation.direct import blocks, fraction_moments, jensen, remove_moments
+from privcore.allocation.direct import fraction_moments, jensen, remove_moments
 from privcore.allocation.moments import (
     FRACTIONS,
     SPREAD_ORDERS,
@@ -18,6 +18,7 @@ from privcore.allocation.moments import (
     gaussian_moments,
     mixed_moments,
 )
+from privcore.allocation.reduction import blocks
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

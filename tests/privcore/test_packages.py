@@ -9,6 +9,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import mpmath as mp
 import pytest
 
 from privcore import Answer, Point, Problem, evaluate, find
@@ -64,3 +65,17 @@ def test_our_bracket_is_as_tight_as_the_tightest_of_the_packages_and_contradicts
         elif values:
             assert answer.upper >= max(values), asked
     assert compared > {"upper": 90, "lower": 18}[bound]
+
+
+def test_a_poisson_value_of_random_allocation_is_below_the_truth() -> None:
+    """What docs/benchmarks.md says of figure 1: at its epsilon the largest output shows more than delta."""
+    with mp.workdps(40):
+        sigma, t = mp.mpf("0.2") * mp.mpf(10) ** (mp.mpf(5) / 19), 10**6
+
+        def below(x: mp.mpf) -> mp.mpf:
+            return mp.erfc(-x / sigma / mp.sqrt(2)) / 2
+
+        cut = mp.mpf("3.23")
+        some_with = 1 - (below(cut) + (below(cut - 1) - below(cut)) / t) ** t
+        some_without = 1 - below(cut) ** t
+        assert some_with - mp.exp(mp.mpf("6.49")) * some_without > 1.8e-10
