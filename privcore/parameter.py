@@ -1,8 +1,8 @@
-"""What a parameter is: a named quantity with its domain, real, whole or one of a few words."""
+"""What a parameter is: a named quantity with its domain: real, whole, one of a few words, or a text."""
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from privcore.errors import DomainError
@@ -49,23 +49,29 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Real(Parameter):
-    """A finite real number in an interval; an end is excluded where its flag says so."""
+    """A finite real number in an interval; an end is excluded where its flag says so.
+
+    Where `infinite` is set, infinity is a value too: the parameter then stands for a limit without a bound.
+    """
 
     lower: float
     upper: float
     lower_open: bool = False
     upper_open: bool = False
+    infinite: bool = False
     typical: tuple[float, ...]
 
     @property
     def domain(self) -> str:
         """Interval notation, such as `(0, 1)`."""
         left, right = "(["[not self.lower_open], ")]"[not self.upper_open]
-        return f"{left}{self.lower:.12g}, {self.upper:.12g}{right}"
+        return f"{left}{self.lower:.12g}, {self.upper:.12g}{right}{' or inf' if self.infinite else ''}"
 
     def check(self, value: object) -> float:
         """Return `value` as a float; NaN, infinities, -0.0, subnormals, booleans and text are refused."""
         x = self._as_float(value)
+        if self.infinite and x == math.inf:
+            return x
         negative_zero = x == 0 and math.copysign(1.0, x) < 0
         if not math.isfinite(x) or negative_zero or 0 < abs(x) < SMALLEST_NORMAL:
             raise self._refuse(value)
@@ -125,3 +131,37 @@ class Choice(Parameter):
     def typical_values(self) -> Sequence[str]:
         """All the words."""
         return self.choices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Parameter):
+    """A text with a grammar of its own, such as the name of a law with its parameters.
+
+    Attributes:
+        grammar: How it is written, for messages and docs.
+        canonical: Returns the one spelling of a text, or None where it is not of the grammar; raises
+            `DomainError` where what it says is impossible.
+        typical: Canonical texts.
+    """
+
+    grammar: str
+    canonical: Callable[[str], str | None]
+    typical: tuple[str, ...]
+
+    @property
+    def domain(self) -> str:
+        """The grammar."""
+        return self.grammar
+
+    def check(self, value: object) -> str:
+        """Return the canonical spelling, or raise `DomainError`; a number stands for its text."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = repr(value)
+        spelled = self.canonical(value) if isinstance(value, str) else None
+        if spelled is None:
+            raise self._refuse(value)
+        return spelled
+
+    def typical_values(self) -> Sequence[str]:
+        """The declared texts."""
+        return self.typical

@@ -19,6 +19,26 @@ from privcore.allocation.shuffling_largest import ShufflingLargest
 from privcore.allocation.truncated import AllocationTruncated
 from privcore.allocation.unamplified import UnamplifiedExact
 from privcore.errors import unknown
+from privcore.labels.bag import LabelsBag
+from privcore.labels.bernstein import LabelsBernstein
+from privcore.labels.blind import LabelsBlind
+from privcore.labels.cells import LabelsCells
+from privcore.labels.chernoff import LabelsChernoff
+from privcore.labels.classes import LabelsClasses
+from privcore.labels.composition import LabelsComposition
+from privcore.labels.dominated import LabelsDominated
+from privcore.labels.fourier import LabelsFourier
+from privcore.labels.gauss import LabelsGauss
+from privcore.labels.infinite import LabelsInfinite
+from privcore.labels.likelihood import LabelsLikelihood
+from privcore.labels.response import LabelsResponse
+from privcore.labels.root import LabelsRoot
+from privcore.labels.sampling import LabelsSampling
+from privcore.labels.smoothing import LabelsSmoothing
+from privcore.labels.trained import LabelsTrained
+from privcore.labels.translated import LabelsTranslated
+from privcore.labels.variation import LabelsVariation
+from privcore.labels.wu import LabelsWu
 from privcore.method import Method
 from privcore.problem import Problem
 
@@ -41,6 +61,26 @@ METHODS: tuple[type[Method], ...] = (
     UnamplifiedExact,
     UtilityFormula,
     UtilitySimulation,
+    LabelsBag,
+    LabelsBernstein,
+    LabelsBlind,
+    LabelsCells,
+    LabelsChernoff,
+    LabelsClasses,
+    LabelsComposition,
+    LabelsDominated,
+    LabelsFourier,
+    LabelsGauss,
+    LabelsInfinite,
+    LabelsLikelihood,
+    LabelsResponse,
+    LabelsRoot,
+    LabelsSampling,
+    LabelsSmoothing,
+    LabelsTrained,
+    LabelsTranslated,
+    LabelsVariation,
+    LabelsWu,
 )
 
 PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))

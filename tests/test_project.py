@@ -60,7 +60,9 @@ def test_lock_names_no_host_and_no_path(lock: str) -> None:
 
 
 def test_every_direct_dependency_is_locked(lock: str, pyproject: dict[str, Any]) -> None:
-    wanted = [*pyproject["project"]["dependencies"], *pyproject["dependency-groups"]["dev"]]
+    groups = pyproject["dependency-groups"]
+    wanted = [*pyproject["project"]["dependencies"], *groups["learn"]]
+    wanted += [line for line in groups["dev"] if isinstance(line, str)]
     names = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in wanted}
     assert names <= pinned(lock).keys()
 
@@ -79,8 +81,15 @@ def test_versions_that_break_prefect_stay_out(name: str, limit: tuple[int, int])
     assert (major, minor) < limit
 
 
-def test_torch_is_no_dependency(lock: str) -> None:
-    assert not {"torch", "triton", "jax", "tensorflow"} & pinned(lock).keys()
+def test_no_library_of_gigabytes_is_a_dependency(lock: str) -> None:
+    assert not {"torch", "triton", "tensorflow"} & pinned(lock).keys()
+
+
+def test_learning_is_optional(pyproject: dict[str, Any]) -> None:
+    learn = pyproject["dependency-groups"]["learn"]
+    assert pyproject["project"]["optional-dependencies"]["learn"] == learn
+    assert {"include-group": "learn"} in pyproject["dependency-groups"]["dev"]
+    assert not set(learn) & set(pyproject["project"]["dependencies"])
 
 
 def test_every_topic_is_named_in_the_import_contracts(repository: Path, pyproject: dict[str, Any]) -> None:

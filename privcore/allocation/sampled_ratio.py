@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from privcore.allocation.bounded_mean import Tally
 from privcore.allocation.largest import log_exceedances
 from privcore.allocation.order_statistics import (
     draw_exceedances,
@@ -14,6 +13,7 @@ from privcore.allocation.order_statistics import (
     normal_of_exceedance,
     rank_weights,
 )
+from privcore.bounded_mean import Tally
 
 _AT_ONCE = 1_000_000
 """Numbers drawn in one array."""

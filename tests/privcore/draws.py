@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from privcore import DomainError, Problem, find_problem
-from privcore.parameter import SMALLEST_NORMAL, Choice, Integer, Parameter, Real, Value
+from privcore.parameter import SMALLEST_NORMAL, Choice, Integer, Parameter, Real, Text, Value
 
 NOT_NUMBERS: tuple[Any, ...] = ("1", "", "nan", None, True, False, [1.0], {}, 1j, b"1", math)
 NOT_FINITE: tuple[float, ...] = (math.nan, math.inf, -math.inf, -0.0, 1e-320, -1e-320)
@@ -28,7 +28,10 @@ def ends(parameter: Real | Integer) -> tuple[Value, Value]:
 
 def outside(parameter: Parameter) -> Iterator[Any]:
     """Yield what the parameter must refuse."""
-    yield from NOT_FINITE
+    if isinstance(parameter, Text):
+        yield from ("", "nan", "inf", ",", "no such text", "beta(1)", None, True, ["0.5"], {}, b"0.5", math)
+        return
+    yield from (x for x in NOT_FINITE if not (isinstance(parameter, Real) and parameter.infinite and x > 1.0))
     yield 1e308
     if isinstance(parameter, Choice):
         yield from (1, "", "Remove", " remove", None, True, ["remove"])
@@ -50,7 +53,7 @@ def outside(parameter: Parameter) -> Iterator[Any]:
 
 def draw_value(parameter: Parameter, rng: random.Random, *, wild: bool) -> Value:
     """Return a typical value, or a wild one: an end of the domain or anything between, by magnitude."""
-    if not wild or isinstance(parameter, Choice):
+    if not wild or isinstance(parameter, Choice | Text):
         return rng.choice(list(parameter.typical_values()))
     assert isinstance(parameter, Real | Integer)
     low, high = (float(end) for end in ends(parameter))

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import log_ndtr
 
 from privcore import Answer, Point, Problem, evaluate, find
-from privcore.allocation.bounded_mean import Tally, kl_lower, kl_upper
 from privcore.allocation.order_statistics import (
     draw_exceedances,
     kept_ranks,
@@ -15,6 +14,7 @@ from privcore.allocation.order_statistics import (
     rank_weights,
 )
 from privcore.allocation.sampled_ratio import Simulation
+from privcore.bounded_mean import Tally, kl_lower, kl_upper
 from tests.privcore.draws import problem
 
 METHOD = find("allocation.montecarlo")

@@ -1,0 +1,25 @@
+"""Label inference: what the release of noisy or aggregated labels tells about each of them."""
+
+from privcore.labels.bag_problems import BagAdvantage, BagPosterior, ClassAdvantage
+from privcore.labels.problems import (
+    LabelAdvantage,
+    LabelAdvantageAt,
+    LabelAdvantageTail,
+    LabelAttackAccuracy,
+    LabelRatioInfinite,
+    LabelRatioQuantile,
+    LabelRatioTail,
+)
+
+__all__ = [
+    "BagAdvantage",
+    "BagPosterior",
+    "ClassAdvantage",
+    "LabelAdvantage",
+    "LabelAdvantageAt",
+    "LabelAdvantageTail",
+    "LabelAttackAccuracy",
+    "LabelRatioInfinite",
+    "LabelRatioQuantile",
+    "LabelRatioTail",
+]

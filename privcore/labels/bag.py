@@ -1,0 +1,115 @@
+"""One bag whose etas are known: the posterior of a member, and the advantage of all, exactly."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer
+from privcore.labels import laplace
+from privcore.labels.bag_problems import BagAdvantage, BagPosterior, BagProblem
+from privcore.labels.poisson_binomial import FLOOR, leave_one_out, relative_error
+from privcore.labels.response import outputs, response_advantage
+from privcore.labels.rows import advantage, likelihoods
+from privcore.method import Cost, Direction, Method
+from privcore.priors.finite import Finite
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsBag(Method):
+    r"""Exact likelihoods from the laws of the sum of all labels but one, by a tree of products.
+
+    The posterior is $\sigma(\mathrm{logit}\, \eta + \ln g_1(z) - \ln g_0(z))$, and the advantage of a member
+    the overturned mass $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$, or its mirror image.
+    """
+
+    name: ClassVar[str] = "labels.bag"
+    problems: ClassVar[tuple[type[Problem], ...]] = (BagPosterior, BagAdvantage)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1"
+    shares: ClassVar[tuple[str, ...]] = ("bag",)
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, BagProblem)
+        k = problem.etas.size
+        tree = 3e-9 * k * k * math.log2(k + 1.0)
+        return Cost(seconds=0.01 + tree + 1.5e-7 * k * k + 3e-5 * k, bytes=1e6 + 100.0 * k * k)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, BagPosterior | BagAdvantage)
+        ends = _posterior(problem) if isinstance(problem, BagPosterior) else _advantage(problem)
+        detail = f"member {problem.member}" if isinstance(problem, BagPosterior) else "mean over the bag"
+        lower, upper = max(0.0, ends[0]), min(problem.largest, ends[1])
+        return Answer.enclosure(lower, upper, detail=f"{detail}, bag of {problem.etas.size}")
+
+
+def _advantage(problem: BagAdvantage) -> tuple[float, float]:
+    """Return both ends of the mean advantage."""
+    if problem.mechanism == "none":
+        return 0.0, 0.0
+    if problem.mechanism == "rr":
+        return response_advantage(Finite.point(float(problem.etas[0])), problem.label_epsilon)
+    laws = leave_one_out(problem.etas)
+    ends = [
+        advantage(laws[j : j + 1], problem.mechanism, problem.label_epsilon, Finite.point(float(eta)))
+        for j, eta in enumerate(problem.etas)
+    ]
+    k = problem.etas.size
+    error = (k + 4.0) * 2.0**-52
+    return (
+        math.fsum(float(low[0]) for low, _ in ends) / k * (1.0 - error),
+        math.fsum(float(high[0]) for _, high in ends) / k * (1.0 + error),
+    )
+
+
+def _posterior(problem: BagPosterior) -> tuple[float, float]:
+    """Return both ends of the posterior; the prior for a release that neither label explains."""
+    eta = float(problem.etas[problem.member - 1])
+    one, zero, error = member_likelihoods(problem)
+    error += 2.0**-50
+    ends = []
+    for more, less in ((1.0 - error, 1.0 + error), (1.0 + error, 1.0 - error)):
+        yes, no = eta * one * more, (1.0 - eta) * zero * less
+        ends.append(yes / (yes + no) if yes + no > 0.0 else eta)
+    if max(one, zero) < FLOOR:  # too small for relative errors
+        return (eta, eta) if one == zero == 0.0 else (0.0, 1.0)
+    return ends[0], ends[1]
+
+
+def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:
+    """Return the likelihoods of what was released for label 1 and label 0, up to a common factor.
+
+    Returns:
+        Both likelihoods and their relative error. Both are 0 where rounding leaves nothing of them.
+    """
+    j, z, epsilon = problem.member - 1, problem.released, problem.label_epsilon
+    if problem.mechanism == "none":
+        return 1.0, 1.0, 0.0
+    if problem.mechanism == "rr":
+        one, zero = outputs(epsilon)
+        place = 0 if z == 1.0 else 1
+        return float(one[place]), float(zero[place]), 2.0**-50
+    law = leave_one_out(problem.etas)[j]
+    if problem.mechanism == "llp-laplace":
+        one_at, zero_at = laplace.density_at(law, epsilon, z)
+        return one_at, zero_at, 2.0 * relative_error(problem.etas.size) + 2.0**-50 * epsilon
+    ones, zeros, error = likelihoods(law[None, :], epsilon)
+    place = int(z)
+    return float(ones[0, place]), float(zeros[0, place]), error
+
+
+def log_ratio(problem: BagPosterior) -> float:
+    r"""Return the multiplicative advantage $\ln g_1(z) - \ln g_0(z)$ in nats, without its ends.
+
+    Infinite where the release is impossible under one label, NaN where it is under both.
+
+    Example:
+        >>> log_ratio(BagPosterior(mechanism="rr", bag="0.3", label_epsilon=1.0, released=1.0))
+        1.0
+    """
+    one, zero, _ = member_likelihoods(problem)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(np.log(one) - np.log(zero))
+    return min(max(ratio, -problem.label_epsilon), problem.label_epsilon)

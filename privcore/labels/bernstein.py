@@ -1,0 +1,65 @@
+"""Labels without features in bags: Bernstein's bound of how often the minority has the majority of a bag."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.tails import AGGREGATED, at_most, closed_form, uncovered, without_features
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+def bernstein_bound(p: float, bag_size: int) -> float:
+    r"""Return Bernstein's bound for the probability that more than half of a bag has the rarer label.
+
+    $$\exp\left(-\frac{k (1/2 - p)^2}{2 p (1 - p) + (1 - 2 p) / 3}\right)$$
+
+    for $p \le 1/2$, and its mirror image above.
+
+    Args:
+        p: Probability of label 1 in [0, 1].
+        bag_size: Number k of examples in a bag, >= 1.
+
+    Returns:
+        Upper bound of the additive advantage in [0, 1], exact up to rounding.
+
+    Reference:
+        arXiv:2406.02797, Theorem 3.2, second case, with the constants of its proof.
+
+    Example:
+        >>> round(bernstein_bound(p=0.3, bag_size=8), 4)
+        0.5608
+    """
+    rare = min(p, 1.0 - p)
+    gap = 0.5 - rare
+    return math.exp(-bag_size * gap * gap / (2.0 * rare * (1.0 - rare) + gap / 1.5))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsBernstein(Method):
+    """An attack on labels without features gains only where the minority has the majority of a bag.
+
+    The advantage is the mean of 2 alpha - 1 over such bags, at most their probability, which falls
+    exponentially with the bag size unless p = 1/2. Noise takes advantage away. `labels.chernoff` is better
+    where p is not small.
+    """
+
+    name: ClassVar[str] = "labels.bernstein"
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2 and its proof; Bernstein's inequality"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        if not without_features(problem):
+            return "The theorem needs labels that are independent of the features, one eta for all examples."
+        return uncovered(problem, AGGREGATED)
+
+    def cost(self, problem: Problem) -> Cost:
+        return closed_form(problem)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+        return at_most(problem, bernstein_bound(problem.law.mean, problem.bag_size), "Bernstein's inequality")

@@ -1,0 +1,115 @@
+"""What an attacker gains who ignores the features of the other examples: a lower bound for every prior."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer
+from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.rows import likelihoods, overturned_ends
+from privcore.labels.tails import SLACK, is_constant
+from privcore.method import Cost, Direction, Method
+from privcore.priors.density import Density
+from privcore.priors.finite import Finite
+from privcore.priors.prior import Prior
+from privcore.problem import Problem
+
+_CHUNK = 2**13
+"""Outputs at a time."""
+_NEGLIGIBLE = 1e20 * SMALLEST
+_MOST_ERROR = 0.01
+"""Relative error of a likelihood above which no advantage is claimed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsBlind(Method):
+    r"""An attacker without the features of the others sees a sum of k - 1 labels of the binomial law.
+
+    The advantage is convex in the law q of the sum of the other labels, and the mean of q over their features
+    is the binomial law with their rate p. So the overturned mass of the likelihoods $b(s - 1)$ and $b(s)$, or
+    of those with geometric noise, is a lower bound, and the truth where eta is constant.
+    """
+
+    name: ClassVar[str] = "labels.blind"
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1 for an attacker who knows less; the bound is ours"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        if problem.mechanism not in ("llp", "llp-geometric"):
+            return "The bound is for bags whose released sums are whole numbers."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+        k, outputs = problem.bag_size, _outputs(problem)
+        own = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        atoms = 0 if own.atoms is None else own.atoms[0].size
+        each = 3e-6 if isinstance(own, Density) else 1e-7 + 3e-8 * atoms + (1e-5 if atoms > 64 else 0.0)
+        return Cost(seconds=0.03 + 1e-7 * k + each * outputs, bytes=3e6 + 60.0 * k + 100.0 * atoms)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+        own = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        lower = blind_advantage(own, problem.law, problem.bag_size, problem.label_epsilon)
+        detail = f"sum of {problem.bag_size - 1} labels of rate p"
+        return Answer.enclosure(min(problem.largest, lower), problem.largest, detail=detail)
+
+
+def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) -> float:
+    r"""Return a lower bound of the advantage, what is gained without the features of the others.
+
+    $$\sum_u E_\eta (\eta g_1(u) - (1 - \eta) g_0(u))_+ 1\{\eta \le 1/2\} + \dots, \qquad
+      g_y(u) = \sum_s b_{k - 1, p}(s) K(u | s + y)$$
+
+    Args:
+        own: Law of eta of the attacked example.
+        others: Law of eta of the other members, of which the mean p counts.
+        bag_size: Number k of examples in the bag, >= 1.
+        epsilon: Of the geometric noise, > 0; infinity for none.
+
+    Returns:
+        Lower bound in [0, 1/2], rounded down.
+
+    Example:
+        >>> round(blind_advantage(Finite.point(0.5), Finite.point(0.5), 8, math.inf), 10)
+        0.13671875
+    """
+    law = binomial(bag_size - 1, others.mean)
+    ones, zeros, error = likelihoods(law[None, :], epsilon)
+    error += _error_of_rate(others, law)
+    if error > _MOST_ERROR:
+        return 0.0
+    seen = np.maximum(ones[0], zeros[0]) > _NEGLIGIBLE
+    # What rounds to 0 is at most SMALLEST, and the mass falls with the smaller likelihood.
+    one, zero = ones[0][seen] + SMALLEST, zeros[0][seen] + SMALLEST
+    parts = [
+        float(overturned_ends(own, one[i : i + _CHUNK], zero[i : i + _CHUNK], error)[0].sum())
+        for i in range(0, one.size, _CHUNK)
+    ]
+    return max(0.0, math.fsum(parts) * (1.0 - SLACK))
+
+
+def _error_of_rate(others: Prior, law: Array) -> float:
+    """Return the relative error of binomial probabilities that comes from the error of the mean eta."""
+    p = others.mean
+    if is_constant(others):
+        return 0.0
+    if p == 1.0:
+        return math.inf
+    counts = np.nonzero(law > SMALLEST)[0]
+    # d ln b(s) = (s - n p) / (p (1 - p)) dp, doubled
+    farthest = float(np.abs(counts - (law.size - 1) * p).max())
+    return 2.0 * others.error * (farthest + 1.0) / (1.0 - p)
+
+
+def _outputs(problem: LabelAdvantage | LabelAdvantageAt) -> float:
+    """Return about how many outputs are not negligible."""
+    k, p = problem.bag_size, problem.law.mean
+    reach = 40.0 * (1.0 + math.sqrt(k * p * (1.0 - p)))
+    tails = 0.0 if math.isinf(problem.label_epsilon) else 700.0 / problem.label_epsilon
+    return min(k + 1.0, 2.0 * (reach + tails))

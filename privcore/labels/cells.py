@@ -1,0 +1,135 @@
+"""Continuous priors in cells: moving the others' etas to the middle or to the ends bounds the advantage."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from privcore import params
+from privcore.answer import Answer
+from privcore.labels import compositions
+from privcore.labels.poisson_binomial import Array, relative_error
+from privcore.labels.problems import (
+    SINGLE,
+    LabelAdvantage,
+    LabelAdvantageAt,
+    LabelAttackAccuracy,
+    LabelProblem,
+)
+from privcore.labels.response import accuracy
+from privcore.labels.rows import advantage, discrete
+from privcore.method import Cost, Direction, Method
+from privcore.priors.finite import Finite
+from privcore.priors.prior import Cells
+from privcore.problem import Problem
+
+_PRODUCTS = 3e8
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsCells(Method):
+    r"""Replace the others' etas within cells of the prior by the cell's mean, or spread them to its ends.
+
+    Given all other etas, both likelihoods are linear in one of them, and the advantage is a sum of positive
+    parts of linear functions of them: convex. So by Jensen's inequality the means bound it from below, and
+    the ends of the cells, with the weights that keep the mean, from above. What remains is a sum over the
+    compositions of the bag; own etas stay as they are. The ends differ by the square of the cells' width.
+    """
+
+    name: ClassVar[str] = "labels.cells"
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, LabelAttackAccuracy)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "Jensen's inequality and its converse, for arXiv:2406.02797, Lemma A.1"
+    shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
+
+    outputs: Annotated[int, params.OUTPUTS] = 20_000
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        if problem.mechanism in SINGLE:
+            return "There are no bags; labels.response has the closed forms."
+        if not discrete(problem.mechanism) and not isinstance(problem, LabelAdvantageAt):
+            return "Laplace noise over a continuous prior has no sum of finitely many terms."
+        if problem.law.atoms is not None:
+            return "The prior has finitely many values; labels.composition is exact."
+        if problem.law.cells(2) is None:
+            return "The means of the prior over intervals have no closed form."
+        if self._number(problem) < 2:
+            return (
+                f"Even two cells would take more than {self.outputs} outputs in bags of {problem.bag_size}."
+            )
+        return None
+
+    def _number(self, problem: LabelProblem) -> int:
+        """Return the number of cells whose compositions are affordable, 0 if there is none."""
+        if problem.bag_size == 1:
+            return 2
+        number, step = 0, 2**14
+        while step:
+            if self._affordable(number + step + 1, problem.bag_size):
+                number += step
+            step //= 2
+        return number
+
+    def _affordable(self, atoms: int, bag_size: int) -> bool:
+        """Return whether the sum over the compositions of others with so many etas may be carried out."""
+        few = compositions.number(atoms, bag_size - 1) * (bag_size + 1) <= self.outputs
+        return few and (atoms >= bag_size or compositions.work(atoms, bag_size - 1) <= _PRODUCTS)
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, LabelProblem)
+        if problem.bag_size == 1:
+            return Cost(seconds=0.02, bytes=2e6)
+        smooth = not isinstance(problem, LabelAdvantageAt)
+        return Cost(
+            seconds=0.05 + self.outputs * (2e-5 if smooth else 5e-6), bytes=2e7 + 2000.0 * self.outputs
+        )
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelProblem)
+        number = self._number(problem)
+        cells = problem.law.cells(number)
+        assert cells is not None
+        low = self._sum(problem, *means(cells))[0]
+        high = self._sum(problem, *ends(cells))[1]
+        if isinstance(problem, LabelAttackAccuracy):
+            low, high = accuracy(problem.law, (low, high))
+        # Both errors are of second order, and that of the ends is twice that of the means.
+        low, high = max(0.0, low), min(problem.largest, high)
+        return Answer.enclosure(
+            low,
+            high,
+            value=(2.0 * low + high) / 3.0,
+            detail=f"{number} cells of the prior",
+        )
+
+    def _sum(self, problem: LabelProblem, values: Array, weights: Array) -> tuple[float, float]:
+        """Return both ends of the advantage with others of finitely many etas."""
+        law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        lows, highs = [], []
+        others = problem.bag_size - 1
+        sums = compositions.multisets if values.size > others else compositions.compositions
+        for some in sums(values, weights, others):
+            low, high = advantage(some.laws, problem.mechanism, problem.label_epsilon, law)
+            lows.append(float(some.weights @ low))
+            highs.append(float(some.weights @ high))
+        # The weights are probabilities of cells, each with an absolute error of a few roundings.
+        error = 2.0 * relative_error(problem.bag_size)
+        slack = 1e-14 * values.size * problem.bag_size * law.blind
+        return math.fsum(lows) * (1.0 - error) - slack, math.fsum(highs) * (1.0 + error) + slack
+
+
+def means(cells: Cells) -> tuple[Array, Array]:
+    """Return the law that puts every cell into its mean."""
+    return cells.mean, cells.mass / cells.mass.sum()
+
+
+def ends(cells: Cells) -> tuple[Array, Array]:
+    """Return the law that spreads every cell to its ends, with the same mean."""
+    share = (cells.mean - cells.lower) / (cells.upper - cells.lower)
+    values = np.concatenate([cells.lower, cells.upper])
+    weights = np.concatenate([cells.mass * (1.0 - share), cells.mass * share])
+    distinct, place = np.unique(values, return_inverse=True)
+    total = np.bincount(place, weights=weights)
+    return distinct, total / total.sum()

@@ -1,0 +1,66 @@
+"""Labels without features in bags: Chernoff's bound of how often the minority has the majority of a bag."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.tails import AGGREGATED, at_most, closed_form, uncovered, without_features
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+def chernoff_bound(p: float, bag_size: int) -> float:
+    r"""Return Chernoff's bound for the probability that at least half of a bag has the rarer label.
+
+    $$\min_t E e^{t (S - k/2)} = (4 p (1 - p))^{k/2} = (1 - 4 \beta^2)^{k/2} \le e^{-2 \beta^2 k},
+      \qquad \beta = |p - 1/2|$$
+
+    Args:
+        p: Probability of label 1 in [0, 1].
+        bag_size: Number k of examples in a bag, >= 1.
+
+    Returns:
+        Upper bound of the additive advantage in [0, 1], exact up to rounding.
+
+    Reference:
+        Chernoff's inequality; an explicit form of arXiv:2406.02797, Theorem 3.2, second case.
+
+    Example:
+        >>> round(chernoff_bound(p=0.3, bag_size=8), 4)
+        0.4979
+    """
+    if p in (0.0, 1.0):
+        return 0.0
+    # near 1/2 the product is near 1, and its distance from 1 is what counts
+    near = abs(1.0 - 2.0 * p) < 0.5
+    log = math.log1p(-((1.0 - 2.0 * p) ** 2)) if near else math.log(4.0) + math.log(p) + math.log1p(-p)
+    return math.exp(0.5 * bag_size * log)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsChernoff(Method):
+    r"""The advantage is at most $(4 p (1 - p))^{k/2}$ where eta is constant.
+
+    As `labels.bernstein`, by the moment generating function instead of its bound. The rate is the true one:
+    the advantage is $k^{-3/2}$ times this, up to a factor that depends on p.
+    """
+
+    name: ClassVar[str] = "labels.chernoff"
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2, made explicit by Chernoff's inequality"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        if not without_features(problem):
+            return "The theorem needs labels that are independent of the features, one eta for all examples."
+        return uncovered(problem, AGGREGATED)
+
+    def cost(self, problem: Problem) -> Cost:
+        return closed_form(problem)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+        return at_most(problem, chernoff_bound(problem.law.mean, problem.bag_size), "(4 p (1 - p))^(k/2)")

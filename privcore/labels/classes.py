@@ -1,0 +1,107 @@
+"""Several classes: randomized response, and how many examples of a bag have each class, exactly."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.labels.bag_problems import ClassAdvantage
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+_MOST_HISTOGRAMS = 1e5
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsClasses(Method):
+    r"""What a release adds to the best guess of a class: $E[\max_a \eta_a g_a(z)] - \max_a \eta_a$.
+
+    For randomized response the first term is $\sum_b \max(e^\varepsilon \eta_b, \max_{a \ne b} \eta_a)
+    / (e^\varepsilon + c - 1)$ over outputs b; for histograms the law of the others is Poisson-multinomial,
+    from one example to the next. The sum is over what exceeds the blind guess, so that nothing cancels.
+    """
+
+    name: ClassVar[str] = "labels.classes"
+    problems: ClassVar[tuple[type[Problem], ...]] = (ClassAdvantage,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1, for any number of classes"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, ClassAdvantage)
+        rows = problem.rows
+        if problem.mechanism == "llp" and _histograms(rows) > _MOST_HISTOGRAMS:
+            return f"The bag has more than {_MOST_HISTOGRAMS:.0e} histograms of classes."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, ClassAdvantage)
+        rows = problem.rows
+        states = min(_MOST_HISTOGRAMS, _histograms(rows)) if problem.mechanism == "llp" else 1.0
+        return Cost(seconds=0.001 + 4e-6 * states * len(rows) * len(rows[0]), bytes=1e6 + 1000.0 * states)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, ClassAdvantage)
+        if problem.mechanism == "none":
+            return Answer.enclosure(0.0, 0.0, detail="nothing is released")
+        rows = problem.rows
+        if problem.mechanism == "rr":
+            low, high = _response(rows[0], problem.label_epsilon)
+            return Answer.enclosure(low, min(1.0, high), detail="closed form")
+        low, high = _histogram(rows)
+        return Answer.enclosure(low, min(1.0, high), detail=f"{_histograms(rows)} histograms")
+
+
+def _histograms(rows: Sequence[Sequence[float]]) -> int:
+    """Return how many histograms a bag of these examples may have."""
+    return math.comb(len(rows) + len(rows[0]) - 1, len(rows[0]) - 1)
+
+
+def _gain(joint: Sequence[float], blind: int) -> float:
+    """Return by how much the most likely class exceeds the one that is guessed blindly."""
+    return max(joint) - joint[blind]
+
+
+def _response(etas: Sequence[float], epsilon: float) -> tuple[float, float]:
+    """Return both ends for randomized response."""
+    blind = max(range(len(etas)), key=etas.__getitem__)
+    small = math.exp(-epsilon)
+    error = 16.0 * len(etas) * 2.0**-53
+    ends = []
+    for sign in (-1.0, 1.0):
+        gains = []
+        for b in range(len(etas)):
+            joint = [eta * (1.0 if a == b else small) for a, eta in enumerate(etas)]
+            joint = [x * (1.0 + (-sign if a == blind else sign) * error) for a, x in enumerate(joint)]
+            gains.append(_gain(joint, blind))
+        ends.append(math.fsum(gains) / (1.0 + (len(etas) - 1) * small) * (1.0 + sign * error))
+    return max(0.0, ends[0]), ends[1]
+
+
+def _histogram(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Return both ends for the histogram of the bag's classes."""
+    classes = range(len(rows[0]))
+    others: dict[tuple[int, ...], float] = {(0,) * len(classes): 1.0}
+    for etas in rows[1:]:
+        following: dict[tuple[int, ...], float] = {}
+        for histogram, probability in others.items():
+            for a in classes:
+                more = (*histogram[:a], histogram[a] + 1, *histogram[a + 1 :])
+                following[more] = following.get(more, 0.0) + probability * etas[a]
+        others = following
+    joint: dict[tuple[int, ...], list[float]] = {}
+    for histogram, probability in others.items():
+        for a in classes:
+            released = (*histogram[:a], histogram[a] + 1, *histogram[a + 1 :])
+            joint.setdefault(released, [0.0] * len(classes))[a] = probability * rows[0][a]
+    blind = max(classes, key=rows[0].__getitem__)
+    error = 16.0 * (len(rows) + len(classes)) * 2.0**-53
+    ends = [
+        math.fsum(
+            _gain([x * (1.0 + (-sign if a == blind else sign) * error) for a, x in enumerate(some)], blind)
+            for some in joint.values()
+        )
+        * (1.0 + sign * error)
+        for sign in (-1.0, 1.0)
+    ]
+    return max(0.0, ends[0]), ends[1]

@@ -1,0 +1,155 @@
+"""Bags of examples whose eta has few values: exact sums over the compositions of the bag."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer
+from privcore.labels import compositions
+from privcore.labels.compositions import Rows
+from privcore.labels.poisson_binomial import Array, relative_error
+from privcore.labels.problems import (
+    SINGLE,
+    LabelAdvantage,
+    LabelAdvantageAt,
+    LabelAdvantageTail,
+    LabelAttackAccuracy,
+    LabelProblem,
+    LabelRatioQuantile,
+    LabelRatioTail,
+)
+from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
+from privcore.labels.response import accuracy
+from privcore.labels.rows import advantage
+from privcore.method import Cost, Direction, Method
+from privcore.priors.finite import Finite
+from privcore.problem import Problem
+
+_MOST_WORK = 2e9
+"""Products up to which the sum over all compositions is carried out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsComposition(Method):
+    r"""Sum over how many of the other examples have each eta, a multinomial vector.
+
+    Given the counts, the sum of the other labels is a convolution of binomial laws, and the advantage is a
+    sum of positive terms for a released count, or has one threshold for Laplace noise. Two values take
+    $O(k^3)$ operations, a single one O(k). All probabilities have small relative errors, in both tails.
+    """
+
+    name: ClassVar[str] = "labels.composition"
+    problems: ClassVar[tuple[type[Problem], ...]] = (
+        LabelAdvantage,
+        LabelAdvantageAt,
+        LabelAdvantageTail,
+        LabelRatioTail,
+        LabelRatioQuantile,
+        LabelAttackAccuracy,
+    )
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1; the sum over compositions is ours"
+    shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        atoms = problem.law.atoms
+        if problem.mechanism in SINGLE:
+            return "There are no bags; labels.response has the closed forms."
+        if atoms is None:
+            return "The prior has a density, so that there is no end of compositions."
+        if isinstance(problem, LabelAdvantageTail) and problem.bags > 1:
+            return "The compositions of several bags are too many; labels.sampling draws them."
+        if _work(problem) > _MOST_WORK:
+            return f"The compositions would take {_work(problem):.1e} products, more than {_MOST_WORK:.0e}."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, LabelProblem)
+        atoms = problem.law.atoms
+        if atoms is None or _work(problem) > _MOST_WORK:
+            return Cost(seconds=1e-3, bytes=1e5)
+        entries = compositions.number(atoms[0].size, problem.bag_size - 1) * (problem.bag_size + 1.0)
+        seconds = 0.01 + 1e-9 * _work(problem) + 2.5e-7 * entries * atoms[0].size
+        laws = 200.0 * min(entries, 2.0**19 + problem.bag_size) + 40.0 * atoms[0].size * problem.bag_size**2
+        kept = 0.0 if isinstance(problem, LabelAdvantage | LabelAdvantageAt) else 60.0 * entries
+        return Cost(seconds=seconds, bytes=1e6 + laws + kept)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelProblem)
+        atoms = problem.law.atoms
+        assert atoms is not None
+        others = problem.bag_size - 1
+        rows = compositions.compositions(*atoms, others)
+        detail = f"{compositions.number(atoms[0].size, others)} compositions of {others} other examples"
+        match problem:
+            case LabelAdvantageTail():
+                low, high = _advantage_tail(problem, rows)
+            case LabelRatioTail():
+                low, high = ratio_tail(_ratio_law(problem, rows), problem.log_ratio)
+            case LabelRatioQuantile():
+                low, high = ratio_quantile(_ratio_law(problem, rows), problem.level)
+            case _:
+                low, high = _mean_advantage(problem, rows)
+                if isinstance(problem, LabelAttackAccuracy):
+                    low, high = accuracy(problem.law, (low, high))
+        return Answer.enclosure(max(0.0, low), min(problem.largest, high), detail=detail)
+
+
+def _work(problem: LabelProblem) -> float:
+    atoms = problem.law.atoms
+    assert atoms is not None
+    if atoms[0].size > 64:
+        return math.inf if problem.bag_size > 1 else 1.0
+    return compositions.work(atoms[0].size, problem.bag_size - 1)
+
+
+def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float, float]:
+    """Return both ends of the advantage, of examples of the prior or with one eta."""
+    law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+    ends = [
+        (float(some.weights @ low), float(some.weights @ high))
+        for some in rows
+        for low, high in [advantage(some.laws, problem.mechanism, problem.label_epsilon, law)]
+    ]
+    error = 2.0 * relative_error(problem.bag_size)
+    return (
+        math.fsum(low for low, _ in ends) * (1.0 - error),
+        math.fsum(high for _, high in ends) * (1.0 + error),
+    )
+
+
+def _ratio_law(problem: LabelProblem, rows: Iterator[Rows]) -> RatioLaw:
+    """Return what the law of the ratio is made of."""
+    return RatioLaw.of(
+        problem.mechanism, problem.label_epsilon, problem.law, ((r.weights, r.laws) for r in rows)
+    )
+
+
+def _advantage_tail(problem: LabelAdvantageTail, rows: Iterator[Rows]) -> tuple[float, float]:
+    """Return both ends of how often the mean advantage of the members exceeds the threshold."""
+    atoms = problem.law.atoms
+    assert atoms is not None
+    lows: dict[tuple[int, ...], Array] = {}
+    highs: dict[tuple[int, ...], Array] = {}
+    for some in rows:
+        ends = [
+            advantage(some.laws, problem.mechanism, problem.label_epsilon, Finite.point(float(v)))
+            for v in atoms[0]
+        ]
+        for row, counts in enumerate(map(tuple, some.members)):
+            lows[counts] = np.array([low[row] for low, _ in ends])
+            highs[counts] = np.array([high[row] for _, high in ends])
+    sure, possible = 0.0, 0.0
+    error = 2.0 * relative_error(problem.bag_size)
+    for some in compositions.compositions(*atoms, problem.bag_size):
+        for counts, weight in zip(some.members, some.weights, strict=True):
+            members = [(a, tuple(counts - np.eye(counts.size, dtype=int)[a])) for a in np.nonzero(counts)[0]]
+            low = math.fsum(counts[a] * lows[rest][a] for a, rest in members) / problem.bag_size
+            high = math.fsum(counts[a] * highs[rest][a] for a, rest in members) / problem.bag_size
+            sure += float(weight) * (low * (1.0 - error) > problem.threshold)
+            possible += float(weight) * (high * (1.0 + error) > problem.threshold)
+    return sure * (1.0 - error), possible * (1.0 + error)

@@ -1,0 +1,119 @@
+"""Bags of examples with few different etas: one law of the other labels for every composition."""
+
+import math
+from collections.abc import Iterator
+from itertools import combinations_with_replacement, islice, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from privcore.labels.poisson_binomial import Array, binomial, pmf
+
+_CHUNK = 2**19
+"""Entries of the laws that are held at a time."""
+
+
+class Rows(NamedTuple):
+    """Some compositions of a bag.
+
+    Attributes:
+        members: How many members have each eta, shape (rows, atoms), or which eta each has.
+        weights: Their probabilities, shape (rows,).
+        laws: Laws of the sum of the labels, shape (rows, members + 1).
+    """
+
+    members: Array
+    weights: Array
+    laws: Array
+
+
+def number(atoms: int, members: int) -> int:
+    """Return how many compositions a bag of so many members has."""
+    return math.comb(members + atoms - 1, atoms - 1)
+
+
+def work(atoms: int, members: int) -> float:
+    """Return about how many products the laws of all compositions take."""
+    return (
+        number(atoms, members) * (members + 1.0) * (1.0 if atoms == 1 else 1.0 + members / 6.0 * (atoms - 1))
+    )
+
+
+def compositions(values: Array, weights: Array, members: int) -> Iterator[Rows]:
+    """Yield all compositions of independent members whose eta has one of few values, in chunks.
+
+    Args:
+        values: The etas, shape (atoms,).
+        weights: Their probabilities, shape (atoms,).
+        members: Members of the bag, >= 0.
+    """
+    atoms = values.size
+    powers = [[binomial(n, float(v)) for n in range(members + 1)] if atoms > 1 else [] for v in values]
+    rows = max(1, _CHUNK // (members + 1))
+    counts: list[tuple[int, ...]] = []
+    for count in _counts(atoms, members):
+        counts.append(count)
+        if len(counts) == rows:
+            yield _rows(counts, values, weights, powers)
+            counts = []
+    if counts:
+        yield _rows(counts, values, weights, powers)
+
+
+def multisets(values: Array, weights: Array, members: int) -> Iterator[Rows]:
+    """Yield the same as `compositions`, for more values than members: by the value of each member.
+
+    Args:
+        values: The etas, shape (atoms,).
+        weights: Their probabilities, or the weights of a quadrature, shape (atoms,).
+        members: Members of the bag, >= 0.
+    """
+    rows = max(1, _CHUNK // (members + 1))
+    chosen = combinations_with_replacement(range(values.size), members)
+    while some := list(islice(chosen, rows)):
+        places = np.array(some, dtype=int).reshape(len(some), members)
+        orders = math.factorial(members) / _repetitions(places)
+        yield Rows(places, orders * weights[places].prod(axis=1), pmf(values[places]))
+
+
+def _repetitions(places: Array) -> Array:
+    """Return the product of the factorials of how often each value occurs in sorted rows."""
+    product, run = np.ones(places.shape[0]), np.ones(places.shape[0])
+    for column in range(1, places.shape[1]):
+        run = np.where(places[:, column] == places[:, column - 1], run + 1.0, 1.0)
+        product *= run
+    return product
+
+
+def _counts(atoms: int, members: int) -> Iterator[tuple[int, ...]]:
+    """Yield all ways to write a number as a sum of so many counts."""
+    for bars in combinations_with_replacement(range(members + 1), atoms - 1):
+        yield tuple(b - a for a, b in pairwise((0, *bars, members)))
+
+
+def _rows(counts: list[tuple[int, ...]], values: Array, weights: Array, powers: list[list[Array]]) -> Rows:
+    members = sum(counts[0])
+    table = np.array(counts)
+    if values.size == 1:
+        return Rows(table, np.ones(1), binomial(members, float(values[0]))[None, :])
+    laws = np.zeros((len(counts), members + 1))
+    for row, count in enumerate(counts):
+        law = powers[0][count[0]]
+        for power, n in zip(powers[1:], count[1:], strict=True):
+            law = np.convolve(law, power[n])
+        laws[row] = law
+    return Rows(table, _multinomial(table, weights), laws)
+
+
+def _multinomial(counts: Array, weights: Array) -> Array:
+    """Return the probabilities of counts as products of binomial probabilities, one atom after the other."""
+    left = counts.sum(axis=1)
+    share = 1.0
+    probability = np.ones(counts.shape[0])
+    for column in range(counts.shape[1] - 1):
+        p = min(1.0, float(weights[column]) / share) if share > 0.0 else 0.0
+        laws = {n: binomial(int(n), p) for n in np.unique(left)}
+        probability *= np.array([laws[n][c] for n, c in zip(left, counts[:, column], strict=True)])
+        left = left - counts[:, column]
+        share = math.fsum(weights[column + 1 :])
+    return probability

@@ -1,0 +1,83 @@
+"""Bags drawn from a prior, with seeds of their own: all mechanisms and questions meet the same bags."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit
+
+from privcore.labels import geometric, laplace
+from privcore.labels.poisson_binomial import Array, leave_one_out, pmf
+from privcore.labels.problems import LabelAdvantageTail
+from privcore.labels.rows import discrete, exact_at
+from privcore.priors.spelling import prior
+
+_CHUNK = 2**18
+"""Entries of the laws that are held at a time."""
+_KEPT = 2**23
+"""Entries that are kept for the next question about the same bags."""
+
+
+def laws_of_others(text: str, bag_size: int, samples: int) -> Iterator[Array]:
+    """Yield laws of the sum of the other labels of random bags, in chunks of shape (rows, bag_size).
+
+    The seed follows from the prior and the bag size alone. So the advantages of all mechanisms are means over
+    the same bags, in which they have their order bag by bag.
+
+    Args:
+        text: Canonical spelling of the prior.
+        bag_size: Examples in a bag, the attacked one included.
+        samples: Number of bags.
+    """
+    if samples * bag_size <= _KEPT:
+        yield from _kept(text, bag_size, samples)
+    else:
+        yield from _drawn(text, bag_size, samples)
+
+
+@lru_cache(maxsize=2)
+def _kept(text: str, bag_size: int, samples: int) -> tuple[Array, ...]:
+    return tuple(_drawn(text, bag_size, samples))
+
+
+def _drawn(text: str, bag_size: int, samples: int) -> Iterator[Array]:
+    rng = np.random.default_rng(seed_of(text, bag_size))
+    law = prior(text)
+    rows = max(1, _CHUNK // bag_size)
+    for start in range(0, samples, rows):
+        yield pmf(law.draw(rng, (min(rows, samples - start), bag_size - 1)))
+
+
+def seed_of(text: str, bag_size: int) -> int:
+    """Return the seed of the bags of a prior."""
+    return int.from_bytes(hashlib.blake2b(f"{text} {bag_size}".encode(), digest_size=8).digest())
+
+
+def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> Array:
+    """Return the mean advantage over so many bags, given their features, `samples` times."""
+    rng = np.random.default_rng(seed)
+    law, epsilon = problem.law, problem.label_epsilon
+    if problem.mechanism == "rr":
+        flipped = float(expit(-epsilon))
+        rows = max(1, _CHUNK // problem.bags)
+        parts = []
+        for start in range(0, samples, rows):
+            etas = law.draw(rng, (min(rows, samples - start), problem.bags))
+            parts.append(np.maximum(0.0, np.minimum(etas, 1.0 - etas) - flipped).mean(axis=1))
+        return np.concatenate(parts)
+    means = np.empty(samples)
+    for i in range(samples):
+        total = 0.0
+        for _ in range(problem.bags):
+            total += float(_of_members(law.draw(rng, (problem.bag_size,)), problem.mechanism, epsilon).mean())
+        means[i] = total / problem.bags
+    return means
+
+
+def _of_members(etas: Array, mechanism: str, epsilon: float) -> Array:
+    """Return the advantages of the members of one bag."""
+    laws = leave_one_out(etas)
+    if discrete(mechanism):
+        return exact_at(etas, *geometric.released(laws, epsilon))
+    return laplace.advantages(laws, epsilon, etas)

@@ -1,0 +1,113 @@
+"""Labels without features in bags: how far a released sum moves the odds of a label."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.labels.problems import LabelProblem, LabelRatioQuantile, LabelRatioTail
+from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, is_constant, uncovered
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+_BAG_FACTOR = 32.0
+"""Bags have at least this times L / (p (1 - p)) examples."""
+
+
+def ratio_bound(p: float, bag_size: int, log_failure: float) -> float:
+    r"""Return what the absolute log-likelihood ratio exceeds with probability at most $2 \delta$.
+
+    $$\frac{2 B \ln 2}{p (1 - p)}, \qquad B = \sqrt{2 p (1 - p) L / k} + \frac{2 L}{3 k},
+      \quad L = \ln(1 / \delta)$$
+
+    Args:
+        p: Probability of label 1 in (0, 1).
+        bag_size: Number k of examples in a bag, at least $32 L / (p (1 - p))$.
+        log_failure: L in nats, >= 0.
+
+    Returns:
+        Upper bound in nats, exact up to rounding.
+
+    Reference:
+        arXiv:2406.02797, Theorem 3.7 with the constants of its proof, which has $\delta$ for $2 \delta$.
+
+    Example:
+        >>> import math
+        >>> round(ratio_bound(p=0.5, bag_size=600, log_failure=math.log(100)), 6)
+        0.37189
+    """
+    variance = p * (1.0 - p)
+    deviation = math.sqrt(2.0 * variance * log_failure / bag_size) + log_failure / (1.5 * bag_size)
+    return 2.0 * math.log(2.0) * deviation / variance
+
+
+def largest_log_failure(p: float, bag_size: int, log_ratio: float) -> float:
+    r"""Return the largest L for which `ratio_bound` covers the bag size and is at most a given ratio.
+
+    Args:
+        p: Probability of label 1 in (0, 1).
+        bag_size: Number k of examples in a bag, >= 1.
+        log_ratio: Absolute log-likelihood ratio t in nats, >= 0.
+
+    Returns:
+        L >= 0, so that the ratio exceeds t with probability at most $2 e^{-L}$; exact up to rounding.
+
+    Example:
+        >>> round(largest_log_failure(p=0.5, bag_size=600, log_ratio=0.37189), 4)
+        4.6052
+    """
+    variance = p * (1.0 - p)
+    deviation = log_ratio * variance / (2.0 * math.log(2.0))
+    linear = math.sqrt(2.0 * variance / bag_size)
+    # the positive root of linear x + 2 x^2 / (3 k) = deviation, without cancellation
+    root = 2.0 * deviation / (linear + math.sqrt(linear * linear + 8.0 * deviation / (3.0 * bag_size)))
+    return min(root * root, bag_size * variance / _BAG_FACTOR)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsLikelihood(Method):
+    r"""Where eta is constant, the ratio exceeds the bound of Theorem 3.7 with probability at most $2 \delta$.
+
+    The posterior of a label is the proportion $\alpha$ of its bag, $|\alpha - p| > B$ has probability at most
+    $2 \delta$ by Bernstein's inequality, and $32 L \le k p (1 - p)$ makes $b = B / (p (1 - p))$ at most 1/2.
+    Then the ratio $|\mathrm{logit}\,\alpha - \mathrm{logit}\,p|$ is at most $-\ln(1 - b) \le 2 b \ln 2$, by
+    convexity. This replaces a step of the printed proof that is not true. With noise the posterior is the
+    conditional mean of $\alpha$, whose moment generating function about p is no larger by Jensen's
+    inequality, so Bernstein's inequality and the theorem hold for it as well.
+    """
+
+    name: ClassVar[str] = "labels.likelihood"
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelRatioTail, LabelRatioQuantile)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.7 with the constants of its proof"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        if not is_constant(problem.law):
+            return "The theorem needs labels that are independent of the features, one eta for all examples."
+        p = problem.law.mean
+        if p in (0.0, 1.0):
+            return "The theorem needs labels that are not known without the release."
+        if isinstance(problem, LabelRatioQuantile):
+            least = _BAG_FACTOR * _log_failure(problem) / (p * (1.0 - p))
+            if problem.bag_size < least * (1.0 + SLACK):
+                return f"The theorem needs bags of at least {least:.4g} examples at this level."
+        return uncovered(problem, AGGREGATED)
+
+    def cost(self, problem: Problem) -> Cost:
+        return closed_form(problem)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelRatioTail | LabelRatioQuantile)
+        p, k = problem.law.mean, problem.bag_size
+        if isinstance(problem, LabelRatioQuantile):
+            return at_most(
+                problem, ratio_bound(p, k, _log_failure(problem)), f"delta {0.5 * (1.0 - problem.level):.6g}"
+            )
+        failure = largest_log_failure(p, k, problem.log_ratio) * (1.0 - SLACK)
+        return at_most(problem, 2.0 * math.exp(-failure), f"ln(1 / delta) {failure:.6g}")
+
+
+def _log_failure(problem: LabelRatioQuantile) -> float:
+    r"""Return L for which $2 \delta$ is the probability of exceeding the quantile."""
+    return math.log(2.0 / (1.0 - problem.level))

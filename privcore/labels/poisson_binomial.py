@@ -1,0 +1,169 @@
+"""Sums of independent labels: the Poisson-binomial law, whole and without one of its members.
+
+Everything is a sum of products of non-negative numbers, so every probability has a small relative error, in
+both tails, down to where doubles end. Transforms and deconvolution have none: docs/adr/0013.
+"""
+
+import math
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SMALLEST = 1e-290
+"""Probabilities below this become 0 on the way: denormal numbers are slow, and have no relative accuracy."""
+FLOOR = 1e-260
+"""Far above all that was lost so: probabilities from here on have a small relative error."""
+
+
+def relative_error(members: int) -> float:
+    """Return a bound for the relative error of the probabilities of a sum of so many labels.
+
+    Every factor has at most 4 roundings and a tree adds at most one for every term of a sum; doubled.
+    """
+    return (8.0 * members + 64.0) * 2.0**-53
+
+
+def pmf(etas: Array) -> Array:
+    r"""Return the law of $y_1 + \dots + y_k$ of independent labels.
+
+    Args:
+        etas: Probabilities of label 1 in [0, 1], shape (..., k).
+
+    Returns:
+        Probabilities of 0, ..., k, shape (..., k + 1), to the relative error of `relative_error(k)`.
+
+    Example:
+        >>> pmf(np.array([0.5, 0.5])).tolist()
+        [0.25, 0.5, 0.25]
+    """
+    etas = np.ascontiguousarray(etas, dtype=np.float64)
+    rows = etas.reshape(math.prod(etas.shape[:-1]), etas.shape[-1])
+    out = np.zeros((rows.shape[0], rows.shape[1] + 1))
+    _pmf_rows(rows, out)
+    return out.reshape(*etas.shape[:-1], etas.shape[-1] + 1)
+
+
+def leave_one_out(etas: Array) -> Array:
+    r"""Return for every member of a bag the law of the sum of all other labels.
+
+    A tree of products is built upwards, and what is outside a node is handed down: $O(k^2 \log k)$.
+
+    Args:
+        etas: Probabilities of label 1 in [0, 1], shape (k,).
+
+    Returns:
+        Row j has the probabilities of 0, ..., k - 1 of the sum without label j, shape (k, k), to the relative
+        error of `relative_error(k)`.
+
+    Example:
+        >>> leave_one_out(np.array([0.1, 0.4])).tolist()
+        [[0.6, 0.4], [0.9, 0.1]]
+    """
+    etas = np.ascontiguousarray(etas, dtype=np.float64)
+    k = etas.size
+    out = np.zeros((k, k))
+    _leave_one_out(etas, np.ones(1), 0, k, out)
+    return out
+
+
+def binomial(trials: int, p: float) -> Array:
+    """Return the law of the number of successes, from the mode outwards by ratios of neighbours.
+
+    Args:
+        trials: Number of trials, >= 0.
+        p: Probability of success in [0, 1].
+
+    Returns:
+        Probabilities of 0, ..., trials, shape (trials + 1,), to the error of `relative_error(trials)`.
+
+    Example:
+        >>> binomial(2, 0.5).tolist()
+        [0.25, 0.5, 0.25]
+    """
+    law = np.zeros(trials + 1)
+    if p in (0.0, 1.0):
+        law[trials if p else 0] = 1.0
+        return law
+    mode = min(trials, math.floor((trials + 1) * p))
+    s = np.arange(trials)
+    up = (trials - s) / (s + 1.0) * (p / (1.0 - p))
+    with np.errstate(under="ignore", over="ignore"):
+        law[mode] = 1.0
+        law[mode + 1 :] = np.cumprod(up[mode:])
+        law[:mode] = np.cumprod(1.0 / up[:mode][::-1])[::-1]
+    return np.asarray(law / law.sum())
+
+
+@nb.njit(cache=True)
+def _pmf_rows(etas: Array, out: Array) -> None:
+    for row in range(etas.shape[0]):
+        _pmf_into(etas[row], out[row])
+
+
+@nb.njit(cache=True)
+def _pmf_into(etas: Array, law: Array) -> None:
+    law[0] = 1.0
+    low, high = 0, 0  # outside, all is below SMALLEST and stays 0: denormal numbers are slow
+    for j in range(etas.size):
+        eta = etas[j]
+        other = 1.0 - eta
+        law[high + 1] = law[high] * eta
+        for s in range(high, low, -1):
+            law[s] = law[s] * other + law[s - 1] * eta
+        law[low] *= other
+        high += 1
+        while high > low and law[high] < SMALLEST:
+            law[high] = 0.0
+            high -= 1
+        while low < high and law[low] < SMALLEST:
+            law[low] = 0.0
+            low += 1
+
+
+@nb.njit(cache=True)
+def _product(a: Array, b: Array, size: int) -> Array:
+    """Return the first entries of the convolution of two laws."""
+    out = np.zeros(size)
+    if a.size > b.size:
+        a, b = b, a
+    for i in range(a.size):
+        x = a[i]
+        if x > 0.0:
+            for j in range(min(b.size, size - i)):
+                out[i + j] += x * b[j]
+    for i in range(size):
+        if out[i] < SMALLEST:
+            out[i] = 0.0
+    return out
+
+
+@nb.njit(cache=True)
+def _leave_one_out(etas: Array, outside: Array, start: int, stop: int, out: Array) -> None:
+    """Fill the rows of the members from `start` to `stop`, given the law of the sum of all others."""
+    size = stop - start
+    if size == 1:
+        out[start, : outside.size] = outside
+        return
+    if size <= 8:  # a product per member is cheaper than the tree's allocations
+        for j in range(start, stop):
+            row = out[j]
+            row[: outside.size] = outside
+            high = outside.size - 1
+            for l in range(start, stop):
+                if l != j:
+                    eta = etas[l]
+                    row[high + 1] = row[high] * eta
+                    for s in range(high, 0, -1):
+                        row[s] = row[s] * (1.0 - eta) + row[s - 1] * eta
+                    row[0] *= 1.0 - eta
+                    high += 1
+        return
+    middle = start + size // 2
+    left, right = np.zeros(middle - start + 1), np.zeros(stop - middle + 1)
+    _pmf_into(etas[start:middle], left)
+    _pmf_into(etas[middle:stop], right)
+    _leave_one_out(etas, _product(outside, right, outside.size + stop - middle), start, middle, out)
+    _leave_one_out(etas, _product(outside, left, outside.size + middle - start), middle, stop, out)

@@ -1,0 +1,171 @@
+"""What a release of labels reveals, over examples drawn from a prior: questions and their monotonicity."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.errors import DomainError
+from privcore.priors.prior import Prior
+from privcore.priors.spelling import prior
+from privcore.problem import Monotone, Problem, Trend
+
+NOISELESS = ("none", "llp")
+SINGLE = ("none", "rr")
+
+_LESS_NOISE = (
+    "The release at a smaller epsilon is a randomisation of that at a larger one, for randomized response, "
+    "geometric and Laplace noise, so an attacker with the larger one can do all that the other can."
+)
+_LARGER_BAGS = (
+    "An attacker who sees the sum of k labels can add a simulated label of known law to it, with the same "
+    "noise, and has the release of a bag of k + 1."
+)
+_MONOTONE = MappingProxyType(
+    {
+        "label_epsilon": Monotone(trend=Trend.INCREASING, proof=_LESS_NOISE),
+        "bag_size": Monotone(trend=Trend.DECREASING, proof=_LARGER_BAGS),
+    }
+)
+
+
+def check_mechanism(mechanism: str, bag_size: int, label_epsilon: float) -> None:
+    """Raise `DomainError` where a mechanism has a bag or a noise that it does not know, or lacks them."""
+    noiseless = mechanism in NOISELESS
+    if noiseless and math.isfinite(label_epsilon):
+        raise DomainError(
+            f"Expected label_epsilon=inf for {mechanism}, which adds no noise, got {label_epsilon:g}."
+        )
+    if not noiseless and math.isinf(label_epsilon):
+        raise DomainError(f"Expected a finite label_epsilon for mechanism {mechanism}, got inf.")
+    if mechanism in SINGLE and bag_size != 1:
+        raise DomainError(
+            f"Expected bag_size=1 for mechanism {mechanism}, which knows no bags, got {bag_size}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelProblem(Problem):
+    """Base of the questions about one mechanism and one prior."""
+
+    mechanism: Annotated[str, params.MECHANISM]
+    prior: Annotated[str, params.PRIOR]
+    bag_size: Annotated[int, params.BAG_SIZE] = 1
+    label_epsilon: Annotated[float, params.LABEL_EPSILON] = math.inf
+
+    def check(self) -> None:
+        """Refuse a mechanism with a bag or a noise that it does not know."""
+        check_mechanism(self.mechanism, self.bag_size, self.label_epsilon)
+
+    @property
+    def law(self) -> Prior:
+        """The prior of the examples."""
+        return prior(self.prior)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAdvantage(LabelProblem):
+    r"""Expected additive advantage: how much more often the best guess of a label is right than without z.
+
+    $E_x \sum_z \max(\eta g_1(z), (1 - \eta) g_0(z)) - E \max(\eta, 1 - \eta)$ over examples of the prior,
+    whose features the attacker knows, with the likelihoods $g_y$ of the release z given the label y.
+    """
+
+    name: ClassVar[str] = "label-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 0.5
+    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAdvantageAt(LabelProblem):
+    """Individual additive advantage: of examples with this eta, in bags of others drawn from the prior."""
+
+    name: ClassVar[str] = "label-advantage-at"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 0.5
+    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+
+    eta: Annotated[float, params.ETA]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAdvantageTail(LabelProblem):
+    """High-probability advantage: how often the mean advantage over m examples, given x, exceeds a threshold.
+
+    m is the number of examples in so many bags: `bags` times `bag_size`.
+    """
+
+    name: ClassVar[str] = "label-advantage-tail"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "label_epsilon": Monotone(
+                trend=Trend.INCREASING, proof=_LESS_NOISE + " This holds for all features x."
+            ),
+            "threshold": Monotone(trend=Trend.DECREASING, proof="The events are nested."),
+        }
+    )
+
+    threshold: Annotated[float, params.ADVANTAGE_THRESHOLD]
+    bags: Annotated[int, params.BAGS] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelRatioTail(LabelProblem):
+    r"""How often the multiplicative advantage $|\ln g_1(z) - \ln g_0(z)|$ exceeds a threshold in nats."""
+
+    name: ClassVar[str] = "label-ratio-tail"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {"log_ratio": Monotone(trend=Trend.DECREASING, proof="The events are nested.")}
+    )
+
+    log_ratio: Annotated[float, params.LOG_RATIO]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelRatioQuantile(LabelProblem):
+    """Quantile of the multiplicative advantage in nats; infinite where enough releases reveal the label."""
+
+    name: ClassVar[str] = "label-ratio-quantile"
+    asks: ClassVar[str] = "log_ratio"
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "level": Monotone(
+                trend=Trend.INCREASING, proof="A distribution function and its inverse are monotone."
+            )
+        }
+    )
+
+    level: Annotated[float, params.LEVEL]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelRatioInfinite(LabelProblem):
+    """How often the release is impossible under one of the two labels, so that it reveals the label."""
+
+    name: ClassVar[str] = "label-ratio-infinite"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "bag_size": Monotone(
+                trend=Trend.DECREASING, proof="Both terms of the closed form are powers of probabilities."
+            )
+        }
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAttackAccuracy(LabelProblem):
+    """Expected attack utility: how often the best guess of a label is right, given features and release."""
+
+    name: ClassVar[str] = "label-attack-accuracy"
+    asks: ClassVar[str] = "accuracy"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE

@@ -1,0 +1,158 @@
+"""The law of the multiplicative advantage, of which the examples' own eta is only a mixing weight."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from privcore.labels import laplace
+from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
+from privcore.labels.rows import discrete, likelihoods
+from privcore.priors.prior import Prior
+
+_GROUPED = 2.0**-46
+"""Relative error of a ratio in nats, and its absolute error too: a few roundings of logarithms below 1000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioLaw:
+    r"""What the law of $|\ln g_1 - \ln g_0|$ is made of.
+
+    An output has the probability $\eta g_1 + (1 - \eta) g_0$; eta is independent of the other examples, so
+    over the prior it is $p g_1 + (1 - p) g_0$.
+
+    Attributes:
+        epsilon: Of the noise; infinity for none.
+        rate: Mean p of eta.
+        error: Relative error of the probabilities.
+        spread: Error of a ratio in nats.
+        ratios: Absolute ratios of a released count, rising; empty for Laplace noise.
+        masses: Probabilities of the ratios.
+        weights: For Laplace noise, probabilities of the rows of `laws`; else empty.
+        laws: For Laplace noise, laws of the sum of the other labels.
+    """
+
+    epsilon: float
+    rate: float
+    error: float
+    spread: float
+    ratios: Array
+    masses: Array
+    weights: Array
+    laws: Array
+
+    @classmethod
+    def of(cls, mechanism: str, epsilon: float, law: Prior, rows: Iterable[tuple[Array, Array]]) -> Self:
+        """Return the law for laws of the sum of the other labels with their probabilities.
+
+        Args:
+            mechanism: One with bags.
+            epsilon: Of its noise.
+            law: Prior of the examples.
+            rows: Probabilities, shape (rows,), with laws, shape (rows, k).
+        """
+        ratios, masses, weights, laws = [], [], [], []
+        p, error = law.mean, 0.0
+        for weight, others in rows:
+            error = 3.0 * relative_error(others.shape[1]) + law.moment_error
+            if discrete(mechanism):
+                one, zero, wrong = likelihoods(others, epsilon)
+                error += wrong
+                ratios.append(absolute_ratio(one, zero, epsilon).ravel())
+                masses.append((weight[:, None] * (p * one + (1.0 - p) * zero)).ravel())
+            else:
+                weights.append(weight)
+                laws.append(others)
+        order = np.argsort(np.concatenate(ratios), kind="stable") if ratios else np.zeros(0, dtype=int)
+        none = np.zeros(0)
+        return cls(
+            epsilon=epsilon,
+            rate=p,
+            error=error,
+            spread=2.0 * error + _GROUPED,
+            ratios=np.concatenate(ratios)[order] if ratios else none,
+            masses=np.concatenate(masses)[order] if masses else none,
+            weights=np.concatenate(weights) if weights else none,
+            laws=np.concatenate(laws) if laws else none,
+        )
+
+
+def absolute_ratio(one: Array, zero: Array, epsilon: float) -> Array:
+    """Return absolute log-likelihood ratios in nats, at most epsilon; 0 for an output that never occurs."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(np.log(one) - np.log(zero))
+    ratio[(one == 0.0) & (zero == 0.0)] = 0.0
+    return np.asarray(np.minimum(ratio, epsilon))
+
+
+def ratio_tail(law: RatioLaw, threshold: float) -> tuple[float, float]:
+    """Return both ends of the probability that the absolute ratio exceeds a threshold in nats."""
+    if threshold >= law.epsilon:
+        return 0.0, 0.0
+    near, far = threshold - law.spread, threshold + law.spread
+    if law.laws.size == 0:
+        low, high = law.masses[law.ratios > far].sum(), law.masses[law.ratios > near].sum()
+    else:
+        low, high = _laplace_tail(law, far), _laplace_tail(law, max(0.0, near))
+    return float(low) * (1.0 - law.error), min(1.0, float(high) * (1.0 + law.error) + law.ratios.size * FLOOR)
+
+
+def _laplace_tail(law: RatioLaw, threshold: float) -> float:
+    return float(law.weights @ row_tails(law.laws, "llp-laplace", law.epsilon, law.rate, threshold))
+
+
+def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, threshold: float) -> Array:
+    """Return how often the absolute ratio exceeds a threshold, for every law of the other labels.
+
+    Args:
+        others: Laws of the sum of the other labels, shape (rows, k).
+        mechanism: One with bags.
+        epsilon: Of its noise.
+        rate: Mean of eta of the attacked examples.
+        threshold: In nats, >= 0.
+    """
+    if threshold >= epsilon:
+        return np.zeros(others.shape[0])
+    if discrete(mechanism):
+        one, zero, _ = likelihoods(others, epsilon)
+        exceeds = absolute_ratio(one, zero, epsilon) > threshold
+        return np.asarray(((rate * one + (1.0 - rate) * zero) * exceeds).sum(axis=1))
+    x = math.exp(-threshold)
+    above = laplace.sides(others, epsilon, x, 1.0)  # where the ratio is above the threshold
+    below = laplace.sides(others, epsilon, 1.0, x)  # whose complement is where it is below minus that
+    likely = rate * above[:, 2] + (1.0 - rate) * above[:, 3]
+    unlikely = rate * (1.0 - below[:, 2]) + (1.0 - rate) * (1.0 - below[:, 3])
+    return np.asarray(likely + np.maximum(0.0, unlikely))
+
+
+def ratio_quantile(law: RatioLaw, level: float, precision: float = 1e-12) -> tuple[float, float]:
+    """Return both ends of the least threshold that is not exceeded with at least the probability `level`.
+
+    Args:
+        law: What the law of the ratio is made of.
+        level: In (0, 1).
+        precision: Relative width at which the search of a continuous law ends.
+    """
+    if law.laws.size:
+        low = _reached(law, lambda threshold: 1.0 - ratio_tail(law, threshold)[0] >= level, precision)[0]
+        high = _reached(law, lambda threshold: 1.0 - ratio_tail(law, threshold)[1] >= level, precision)[1]
+        return low, high
+    total = np.cumsum(law.masses)
+    first = int(np.searchsorted(total * (1.0 + law.error), level, side="left"))
+    last = int(np.searchsorted(total * (1.0 - law.error), level, side="left"))
+    low = float(law.ratios[min(first, law.ratios.size - 1)])
+    high = float(law.ratios[last]) if last < law.ratios.size else law.epsilon
+    return max(0.0, low - law.spread), min(high + law.spread, law.epsilon)
+
+
+def _reached(law: RatioLaw, test: Callable[[float], bool], precision: float) -> tuple[float, float]:
+    """Return neighbouring thresholds: the second passes the test, the first does not unless it is 0."""
+    low, high = 0.0, law.epsilon
+    if test(0.0):
+        return 0.0, 0.0
+    while high - low > precision * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if test(middle) else (middle, high)
+    return low, high

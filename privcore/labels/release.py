@@ -1,0 +1,218 @@
+"""Draw what a mechanism releases about labels, and make it unbiased for the proportions in the bags."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from privcore import params
+
+Labels = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """Bags of examples, each with an unbiased estimate of its proportion of labels 1.
+
+    Attributes:
+        members: Positions of the examples of every bag, shape (bags, k).
+        targets: Estimated proportions, shape (bags,); noise can put them outside [0, 1].
+    """
+
+    members: Labels
+    targets: Floats
+
+
+def release(
+    mechanism: str, labels: Labels, bag_size: int, label_epsilon: float, rng: np.random.Generator
+) -> Release:
+    """Return one run of the mechanism on these labels, debiased.
+
+    Args:
+        mechanism: `rr`, `llp`, `llp-laplace` or `llp-geometric`.
+        labels: Labels 0 or 1, shape (n,), n >= bag_size.
+        bag_size: Examples in a bag, k >= 1; the n mod k examples that are left over are dropped.
+        label_epsilon: Label differential privacy in nats, in (0, 700]; without effect for `llp`.
+        rng: Source of the bags and of the noise.
+
+    Returns:
+        The bags with their debiased proportions.
+
+    Raises:
+        DomainError: A parameter is outside its domain.
+        ValueError: The mechanism releases nothing to learn from.
+
+    Reference:
+        arXiv:2406.02797, Section 2 and Appendix C; for the noise of Laplace, A Unified Analysis of Label
+        Inference Attacks (RegML 2023), Section 6.
+
+    Example:
+        >>> drawn = release("llp", np.array([0, 1, 1, 0, 1]), 2, math.inf, np.random.default_rng(0))
+        >>> drawn.members.tolist(), drawn.targets.tolist()
+        ([[2, 4], [3, 0]], [1.0, 0.0])
+    """
+    members = form_bags(len(labels), bag_size, rng)
+    sums = labels[members].sum(axis=1)
+    match mechanism:
+        case "rr":
+            targets = debiased_proportion(randomized_response(sums, label_epsilon, rng), 1, label_epsilon)
+        case "llp":
+            targets = sums / bag_size
+        case "llp-laplace":
+            targets = laplace_sums(sums, label_epsilon, rng) / bag_size
+        case "llp-geometric":
+            noisy = geometric_sums(sums, bag_size, label_epsilon, rng)
+            targets = debiased_proportion(noisy, bag_size, label_epsilon)
+        case _:
+            raise ValueError(
+                f"Expected a mechanism that releases labels or sums, got mechanism={mechanism!r}."
+            )
+    return Release(members=members, targets=targets)
+
+
+def form_bags(examples: int, bag_size: int, rng: np.random.Generator) -> Labels:
+    """Return a random partition into bags, shape (examples // bag_size, bag_size), less a partial last bag.
+
+    Example:
+        >>> form_bags(7, 3, np.random.default_rng(0)).shape
+        (2, 3)
+    """
+    k = params.BAG_SIZE.check(bag_size)
+    bags = examples // k
+    return rng.permutation(examples)[: bags * k].reshape(bags, k)
+
+
+def randomized_response(labels: Labels, epsilon: float, rng: np.random.Generator) -> Labels:
+    r"""Return labels 0 or 1, each flipped with probability $1 / (1 + e^\varepsilon)$.
+
+    Example:
+        >>> randomized_response(np.array([0, 1, 1]), 700.0, np.random.default_rng(0)).tolist()
+        [0, 1, 1]
+    """
+    flipped = rng.random(labels.shape) < expit(-params.LABEL_EPSILON.check(epsilon))
+    return np.where(flipped, 1 - labels, labels)
+
+
+def laplace_sums(sums: Labels, epsilon: float, rng: np.random.Generator) -> Floats:
+    r"""Return the sums with Laplace noise of scale $1 / \varepsilon$; nothing is clipped.
+
+    Example:
+        >>> laplace_sums(np.array([0, 3]), 700.0, np.random.default_rng(0)).round(1).tolist()
+        [0.0, 3.0]
+    """
+    return sums + rng.laplace(scale=1.0 / params.LABEL_EPSILON.check(epsilon), size=sums.shape)
+
+
+def geometric_sums(sums: Labels, bag_size: int, epsilon: float, rng: np.random.Generator) -> Labels:
+    r"""Return the sums with two-sided geometric noise, clipped to {0, ..., k}.
+
+    The noise d has probability $\tanh(\varepsilon / 2) e^{-\varepsilon |d|}$: it is the difference of two
+    geometric numbers of trials with success probability $1 - e^{-\varepsilon}$.
+
+    Example:
+        >>> geometric_sums(np.array([0, 3]), 4, 700.0, np.random.default_rng(0)).tolist()
+        [0, 3]
+    """
+    success = -math.expm1(-params.LABEL_EPSILON.check(epsilon))
+    noise = rng.geometric(success, sums.shape) - rng.geometric(success, sums.shape)
+    # Clipping the noise to +-k first changes nothing and keeps the sum from overflowing.
+    noisy: Labels = np.clip(sums + np.clip(noise, -bag_size, bag_size), 0, bag_size)
+    return noisy
+
+
+def debiased_proportion(sums: ArrayLike, bag_size: int, epsilon: float) -> Floats:
+    r"""Return unbiased proportions from sums with clipped geometric noise, or labels by randomized response.
+
+    $$\frac{u}{k} + \frac{[u = k] - [u = 0]}{k (e^\varepsilon - 1)}$$
+
+    is the mean of the proportion before clipping given the clipped sum u, since what a clip cuts off is again
+    geometric. For k = 1 it is the debiased randomized response, with values $-1 / (e^\varepsilon - 1)$ and
+    $e^\varepsilon / (e^\varepsilon - 1)$. The paper prints the correction without its factor 1/k, which is
+    right for k = 1 only.
+
+    Args:
+        sums: Released sums u in {0, ..., k}.
+        bag_size: k >= 1.
+        epsilon: Label differential privacy in nats, in (0, 700] or inf.
+
+    Returns:
+        Real numbers whose mean, given the true sum s, is s / k for every s.
+
+    Raises:
+        DomainError: epsilon is outside its domain.
+
+    Reference:
+        arXiv:2406.02797, Appendix C, corrected.
+
+    Example:
+        >>> debiased_proportion([0, 1], 1, 1.0).round(4).tolist()
+        [-0.582, 1.582]
+    """
+    u = np.asarray(sums)
+    ends = (u == bag_size).astype(np.float64) - (u == 0)
+    proportions: Floats = (u + ends * _odds(epsilon)) / bag_size
+    return proportions
+
+
+def debiased_variance(sums: ArrayLike, bag_size: int, epsilon: float) -> Floats:
+    r"""Return the variance of the debiased proportion given the true sum s, for clipped geometric noise.
+
+    $$\frac{r}{(1 - r)^2 k^2} \left(2 - \frac{r^s + r^{k - s}}{1 + r}\right), \quad r = e^{-\varepsilon}$$
+
+    For k = 1 it is $r / (1 - r)^2$ for both labels, the variance of debiased randomized response.
+
+    Args:
+        sums: True sums s in {0, ..., k}.
+        bag_size: k >= 1.
+        epsilon: Label differential privacy in nats, in (0, 700] or inf.
+
+    Returns:
+        Variances, >= 0; exact up to rounding.
+
+    Raises:
+        DomainError: epsilon is outside its domain.
+
+    Reference:
+        Derived; the clipped noise is that of arXiv:2406.02797, Section 2.
+
+    Example:
+        >>> debiased_variance([0, 1], 1, 1.0).round(4).tolist()
+        [0.9207, 0.9207]
+    """
+    s = np.asarray(sums)
+    r = math.exp(-params.LABEL_EPSILON.check(epsilon))
+    at_ends = (np.power(r, s) + np.power(r, bag_size - s)) / (1.0 + r)
+    variances: Floats = 0.5 * geometric_variance(bag_size, epsilon) * (2.0 - at_ends)
+    return variances
+
+
+def geometric_variance(bag_size: int, epsilon: float) -> float:
+    r"""Return the variance of a proportion with two-sided geometric noise that is not clipped.
+
+    It is $2 r / ((1 - r)^2 k^2)$ with $r = e^{-\varepsilon}$.
+
+    Example:
+        >>> round(geometric_variance(2, 1.0), 4)
+        0.4603
+    """
+    odds = _odds(epsilon)
+    return 2.0 * (odds / bag_size) * ((1.0 + odds) / bag_size)
+
+
+def laplace_variance(bag_size: int, epsilon: float) -> float:
+    r"""Return the variance of a proportion with Laplace noise on its sum, $2 / (k \varepsilon)^2$.
+
+    Example:
+        >>> laplace_variance(8, 0.25)
+        0.5
+    """
+    scale = 1.0 / (bag_size * params.LABEL_EPSILON.check(epsilon))
+    return 2.0 * scale * scale
+
+
+def _odds(epsilon: float) -> float:
+    """Return 1 / (e^epsilon - 1), the mean of the geometric noise that a clip cuts off."""
+    return 1.0 / math.expm1(params.LABEL_EPSILON.check(epsilon))

@@ -1,0 +1,134 @@
+"""Randomized response, and no release at all: closed forms for every prior."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from privcore.answer import Answer
+from privcore.labels.poisson_binomial import Array
+from privcore.labels.problems import (
+    SINGLE,
+    LabelAdvantage,
+    LabelAdvantageAt,
+    LabelAdvantageTail,
+    LabelAttackAccuracy,
+    LabelProblem,
+    LabelRatioInfinite,
+    LabelRatioQuantile,
+    LabelRatioTail,
+)
+from privcore.labels.rows import overturned_ends
+from privcore.method import Cost, Direction, Method
+from privcore.priors.finite import Finite
+from privcore.priors.prior import Prior
+from privcore.problem import Problem
+
+_ROUNDING = 8.0 * 2.0**-53
+
+
+def outputs(epsilon: float) -> tuple[Array, Array]:
+    """Return the likelihoods of the noisy labels 1 and 0 for label 1 and for label 0.
+
+    Example:
+        >>> [g.round(6).tolist() for g in outputs(1.0)]
+        [[0.731059, 0.268941], [0.268941, 0.731059]]
+    """
+    kept, flipped = float(expit(epsilon)), float(expit(-epsilon))
+    return np.array([kept, flipped]), np.array([flipped, kept])
+
+
+def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
+    r"""Return both ends of the advantage $E(\min(\eta, 1 - \eta) - \pi)_+$, $\pi = 1 / (1 + e^\varepsilon)$.
+
+    Args:
+        law: Law of eta.
+        epsilon: Of the randomized response, > 0.
+
+    Example:
+        >>> from privcore.priors.uniform import Uniform
+        >>> low, high = response_advantage(Uniform(), 1.0)
+        >>> low <= 0.0533880667585181 <= high
+        True
+    """
+    low, high = overturned_ends(law, *outputs(epsilon), _ROUNDING)
+    return float(low.sum()), float(high.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsResponse(Method):
+    r"""Randomized response reveals $E(\min(\eta, 1 - \eta) - \pi)_+$, and its ratio is always epsilon.
+
+    Two outputs are all there is, so everything is a functional of the prior alone: advantages by its
+    overturned mass at $\pi$ and $1 - \pi$, the high-probability advantage of one example by the probability
+    of $\pi + \theta < \eta < 1 - \pi - \theta$.
+    """
+
+    name: ClassVar[str] = "labels.response"
+    problems: ClassVar[tuple[type[Problem], ...]] = (
+        LabelAdvantage,
+        LabelAdvantageAt,
+        LabelAdvantageTail,
+        LabelRatioTail,
+        LabelRatioQuantile,
+        LabelRatioInfinite,
+        LabelAttackAccuracy,
+    )
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.5 and Section 3.3"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        if problem.mechanism not in SINGLE:
+            return "The closed forms are those of randomized response, or of no release at all."
+        if isinstance(problem, LabelAdvantageTail) and problem.bags > 1 and problem.mechanism == "rr":
+            return "The advantage of several examples has no closed form; labels.sampling draws it."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, LabelProblem)
+        atoms = problem.law.atoms
+        size = 0 if atoms is None else atoms[0].size
+        return Cost(seconds=0.02 + 2e-7 * size, bytes=2e6 + 200.0 * size)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelProblem)
+        detail = "closed form" if problem.mechanism == "rr" else "nothing is released"
+        low, high = self._ends(problem)
+        return Answer.enclosure(max(0.0, low), min(problem.largest, high), detail=detail)
+
+    def _ends(self, problem: LabelProblem) -> tuple[float, float]:
+        silent, epsilon = problem.mechanism == "none", problem.label_epsilon
+        match problem:
+            case LabelRatioInfinite():
+                return 0.0, 0.0
+            case LabelRatioQuantile():
+                return (0.0, 0.0) if silent else (epsilon, epsilon)
+            case LabelRatioTail():
+                exceeds = float(not silent and epsilon > problem.log_ratio)
+                return exceeds, exceeds
+            case LabelAdvantageTail():
+                return (0.0, 0.0) if silent else _tail(problem.law, epsilon, problem.threshold)
+        law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        ends = (0.0, 0.0) if silent else response_advantage(law, epsilon)
+        return accuracy(law, ends) if isinstance(problem, LabelAttackAccuracy) else ends
+
+
+def accuracy(law: Prior, advantage: tuple[float, float]) -> tuple[float, float]:
+    """Return both ends of the expected attack utility: that of a blind guess, plus the advantage."""
+    slack = law.error + 2.0**-51
+    return (
+        1.0 - law.blind * (1.0 + slack) + advantage[0] - 2.0**-52,
+        1.0 - law.blind * (1.0 - slack) + advantage[1] + 2.0**-52,
+    )
+
+
+def _tail(law: Prior, epsilon: float, threshold: float) -> tuple[float, float]:
+    r"""Return both ends of the probability of $\pi + \theta < \eta < 1 - \pi - \theta$."""
+    edge = float(expit(-epsilon)) + threshold
+    move = 4.0 * 2.0**-53  # an atom so near to an edge is inside for one end, and outside for the other
+    narrow = law.between(edge * (1.0 + move), 1.0 - edge * (1.0 + move) - move)
+    wide = law.between(edge * (1.0 - move), 1.0 - edge * (1.0 - move) + move)
+    beyond = 1e-13 * law.between(edge * (1.0 - move), 1.0)  # of which the probability is a difference
+    return narrow * (1.0 - law.error) - beyond, wide * (1.0 + law.error) + beyond

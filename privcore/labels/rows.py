@@ -1,0 +1,105 @@
+"""Advantages given the law of the other labels: one row a law, both ends proved."""
+
+import math
+
+import numpy as np
+
+from privcore.labels import geometric, laplace
+from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
+from privcore.priors.finite import Finite, overturned_at
+from privcore.priors.prior import Prior
+
+_NODES = 2**19
+"""Nodes of integrals over Laplace noise that are held at a time."""
+
+
+def discrete(mechanism: str) -> bool:
+    """Return whether what is released is a whole number, so that sums stand for integrals."""
+    return mechanism != "llp-laplace"
+
+
+def likelihoods(others: Array, epsilon: float) -> tuple[Array, Array, float]:
+    """Return the likelihoods of a released count for both labels, with their relative error.
+
+    Args:
+        others: Laws of the sum of the other labels, shape (rows, k).
+        epsilon: Of the geometric noise; infinity for the exact sum.
+    """
+    one, zero = geometric.released(others, epsilon)
+    k = others.shape[-1]
+    # Noise adds the rounding of k + 1 terms and of the kernel, whose exponent is epsilon times at most k.
+    noise = (8.0 * k + 64.0) * 2.0**-53 if math.isfinite(epsilon) else 0.0
+    return one, zero, relative_error(k) + noise
+
+
+def advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> tuple[Array, Array]:
+    """Return both ends of the advantage over examples of a law, for every law of the other labels.
+
+    Args:
+        others: Laws of the sum of the other labels, shape (rows, k).
+        mechanism: `llp`, `llp-geometric`, or `llp-laplace`, for which the examples' law has to be finite.
+        epsilon: Of the noise; infinity for `llp`.
+        law: Law of eta of the attacked examples.
+
+    Returns:
+        Lower and upper ends, each of shape (rows,).
+    """
+    if discrete(mechanism):
+        low, high = overturned_ends(law, *likelihoods(others, epsilon))
+        return low.sum(axis=-1), high.sum(axis=-1)
+    assert isinstance(law, Finite)
+    low, high = np.zeros(others.shape[0]), np.zeros(others.shape[0])
+    error = 2.0 * relative_error(others.shape[1])
+    for eta, weight in zip(law.values, law.weights, strict=True):
+        side = 0 if eta <= 0.5 else 1
+        more, less = 1.0 + (error if side == 0 else -error), 1.0 - (error if side == 0 else -error)
+        low += weight * laplace.sides(others, epsilon, eta * less, (1.0 - eta) * more)[:, side]
+        high += weight * laplace.sides(others, epsilon, eta * more, (1.0 - eta) * less)[:, side]
+    slack = law.error + error
+    return np.maximum(0.0, low * (1.0 - slack) - FLOOR), high * (1.0 + slack) + FLOOR
+
+
+def overturned_ends(law: Prior, one: Array, zero: Array, error: float) -> tuple[Array, Array]:
+    """Return both ends of the overturned mass of outputs whose likelihoods have a relative error.
+
+    The mass grows with the larger likelihood and falls with the smaller one, so its ends are its values at
+    the ends of both.
+    """
+    larger = one > zero
+    near = np.abs(one - zero) <= 4.0 * error * (one + zero)
+    more, less = 1.0 + error, 1.0 - error
+    high = law.overturned(
+        np.where(larger, one * more, one * less), np.where(larger, zero * less, zero * more)
+    )
+    low = law.overturned(np.where(larger, one * less, one * more), np.where(larger, zero * more, zero * less))
+    if near.any():
+        low = np.where(near, 0.0, low)
+        both = np.maximum(law.overturned(one * more, zero * less), law.overturned(one * less, zero * more))
+        high = np.where(near, both, high)
+    possible, sure = np.maximum(one, zero) > 0.0, np.maximum(one, zero) >= FLOOR
+    return np.where(sure, low * (1.0 - law.error), 0.0), high * (1.0 + law.error) + np.where(
+        possible, FLOOR, 0.0
+    )
+
+
+def quick_advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> Array:
+    """Return the advantages without their ends, to a relative error of about 1e-5, for samples."""
+    if discrete(mechanism):
+        one, zero = geometric.released(others, epsilon)
+        return np.asarray(law.overturned_quickly(one, zero).sum(axis=-1))
+    if isinstance(law, Finite) and law.values.size <= 4:
+        parts = [
+            weight * laplace.sides(others, epsilon, eta, 1.0 - eta)[:, 0 if eta <= 0.5 else 1]
+            for eta, weight in zip(law.values, law.weights, strict=True)
+        ]
+        return np.asarray(sum(parts))
+    rows = max(1, _NODES // (others.shape[1] * laplace.interval_nodes(epsilon)[0].size))
+    pieces = [others[start : start + rows] for start in range(0, others.shape[0], rows)]
+    return np.concatenate(
+        [law.overturned_quickly(*laplace.at_nodes(piece, epsilon)).sum(axis=-1) for piece in pieces]
+    )
+
+
+def exact_at(etas: Array, one: Array, zero: Array) -> Array:
+    """Return the advantage of each member of a bag from its likelihoods, shape (members, outputs)."""
+    return np.asarray(overturned_at(etas[:, None], one, zero).sum(axis=-1))

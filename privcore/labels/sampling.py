@@ -1,0 +1,186 @@
+"""Bags drawn from the prior: only the others' features are simulated, everything else is integrated."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from privcore import params
+from privcore.answer import Answer
+from privcore.bounded_mean import Tally
+from privcore.labels.draws import advantages_of_bags, laws_of_others
+from privcore.labels.poisson_binomial import Array
+from privcore.labels.problems import (
+    SINGLE,
+    LabelAdvantage,
+    LabelAdvantageAt,
+    LabelAdvantageTail,
+    LabelAttackAccuracy,
+    LabelProblem,
+    LabelRatioQuantile,
+    LabelRatioTail,
+)
+from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
+from privcore.labels.releases import Releases, releases
+from privcore.labels.response import accuracy, response_advantage
+from privcore.labels.rows import discrete, quick_advantage
+from privcore.method import Cost, Direction, Method
+from privcore.point import Point
+from privcore.priors.finite import Finite
+from privcore.problem import Problem
+
+_QUICK = 2e-5
+"""Relative error allowed for quick advantages."""
+_PILOT = 2**21
+"""Outputs that are sorted to choose where a quantile is tested."""
+_NODES = {"llp": 1, "llp-geometric": 1, "llp-laplace": 36}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsSampling(Method):
+    r"""Draw the features of the others; integrate labels, noise and the attacked example (Rao-Blackwell).
+
+    The samples of an advantage lie between 0 and that of a clean label, or of randomized response with the
+    same epsilon. Their mean is the value; the ends are confidence bounds that hold for every law of bounded
+    samples (Chernoff in the form of Hoeffding, and empirical Bernstein). For a quantile, one half of the bags
+    chooses two places beside it, and the other half tests that it lies between them.
+    """
+
+    name: ClassVar[str] = "labels.sampling"
+    problems: ClassVar[tuple[type[Problem], ...]] = (
+        LabelAdvantage,
+        LabelAdvantageAt,
+        LabelAdvantageTail,
+        LabelRatioTail,
+        LabelRatioQuantile,
+        LabelAttackAccuracy,
+    )
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = (
+        "arXiv:2406.02797, Lemma A.1; Maurer and Pontil (2009), arXiv:0907.3740v1, Theorem 4"
+    )
+    shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
+
+    samples: Annotated[int, params.SAMPLES] = 10_000
+    confidence: Annotated[float, params.CONFIDENCE] = 0.999
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        several = isinstance(problem, LabelAdvantageTail) and problem.bags > 1
+        if problem.mechanism == "none" or (problem.mechanism in SINGLE and not several):
+            return "There are no bags to be drawn; labels.response has the closed forms."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, LabelProblem)
+        n, k = float(self.samples), float(problem.bag_size)
+        if isinstance(problem, LabelAdvantageTail):
+            if problem.mechanism == "rr":
+                return Cost(seconds=0.05 + 4e-8 * n * problem.bags, bytes=2e7 + 16.0 * n)
+            bag = 5e-5 + 1e-7 * k + (4e-8 + 4e-10 * math.log2(k + 1.0)) * k * k
+            return Cost(seconds=0.05 + n * problem.bags * bag, bytes=1e6 + 60.0 * k * k + 16.0 * n)
+        nodes = _NODES.get(problem.mechanism, 0)
+        atoms = problem.law.atoms
+        few = 1.0 if atoms is None else min(8.0, float(atoms[0].size))
+        seconds = 0.4 + n * k * (6e-8 + 5e-10 * k + 1.5e-8 * nodes * few)
+        if isinstance(problem, LabelRatioQuantile):
+            seconds += 1.5 + 6e-8 * n * k
+        kept = 8.0 * min(2.0**23, n * k)
+        return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelProblem)
+        if isinstance(problem, LabelRatioQuantile):
+            return self._quantile(problem)
+        largest, samples = self._samples(problem, seed)
+        error = 1.0 - self.confidence
+        scaled = np.minimum(1.0, samples / largest) if largest > 0.0 else np.zeros(samples.size)
+        tally = tally_of(scaled)
+        low, value, high = (
+            largest * x for x in (tally.lower(0.5 * error), tally.mean, tally.upper(0.5 * error))
+        )
+        spread = largest * math.sqrt(tally.variance / tally.samples)
+        if not isinstance(problem, LabelAdvantageTail | LabelRatioTail):
+            low, high = low * (1.0 - _QUICK), high * (1.0 + _QUICK)
+        if isinstance(problem, LabelAttackAccuracy):
+            blind = accuracy(problem.law, (0.0, 0.0))
+            low, value, high = blind[0] + low, 0.5 * (blind[0] + blind[1]) + value, blind[1] + high
+        return Answer.enclosure(
+            max(0.0, low),
+            min(problem.largest, high),
+            value=min(problem.largest, value),
+            confidence=self.confidence,
+            detail=f"{tally.samples} bags, standard error {spread:.2g}",
+        )
+
+    def releases(self, problem: LabelProblem, number: int) -> Releases:
+        """Return simulated releases, for figures: one member of each of `number` bags of its own."""
+        return releases(problem, number, Point(problem=problem, method=self).seed)
+
+    def _samples(self, problem: LabelProblem, seed: int) -> tuple[float, Array]:
+        """Return independent samples whose mean is asked for, and the largest value that they can have."""
+        match problem:
+            case LabelAdvantageTail():
+                means = advantages_of_bags(problem, self.samples, seed)
+                return 1.0, (means > problem.threshold).astype(float)
+            case LabelRatioTail():
+                rate, threshold = problem.law.mean, problem.log_ratio
+                parts = [
+                    row_tails(others, problem.mechanism, problem.label_epsilon, rate, threshold)
+                    for others in self._laws(problem)
+                ]
+                return 1.0, np.concatenate(parts)
+        law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        largest = law.blind * (1.0 + 2.0 * law.error)
+        if math.isfinite(problem.label_epsilon):
+            largest = min(largest, response_advantage(law, problem.label_epsilon)[1])
+        parts = [
+            quick_advantage(others, problem.mechanism, problem.label_epsilon, law)
+            for others in self._laws(problem)
+        ]
+        return largest, np.concatenate(parts)
+
+    def _laws(self, problem: LabelProblem) -> Iterator[Array]:
+        return laws_of_others(problem.prior, problem.bag_size, self.samples)
+
+    def _quantile(self, problem: LabelRatioQuantile) -> Answer:
+        """Return the quantile of one half of the bags, between places that the other half has tested."""
+        laws = np.concatenate(list(self._laws(problem)))
+        half = laws.shape[0] // 2
+        pilot = laws[: max(1, min(half, _PILOT // laws.shape[1]))]
+        mechanism, epsilon, rate = problem.mechanism, problem.label_epsilon, problem.law.mean
+        law = RatioLaw.of(
+            mechanism, epsilon, problem.law, [(np.full(pilot.shape[0], 1.0 / pilot.shape[0]), pilot)]
+        )
+        error = 0.5 * (1.0 - self.confidence)
+        value = ratio_quantile(law, problem.level, 1e-6)[0 if discrete(mechanism) else 1]
+        near = tally_of(row_tails(laws[half:], mechanism, epsilon, rate, _below(value)))
+        margin = 1.5 * max(near.upper(error) - near.mean, near.mean - near.lower(error))
+        low = ratio_quantile(law, max(1e-9, problem.level - margin), 1e-6)[0]
+        upwards = problem.level + margin
+        high = ratio_quantile(law, upwards, 1e-6)[1] if upwards < 1.0 else epsilon
+        allowed = 1.0 - problem.level
+        tested = tally_of(row_tails(laws[half:], mechanism, epsilon, rate, _below(low)))
+        if tested.lower(error) <= allowed:
+            low = 0.0
+        if tally_of(row_tails(laws[half:], mechanism, epsilon, rate, high)).upper(error) > allowed:
+            high = epsilon
+        return Answer.enclosure(
+            min(low, high),
+            high,
+            value=min(max(value, low), high),
+            confidence=self.confidence,
+            detail=f"{pilot.shape[0]} bags, tested with {laws.shape[0] - half} others",
+        )
+
+
+def _below(ratio: float) -> float:
+    """Return a threshold that a ratio exceeds for certain, rounding included."""
+    return 1e4 if math.isinf(ratio) else max(0.0, ratio * (1.0 - 1e-9) - 1e-9)
+
+
+def tally_of(samples: Array) -> Tally:
+    """Return what is kept of samples in [0, 1]."""
+    return Tally(samples=samples.size, total=float(samples.sum()), squares=float(samples @ samples))

@@ -1,0 +1,69 @@
+"""The bound by the noise alone: how far noise blurs the step that one label makes in a sum."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.answer import Answer
+from privcore.labels.bag_problems import BagAdvantage
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.tails import PRIVATE, at_most, closed_form, noise_variation, own_variance, uncovered
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+def published_bound(variance: float, epsilon: float) -> float:
+    r"""Return $2 (1 - e^{-\varepsilon}) \mu$, the published bound for Laplace noise.
+
+    Args:
+        variance: Mean $\mu$ of $\eta (1 - \eta)$ in [0, 1/4].
+        epsilon: Label differential privacy in nats, > 0.
+
+    Returns:
+        Upper bound of the additive advantage in [0, 1/2], exact up to rounding.
+
+    Reference:
+        R. Busa-Fekete et al., A Unified Analysis of Label Inference Attacks (2023), Theorem 6.4, first term.
+
+    Example:
+        >>> round(published_bound(variance=1 / 6, epsilon=1.0), 4)
+        0.2107
+    """
+    return -2.0 * math.expm1(-epsilon) * variance
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsSmoothing(Method):
+    r"""The advantage is at most $2 \mu T$ with the total variation distance T that the noise leaves.
+
+    As in `labels.variation`, without what the other members contribute: $T = 1 - e^{-\varepsilon/2}$ for
+    Laplace noise and $\tanh(\varepsilon / 2)$ for geometric noise and randomized response. The published form
+    bounds the larger of two densities by their sum, which costs a factor of up to 2. It is for Laplace noise;
+    its proof holds for every eta and every bag.
+    """
+
+    name: ClassVar[str] = "labels.smoothing"
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = (
+        "Busa-Fekete et al., A Unified Analysis of Label Inference Attacks (2023), Theorem 6.4, first term"
+    )
+
+    form: Annotated[str, params.FORM] = "tight"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem | BagAdvantage)
+        if self.form == "published" and problem.mechanism in ("rr", "llp-geometric"):
+            return "The published form is for Laplace noise; the tight one is for all noise."
+        return uncovered(problem, PRIVATE)
+
+    def cost(self, problem: Problem) -> Cost:
+        return closed_form(problem)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt | BagAdvantage)
+        variance, epsilon = own_variance(problem), problem.label_epsilon
+        if self.form == "published":
+            return at_most(problem, published_bound(variance, epsilon), "2 (1 - e^-epsilon) mu")
+        return at_most(problem, 2.0 * noise_variation(problem.mechanism, epsilon) * variance, "2 mu T")

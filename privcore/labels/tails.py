@@ -1,0 +1,128 @@
+"""What the explicit bounds on label inference share: rounding, what they cover, variation distances."""
+
+import math
+from typing import TypeGuard
+
+import numpy as np
+from scipy.special import i0e
+
+from privcore.answer import Answer
+from privcore.labels.bag_problems import BagAdvantage
+from privcore.labels.poisson_binomial import Array
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.method import Cost
+from privcore.parameter import SMALLEST_NORMAL
+from privcore.priors.prior import Prior
+from privcore.problem import Problem
+
+AGGREGATED = ("llp", "llp-laplace", "llp-geometric")
+PRIVATE = ("rr", "llp-laplace", "llp-geometric")
+
+SLACK = 1e-11
+"""Relative rounding of a bound: far more than its few hundred roundings, or its exponent of at most 745."""
+
+Advantage = LabelAdvantage | LabelAdvantageAt | BagAdvantage
+
+
+def at_most(problem: Problem, bound: float, detail: str) -> Answer:
+    """Return a bound as an answer, rounded up, or what no truth exceeds where that is less."""
+    upper = bound * (1.0 + SLACK) + SMALLEST_NORMAL
+    if upper > problem.largest:
+        return Answer.at_most(
+            problem.largest, detail=f"{detail}, above the trivial bound {problem.largest:g}"
+        )
+    return Answer.at_most(upper, detail=detail)
+
+
+def closed_form(problem: Problem) -> Cost:
+    """Return the cost of a formula with a few moments of the prior, or with one term a member of a bag."""
+    if isinstance(problem, BagAdvantage):
+        return Cost(seconds=2e-3 + 1e-6 * problem.etas.size, bytes=1e5 + 200.0 * problem.etas.size)
+    assert isinstance(problem, LabelProblem)
+    atoms = problem.law.atoms
+    size = 0 if atoms is None else atoms[0].size
+    return Cost(seconds=0.02 + 5e-8 * size, bytes=1e6 + 50.0 * size)
+
+
+def is_constant(law: Prior) -> bool:
+    """Return whether eta is constant, so that the labels are independent of the features."""
+    return law.atoms is not None and law.atoms[0].size == 1
+
+
+def without_features(problem: Problem) -> TypeGuard[LabelAdvantage | LabelAdvantageAt]:
+    """Return whether the labels of a bag are independent of the features, the attacked one included."""
+    if not isinstance(problem, LabelAdvantage | LabelAdvantageAt) or not is_constant(problem.law):
+        return False
+    return not isinstance(problem, LabelAdvantageAt) or problem.eta == problem.law.mean
+
+
+def uncovered(problem: LabelProblem | BagAdvantage, mechanisms: tuple[str, ...]) -> str | None:
+    """Return None where a bound covers the mechanism, else the sentence that says so."""
+    if problem.mechanism in mechanisms:
+        return None
+    if problem.mechanism == "none":
+        return "Nothing is released, so that there is nothing to bound."
+    if mechanisms == PRIVATE:
+        return "The bound needs label differential privacy, which the exact sum of labels has not."
+    return "The bound is for sums of labels in bags; labels.response has randomized response exactly."
+
+
+def own_variance(problem: Advantage) -> float:
+    r"""Return the mean of $\eta (1 - \eta)$ over the attacked examples, rounded up."""
+    if isinstance(problem, LabelAdvantageAt):
+        return problem.eta * (1.0 - problem.eta)
+    if isinstance(problem, BagAdvantage):
+        return float(np.mean(problem.etas * (1.0 - problem.etas)))
+    return min(0.25, problem.law.label_variance * (1.0 + problem.law.error))
+
+
+def noise_variation(mechanism: str, epsilon: float) -> float:
+    r"""Return the largest total variation distance that the noise leaves between the releases for two labels.
+
+    It is $\tanh(\varepsilon / 2)$ for every mechanism with label differential privacy epsilon, attained by
+    randomized response, and $1 - e^{-\varepsilon / 2}$ for Laplace noise, whose law is moved by one label.
+
+    Args:
+        mechanism: One of `rr`, `llp`, `llp-laplace`, `llp-geometric`.
+        epsilon: Label differential privacy in nats, > 0; infinity for `llp`.
+
+    Returns:
+        Distance in [0, 1], exact up to rounding; 1 for `llp`.
+
+    Example:
+        >>> [round(noise_variation(name, 1.0), 4) for name in ("rr", "llp-laplace", "llp")]
+        [0.4621, 0.3935, 1.0]
+    """
+    if mechanism == "llp":
+        return 1.0
+    return -math.expm1(-0.5 * epsilon) if mechanism == "llp-laplace" else math.tanh(0.5 * epsilon)
+
+
+def largest_probability(variance: float | Array) -> Array:
+    r"""Return a bound for the largest probability of a sum of independent labels with this variance.
+
+    $$\max_s q(s) \le \frac{1}{2 \pi} \int_{-\pi}^{\pi} \prod_l |1 - \eta_l + \eta_l e^{it}| \, dt
+      \le \frac{1}{2 \pi} \int_{-\pi}^{\pi} e^{-V (1 - \cos t)} dt = e^{-V} I_0(V), \qquad
+      V = \sum_l \eta_l (1 - \eta_l),$$
+
+    since $|1 - \eta + \eta e^{it}|^2 = 1 - 2 \eta (1 - \eta) (1 - \cos t)$ and $1 - x \le e^{-x}$. It is at
+    most 1 and at most $0.46882 / \sqrt V$, the bound of Baillon, Cominetti and Vaisman, and tends to
+    $1 / \sqrt{2 \pi V}$. Independent random $\eta_l$ may be put in by their mean: the mean of $\prod_l
+    |\cdot|$ is at most $\prod_l (1 - 2 \mu (1 - \cos t))^{1/2}$ by the concavity of the root, so the mean of
+    $\max_s q(s)$ over n of them is at most $e^{-n \mu} I_0(n \mu)$.
+
+    Args:
+        variance: V, or its mean $n \mu$ over random members, >= 0.
+
+    Returns:
+        Upper bound in (0, 1], exact up to rounding.
+
+    Reference:
+        The inversion formula of characteristic functions; J.-B. Baillon, R. Cominetti and J. Vaisman, A sharp
+        uniform bound for the distribution of sums of Bernoulli trials (2016), for the constant.
+
+    Example:
+        >>> round(float(largest_probability(16.0)), 6), round(float(largest_probability(0.0)), 6)
+        (0.100544, 1.0)
+    """
+    return np.asarray(i0e(variance))

@@ -1,0 +1,89 @@
+"""The universal bound: twice the variance of a label times the distance between its two releases."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer
+from privcore.labels.bag_problems import BagAdvantage
+from privcore.labels.poisson_binomial import Array
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.tails import (
+    AGGREGATED,
+    PRIVATE,
+    at_most,
+    closed_form,
+    largest_probability,
+    noise_variation,
+    own_variance,
+    uncovered,
+)
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+def bag_variation(etas: Array, noise: float) -> float:
+    r"""Return the bound on the mean advantage in one bag, given all features.
+
+    $$\frac 1k \sum_i 2 \mu_i \min(T, e^{-V_i} I_0(V_i)), \qquad V_i = \sum_{l \ne i} \mu_l, \quad
+      \mu_l = \eta_l (1 - \eta_l)$$
+
+    Args:
+        etas: Probabilities of label 1 in [0, 1], shape (k,).
+        noise: Largest variation distance T that the noise leaves, in [0, 1].
+
+    Returns:
+        Upper bound in [0, 1/2], exact up to rounding.
+
+    Reference:
+        arXiv:2406.02797, Remark A.15, with a constant; `largest_probability` has the inequality.
+
+    Example:
+        >>> round(bag_variation(np.full(8, 0.5), noise=1.0), 4)  # the truth is 0.1367
+        0.1673
+    """
+    variances = etas * (1.0 - etas)
+    before = np.concatenate([[0.0], np.cumsum(variances)[:-1]])
+    after = np.concatenate([np.cumsum(variances[::-1])[-2::-1], [0.0]])
+    others = (before + after) * (1.0 - etas.size * 2.0**-52)
+    return float(np.mean(2.0 * variances * np.minimum(noise, largest_probability(others))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsVariation(Method):
+    r"""The advantage at one example is at most $2 \eta (1 - \eta)$ times a total variation distance.
+
+    The error of the best guess changes by at most the posterior's distance from the prior, and
+    $\sum_z P(z) |P(y = 1 | z) - \eta| = \eta (1 - \eta) \sum_z |g_1(z) - g_0(z)|$. The law q of the sum of
+    the other labels is unimodal, so its shift by one has the variation distance $\max_s q(s)$, which is at
+    most $e^{-V} I_0(V)$ for the variance V of the others, fixed or the mean over the prior; see
+    `largest_probability`. Noise can only bring the releases nearer, and by itself keeps them within T, so the
+    distance is at most $\min(T, e^{-V} I_0(V))$. This is an explicit form of the rates
+    $\sqrt{\mu / k}$ of the paper, without logarithms: at most $0.93765 \sqrt{\mu / (k - 1)}$.
+    """
+
+    name: ClassVar[str] = "labels.variation"
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "arXiv:2406.02797, Theorems 3.3 and 3.4 and Remark A.15, made explicit"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem | BagAdvantage)
+        return uncovered(problem, (*AGGREGATED, *PRIVATE))
+
+    def cost(self, problem: Problem) -> Cost:
+        return closed_form(problem)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt | BagAdvantage)
+        noise = noise_variation(problem.mechanism, problem.label_epsilon)
+        if isinstance(problem, BagAdvantage):
+            return at_most(
+                problem, bag_variation(problem.etas, noise), "variance of every member's companions"
+            )
+        law = problem.law
+        others = (problem.bag_size - 1) * law.label_variance * (1.0 - law.error)
+        mode = float(largest_probability(others))
+        detail = "variance of the others" if mode < noise else "noise alone"
+        return at_most(problem, 2.0 * own_variance(problem) * min(noise, mode), detail)

@@ -1,0 +1,78 @@
+"""Priors from a column of a Parquet or CSV file: the only module of the numerics that reads files."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from privcore.errors import DomainError
+from privcore.priors.finite import Finite
+from privcore.priors.prior import Array
+
+_MOST_ROWS = 10**8
+
+
+def fingerprint(path: str, name: str) -> tuple[str, str, str]:
+    """Return the absolute path of a file, the column's name and the SHA-256 of its values.
+
+    Raises:
+        DomainError: The file cannot be read, has no such column, or the column is no list of probabilities.
+    """
+    absolute = Path(path).expanduser().resolve()
+    return str(absolute), name, _sha256(_values(absolute, name))
+
+
+def column_prior(path: str, name: str, sha256: str) -> Finite:
+    """Return the law that gives every row of a column the same probability.
+
+    Raises:
+        DomainError: As `fingerprint`, or the values are no longer those of the hash.
+    """
+    values = _values(Path(path), name)
+    if _sha256(values) != sha256:
+        raise DomainError(
+            f"Expected the column {name} of {path} as it was when it was first used; it changed."
+        )
+    distinct, counts = np.unique(values, return_counts=True)
+    text = f"column({path},{name},sha256:{sha256})"
+    return Finite(text, distinct, counts / values.size, error=1e-12)
+
+
+def _sha256(values: Array) -> str:
+    """Return the hash of the sorted values, the same for a Parquet and a CSV file, in any order."""
+    return hashlib.sha256(np.sort(values).astype("<f8").tobytes()).hexdigest()
+
+
+def _values(path: Path, name: str) -> Array:
+    """Return the values of a column, each in [0, 1]."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if not path.is_file():
+        raise DomainError(f"Expected a file with a column of probabilities, got {path}, which is none.")
+    try:
+        with path.open("rb") as file:
+            parquet = file.read(4) == b"PAR1"
+        table = pyarrow.parquet.ParquetFile(path) if parquet else pyarrow.csv.read_csv(path)
+        names = table.schema_arrow.names if parquet else table.column_names
+        if name not in names:
+            raise DomainError(
+                f"Expected a column {name} in {path}; its columns are {', '.join(names)[:200]}."
+            )
+        column = (table.read(columns=[name]) if parquet else table).column(name)
+        values = column.cast(pa.float64()).to_numpy()  # what is missing becomes NaN
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
+        raise DomainError(f"Cannot read probabilities from the column {name} of {path}: {reason}") from None
+    if not 1 <= values.size <= _MOST_ROWS:
+        raise DomainError(f"Expected 1 to {_MOST_ROWS} rows in {path}, got {values.size}.")
+    if np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values))) + 1
+        raise DomainError(f"Expected probabilities in the column {name} of {path}, got none in row {row}.")
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        row = int(np.argmax((values < 0.0) | (values > 1.0)))
+        raise DomainError(
+            f"Expected probabilities in the column {name} of {path}, got {values[row]} in row {row + 1}."
+        )
+    return np.asarray(values + 0.0)

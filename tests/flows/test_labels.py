@@ -1,0 +1,117 @@
+"""`privsweep labels`: bags and randomized response on one footing, and what misuse is told."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli import run
+from flows.label_comparison import Comparison
+
+
+def content(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert run(["labels", *words, "--json"]) == 0
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
+
+
+def test_both_mechanisms_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = content(capsys, "--bag-size", "3", "--prior", "uniform", "--versus-rr", "1")
+    assert shown["bags"]["advantage"]["value"] == pytest.approx(0.119604401, abs=1e-9)
+    assert shown["rr"]["advantage"]["value"] == pytest.approx(math.tanh(0.5) ** 2 / 4, rel=1e-12)
+    assert shown["rr"]["log_ratio"] == {"lower": 1.0, "upper": 1.0, "value": 1.0, "confidence": 1.0}
+    assert shown["bags"]["infinite"]["value"] == pytest.approx(0.25)
+    assert shown["blind_accuracy"]["value"] == pytest.approx(0.75)
+
+
+def test_equal_means_equal_in_both_directions() -> None:
+    comparison = Comparison(prior="point(0.4)")
+    epsilon = comparison.equal_epsilon("advantage", 12)
+    assert epsilon.value is not None
+    response = comparison.response("advantage", epsilon.value)
+    assert response.value == pytest.approx(comparison.bags("advantage", 12).value, rel=1e-6)
+    bags = comparison.equal_bag_size("advantage", epsilon.value * 0.999)
+    # At a little less epsilon it takes more than 12: and bags of 13 reveal as much as those of 12.
+    assert bags.value == bags.upper == bags.lower == 14
+
+
+def test_the_bag_size_is_the_least_that_reveals_no_more() -> None:
+    comparison = Comparison(prior="two-point(0.1,0.6,0.3)")
+    for quantity in ("advantage", "log_ratio"):
+        found = comparison.equal_bag_size(quantity, 1.0)
+        assert found.value is not None
+        target = comparison.response(quantity, 1.0).value
+        assert comparison.bags(quantity, int(found.value)).upper <= target
+        assert comparison.bags(quantity, int(found.value) - 1).lower > target
+
+
+def test_where_no_bag_reveals_as_little_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["labels", "--prior", "0.3", "--versus-rr", "0.25"]) == 0
+    assert "none up to 4096" in capsys.readouterr().out
+
+
+def test_where_labels_are_revealed_for_certain_no_epsilon_is_enough(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = content(capsys, "--bag-size", "4", "--prior", "0.1")
+    assert shown["bags"]["log_ratio"]["value"] == "inf"
+    assert shown["equal_epsilon"]["log_ratio"]["value"] == "inf"
+    assert 0.0 < shown["equal_epsilon"]["advantage"]["value"] < 10.0
+
+
+def test_the_table_says_what_bits_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["labels", "--bag-size", "2", "--prior", "0.5", "--versus-rr", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "bits are log2 of the ratio" in printed
+    assert "1.4427" in printed  # 1 nat
+
+
+def test_a_column_of_a_file_is_a_prior(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    column = tmp_path / "scores.csv"
+    column.write_text("eta\n0.1\n0.3\n0.3\n0.3\n")
+    shown = content(capsys, "--bag-size", "4", "--prior", f"column({column},eta)")
+    same = content(capsys, "--bag-size", "4", "--prior", "two-point(0.1,0.3,0.75)")
+    assert shown["bags"]["advantage"]["value"] == pytest.approx(same["bags"]["advantage"]["value"])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--prior", "uniform"], "Expected --bag-size, --versus-rr, or both."),
+        (["--prior", "normal", "--bag-size", "2"], "Expected prior in {uniform, beta"),
+        (["--prior", "1.5", "--bag-size", "2"], "Expected probabilities of a prior in [0, 1], got 1.5."),
+        (
+            ["--prior", "uniform", "--bag-size", "0"],
+            "Expected bag_size in {1, ..., 1000000}, got",
+        ),
+        (["--prior", "uniform", "--versus-rr", "0"], "Expected label_epsilon in (0, 700] or inf"),
+        (["--prior", "uniform", "--versus-rr", "inf"], "Expected a finite --versus-rr, got inf."),
+        (["--prior", "uniform", "--bag-size", "2", "--mechanism", "rr"], "Expected --mechanism in {llp,"),
+        (["--prior", "uniform", "--bag-size", "2", "--label-epsilon", "1"], "Expected label_epsilon=inf for"),
+        (["--prior", "column(/nowhere.csv,eta)", "--bag-size", "2"], "Expected a file with a column"),
+    ],
+)
+def test_misuse_gets_one_sentence(
+    capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
+) -> None:
+    assert run(["labels", *words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"privsweep: {sentence}")
+    assert printed.err.count("\n") == 1
+
+
+def test_a_file_with_nan_or_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    column = tmp_path / "scores.csv"
+    for text, sentence in (
+        ("eta\n0.1\nnan\n", "got none in row 2"),
+        ("eta\n0.1\n1.5\n", "got 1.5 in row 2"),
+        ("eta\nx\ny\n", "Cannot read probabilities from the column eta"),
+        ("eta\n", "Expected 1 to 100000000 rows"),
+        ("p\n0.1\n", "Expected a column eta"),
+    ):
+        column.write_text(text)
+        assert run(["labels", "--bag-size", "2", "--prior", f"column({column},eta)"]) == 2
+        assert sentence in capsys.readouterr().err
