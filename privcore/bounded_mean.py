@@ -78,16 +78,37 @@ def kl_upper(mean: float, samples: int, error: float) -> float:
         '9.210298e-06'
     """
     allowed = -math.log(error) / samples
-    return last_true(lambda p: _divergence(mean, p) <= allowed, mean, 1.0)[1]
+    return last_true(lambda p: divergence(mean, p) <= allowed, mean, 1.0)[1]
 
 
 def kl_lower(mean: float, samples: int, error: float) -> float:
     """Return the lower confidence bound that mirrors `kl_upper`, rounded down."""
     allowed = -math.log(error) / samples
-    return last_true(lambda p: _divergence(mean, p) > allowed, 0.0, mean)[0] if mean > 0.0 else 0.0
+    return last_true(lambda p: divergence(mean, p) > allowed, 0.0, mean)[0] if mean > 0.0 else 0.0
 
 
-def _divergence(q: float, p: float) -> float:
+def least_mean(p: float, samples: int, error: float) -> float:
+    r"""Return what the mean of n independent variables in [0, 1] of mean p exceeds but for a probability.
+
+    The largest $q < p$ with $n \, \mathrm{KL}(q \| p) \ge \ln(1 / \beta)$, rounded down; 0 if there is none.
+
+    Args:
+        p: Mean of the variables, in [0, 1].
+        samples: Number of variables, >= 1.
+        error: Probability in (0, 1).
+
+    Reference:
+        Hoeffding (1963), Probability inequalities for sums of bounded random variables, Theorem 1.
+
+    Example:
+        >>> round(least_mean(0.5, 1000, 1e-6), 4)
+        0.4171
+    """
+    needed = -math.log(error) / samples
+    return last_true(lambda q: divergence(q, p) >= needed, 0.0, p)[0] if divergence(0.0, p) > needed else 0.0
+
+
+def divergence(q: float, p: float) -> float:
     """Return the relative entropy of two Bernoulli variables, in nats."""
     if q == p:
         return 0.0

@@ -57,7 +57,7 @@ _AFTER = (
 )
 BOOKKEEPING = frozenset(name for name, _, _ in (*_BEFORE, *_AFTER))
 RESULTS = ("lower", "upper", "value", "seconds", "cpu_seconds")
-_PACKAGES = ("privsweep", "numpy", "scipy", "numba", "dp-accounting")
+_PACKAGES = ("privsweep", "numpy", "scipy", "numba", "dp-accounting", "jax", "optax", "scikit-learn")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, quick_advantage
+from privcore.labels.usual import cap
 from privcore.method import Cost, Direction, Method
 from privcore.point import Point
 from privcore.priors.finite import Finite
@@ -39,13 +40,36 @@ _NODES = {"llp": 1, "llp-geometric": 1, "llp-laplace": 36}
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Independent samples of what is asked for.
+
+    Attributes:
+        samples: All of them.
+        usual: The same, but 0 for bags of unusually small variance.
+        largest: What the usual ones never exceed.
+        unusual: What the others add to the mean, at most.
+    """
+
+    samples: Array
+    usual: Array
+    largest: float = 1.0
+    unusual: float = 0.0
+
+    @classmethod
+    def of(cls, samples: Array) -> "Drawn":
+        """Return samples in [0, 1] of which none is unusual."""
+        return cls(samples=samples, usual=samples)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LabelsSampling(Method):
     r"""Draw the features of the others; integrate labels, noise and the attacked example (Rao-Blackwell).
 
     The samples of an advantage lie between 0 and that of a clean label, or of randomized response with the
-    same epsilon. Their mean is the value; the ends are confidence bounds that hold for every law of bounded
-    samples (Chernoff in the form of Hoeffding, and empirical Bernstein). For a quantile, one half of the bags
-    chooses two places beside it, and the other half tests that it lies between them.
+    same epsilon; or below a cap that all bags respect but those of a negligible probability. Their mean is
+    the value; the ends are confidence bounds that hold for every law of bounded samples (Chernoff in the form
+    of Hoeffding, and empirical Bernstein). For a quantile, one half of the bags chooses two places beside it,
+    and the other half tests that it lies between them.
     """
 
     name: ClassVar[str] = "labels.sampling"
@@ -94,16 +118,16 @@ class LabelsSampling(Method):
         assert isinstance(problem, LabelProblem)
         if isinstance(problem, LabelRatioQuantile):
             return self._quantile(problem)
-        largest, samples = self._samples(problem, seed)
-        error = 1.0 - self.confidence
-        scaled = np.minimum(1.0, samples / largest) if largest > 0.0 else np.zeros(samples.size)
-        tally = tally_of(scaled)
-        low, value, high = (
-            largest * x for x in (tally.lower(0.5 * error), tally.mean, tally.upper(0.5 * error))
-        )
-        spread = largest * math.sqrt(tally.variance / tally.samples)
+        drawn = self._samples(problem, seed)
+        error = 0.5 * (1.0 - self.confidence)
+        scale = drawn.largest if drawn.largest > 0.0 else 1.0
+        tally = tally_of(np.minimum(1.0, drawn.usual / scale))
+        low, high = scale * tally.lower(error), scale * tally.upper(error) + drawn.unusual
+        value = float(drawn.samples.mean())
+        spread = float(drawn.samples.std()) / math.sqrt(drawn.samples.size - 1.0)
         if not isinstance(problem, LabelAdvantageTail | LabelRatioTail):
             low, high = low * (1.0 - _QUICK), high * (1.0 + _QUICK)
+        value = min(max(value, low), high)
         if isinstance(problem, LabelAttackAccuracy):
             blind = accuracy(problem.law, (0.0, 0.0))
             low, value, high = blind[0] + low, 0.5 * (blind[0] + blind[1]) + value, blind[1] + high
@@ -119,28 +143,36 @@ class LabelsSampling(Method):
         """Return simulated releases, for figures: one member of each of `number` bags of its own."""
         return releases(problem, number, Point(problem=problem, method=self).seed)
 
-    def _samples(self, problem: LabelProblem, seed: int) -> tuple[float, Array]:
-        """Return independent samples whose mean is asked for, and the largest value that they can have."""
+    def _samples(self, problem: LabelProblem, seed: int) -> Drawn:
+        """Return independent samples whose mean is asked for."""
         match problem:
             case LabelAdvantageTail():
                 means = advantages_of_bags(problem, self.samples, seed)
-                return 1.0, (means > problem.threshold).astype(float)
+                return Drawn.of((means > problem.threshold).astype(float))
             case LabelRatioTail():
                 rate, threshold = problem.law.mean, problem.log_ratio
                 parts = [
                     row_tails(others, problem.mechanism, problem.label_epsilon, rate, threshold)
                     for others in self._laws(problem)
                 ]
-                return 1.0, np.concatenate(parts)
+                return Drawn.of(np.concatenate(parts))
         law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        mechanism, epsilon = problem.mechanism, problem.label_epsilon
         largest = law.blind * (1.0 + 2.0 * law.error)
-        if math.isfinite(problem.label_epsilon):
-            largest = min(largest, response_advantage(law, problem.label_epsilon)[1])
-        parts = [
-            quick_advantage(others, problem.mechanism, problem.label_epsilon, law)
-            for others in self._laws(problem)
-        ]
-        return largest, np.concatenate(parts)
+        if math.isfinite(epsilon):
+            largest = min(largest, response_advantage(law, epsilon)[1])
+        usual = cap(law, problem.law, problem.bag_size, mechanism, epsilon, largest)
+        parts, counts = [], []
+        for others in self._laws(problem):
+            parts.append(quick_advantage(others, mechanism, epsilon, law))
+            counts.append(usual.counts(others))
+        samples = np.concatenate(parts)
+        return Drawn(
+            samples=samples,
+            usual=samples * np.concatenate(counts),
+            largest=usual.advantage,
+            unusual=usual.rare * largest,
+        )
 
     def _laws(self, problem: LabelProblem) -> Iterator[Array]:
         return laws_of_others(problem.prior, problem.bag_size, self.samples)

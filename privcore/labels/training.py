@@ -87,8 +87,8 @@ def train_and_score(
 ) -> tuple[NDArray[np.float64], float] | None:
     """Return how a model trained on a release rates the test examples.
 
-    Every learning rate of a short grid trains on all but a sixteenth of the bags. The one whose last iterate has
-    the least loss on the other bags is taken; they too have released targets only: no clean label is spent.
+    Every learning rate of a short grid trains on all but a sixteenth of the bags. The one whose last iterate
+    has the least loss on that sixteenth is taken; it has released targets too, so no clean label is spent.
 
     Args:
         model: One of the keys of `HIDDEN`.

@@ -70,7 +70,7 @@ def test_a_problem_has_one_id_whatever_the_method_and_the_spelling_of_its_defaul
 def test_provenance_names_the_packages_that_make_the_numbers() -> None:
     origin = provenance()
     assert json.loads(origin.versions).keys() == {
-        *("python", "privsweep", "numpy", "scipy", "numba", "dp-accounting")
+        *("python", "privsweep", "numpy", "scipy", "numba", "dp-accounting", "jax", "optax", "scikit-learn")
     }
     assert origin.host
     assert origin is provenance()

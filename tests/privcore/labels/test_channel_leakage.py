@@ -70,7 +70,7 @@ def test_quick_advantages_of_random_bags_are_those_of_the_library() -> None:
     problem = find_problem("label-advantage-at").from_fields(
         {"mechanism": "llp", "prior": "beta(2,3)", "bag_size": 5, "eta": 0.4}
     )
-    samples = LabelsSampling(samples=100)._samples(problem, 1)[1]  # type: ignore[arg-type]
+    samples = LabelsSampling(samples=100)._samples(problem, 1).samples  # type: ignore[arg-type]
     rng = np.random.default_rng(find_seed("beta(2,3)", 5))
     others = rng.beta(2, 3, (100, 4))
     labels, kernel = channel(5, math.inf)
