@@ -1,14 +1,16 @@
 """Aggregation with Laplace noise, in units of labels: one threshold splits the line."""
 
 import math
-from itertools import pairwise
+from functools import lru_cache
 
 import numba as nb
 import numpy as np
 
 from privcore.labels.poisson_binomial import Array
 
-_FEW, _MANY = np.polynomial.legendre.leggauss(6), np.polynomial.legendre.leggauss(10)
+FEWEST = 3
+"""Nodes between two counts that are enough where the likelihoods change slowly."""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def sides(others: Array, epsilon: float, one: float, zero: float) -> Array:
@@ -101,45 +103,73 @@ def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array)
             row[3] += 0.5 * (a0[m] * (rest - up) + b0[m + 1] * (rest - down))
 
 
-def at_nodes(others: Array, epsilon: float) -> tuple[Array, Array]:
+def at_nodes(others: Array, epsilon: float, nodes: int) -> tuple[Array, Array]:
     r"""Return likelihoods at nodes on the line, times their weights, for integrals of smooth functions.
 
-    A function of the likelihoods that is homogeneous of degree 1 is integrated over u by its sum over them.
+    A function G of the likelihoods that is homogeneous of degree 1 is integrated over u by its sum over them.
+    Between two counts the likelihoods are a multiple of $(1 - x) A + x B$ with $x = \sigma(\varepsilon (2 t -
+    1))$, so that $G((1 - x) A + x B)$ is integrated over x against a known measure, by its Gauss quadrature.
 
     Args:
         others: Laws q of the sum of the other labels, shape (rows, k).
         epsilon: Label differential privacy, > 0 and finite.
+        nodes: Nodes between two counts.
 
     Returns:
-        Weighted likelihoods for label 1 and for label 0, of shape (rows, nodes).
+        Weighted likelihoods for label 1 and for label 0, of shape (rows, nodes); their sums over the nodes
+        are 1 up to rounding.
     """
-    t, weights = interval_nodes(epsilon)
     k = others.shape[1]
-    shape = (others.shape[0], k * t.size + 2)
+    x, weights = interval_rule(epsilon, nodes)
+    shape = (others.shape[0], k * x.size + 2)
     one, zero = np.empty(shape), np.empty(shape)
-    falls, rises = (
-        0.5 * epsilon * weights * np.exp(-epsilon * t),
-        0.5 * epsilon * weights * np.exp(-epsilon * (1.0 - t)),
-    )
+    falls, rises = weights * (1.0 - x), weights * x
     _fill_nodes(np.ascontiguousarray(others), math.exp(-epsilon), falls, rises, one, zero)
     return one, zero
 
 
-def interval_nodes(epsilon: float) -> tuple[Array, Array]:
-    r"""Return nodes and weights of $\int_0^1 f(t) dt$, f having the scales 1 and 1 / epsilon at both ends."""
-    nodes, weights = _MANY if 2.0 < epsilon <= 8.0 else _FEW
-    if epsilon <= 8.0:
-        return 0.5 * (1.0 + nodes), 0.5 * weights
-    # Both halves in v = exp(-epsilon t), the density of the mass; at the middle v has the scale of its least.
+@lru_cache(maxsize=64)
+def interval_rule(epsilon: float, number: int) -> tuple[Array, Array]:
+    r"""Return the Gauss quadrature of the measure of $x = \sigma(\varepsilon (2 t - 1))$ between two counts.
+
+    The measure has the density $\frac\varepsilon2 (e^{-\varepsilon t} + e^{-\varepsilon (1 - t)})$ over t in
+    [0, 1], so the mass $1 - e^{-\varepsilon}$. It is discretised, and its recurrence coefficients come from
+    the Lanczos process.
+
+    Args:
+        epsilon: Label differential privacy, > 0 and finite.
+        number: Nodes, >= 1.
+
+    Returns:
+        Nodes in (0, 1) and weights.
+    """
+    # Both halves in v = exp(-epsilon t), the density of the mass, in panels that grow from its least value.
     least = math.exp(-0.5 * epsilon)
-    t, w = [], []
-    edges = (least, min(1.0, 5.0 * least), min(1.0, 30.0 * least), 1.0)
-    for low, high in pairwise(edges):
-        v = low + 0.5 * (high - low) * (1.0 + nodes)
-        t.append(-np.log(v) / epsilon)
-        w.append(0.5 * (high - low) * weights / (epsilon * v))
-    half, half_weights = np.concatenate(t), np.concatenate(w)
-    return np.concatenate([half, 1.0 - half]), np.concatenate([half_weights, half_weights])
+    edges = np.geomspace(least, 1.0, max(24, math.ceil(epsilon)))
+    half = np.diff(edges)[:, None] / 2.0
+    v = (edges[:-1, None] + half * (1.0 + _NODES)).ravel()
+    mass = (0.5 * half * _WEIGHTS).ravel() * (1.0 + (least / v) ** 2)
+    small = (least / v) ** 2 / (1.0 + (least / v) ** 2)
+    y = np.concatenate([small - 0.5, 0.5 - small])  # x - 1/2
+    measure = np.concatenate([mass, mass])
+    root = np.sqrt(measure)
+    basis = [root / np.linalg.norm(root)]
+    diagonal, beside = [], []
+    for _ in range(number):
+        image = y * basis[-1]
+        diagonal.append(float(image @ basis[-1]))
+        for vector in basis:  # twice is enough, so that rounding does not spoil the orthogonality
+            image -= (image @ vector) * vector
+        for vector in basis:
+            image -= (image @ vector) * vector
+        beside.append(float(np.linalg.norm(image)))
+        basis.append(image / beside[-1] if beside[-1] > 0.0 else image)
+    jacobi = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
+    nodes, vectors = np.linalg.eigh(jacobi)
+    # x and 1 - x are symmetric, and both masses are known exactly
+    x, weights = np.clip(0.5 + 0.5 * (nodes - nodes[::-1]), 0.0, 1.0), vectors[0] ** 2
+    weights = 0.5 * (weights + weights[::-1])
+    return x, -math.expm1(-epsilon) * weights / weights.sum()
 
 
 @nb.njit(cache=True)

@@ -9,6 +9,8 @@ from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.priors.finite import Finite, overturned_at
 from privcore.priors.prior import Prior
 
+_FINE = 1e-5
+_MOST_NODES = 128
 _NODES = 2**19
 """Nodes of integrals over Laplace noise that are held at a time."""
 
@@ -82,8 +84,21 @@ def overturned_ends(law: Prior, one: Array, zero: Array, error: float) -> tuple[
     )
 
 
-def quick_advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> Array:
-    """Return the advantages without their ends, to a relative error of about 1e-5, for samples."""
+def quick_advantage(
+    others: Array, mechanism: str, epsilon: float, law: Prior, nodes: int = laplace.FEWEST
+) -> Array:
+    """Return the advantages without their ends, for samples.
+
+    Args:
+        others: Laws of the sum of the other labels, shape (rows, k).
+        mechanism: One with bags.
+        epsilon: Of its noise; infinity for `llp`.
+        law: Law of eta of the attacked examples.
+        nodes: For Laplace noise, nodes between two counts; `nodes_needed` finds out how many.
+
+    Returns:
+        Shape (rows,), to the relative error `law.quick_error` besides that of the nodes.
+    """
     if discrete(mechanism):
         one, zero = geometric.released(others, epsilon)
         return np.asarray(law.overturned_quickly(one, zero).sum(axis=-1))
@@ -93,11 +108,35 @@ def quick_advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -
             for eta, weight in zip(law.values, law.weights, strict=True)
         ]
         return np.asarray(sum(parts))
-    rows = max(1, _NODES // (others.shape[1] * laplace.interval_nodes(epsilon)[0].size))
+    rows = max(1, _NODES // (others.shape[1] * nodes))
     pieces = [others[start : start + rows] for start in range(0, others.shape[0], rows)]
     return np.concatenate(
-        [law.overturned_quickly(*laplace.at_nodes(piece, epsilon)).sum(axis=-1) for piece in pieces]
+        [law.overturned_quickly(*laplace.at_nodes(piece, epsilon, nodes)).sum(axis=-1) for piece in pieces]
     )
+
+
+def nodes_needed(others: Array, epsilon: float, law: Prior) -> tuple[int, float]:
+    """Return how many nodes between two counts integrate Laplace noise, with the relative error that is left.
+
+    Args:
+        others: Some laws of the sum of the other labels, shape (rows, k).
+        epsilon: Of the noise.
+        law: Law of eta of the attacked examples.
+
+    Returns:
+        Number of nodes, and the difference to more of them, relative to the mean.
+    """
+    numbers = [laplace.FEWEST]
+    means = [float(quick_advantage(others, "llp-laplace", epsilon, law, numbers[0]).mean())]
+    wrong: list[float] = []
+    while True:
+        numbers.append(2 * numbers[-1])
+        means.append(float(quick_advantage(others, "llp-laplace", epsilon, law, numbers[-1]).mean()))
+        wrong.append(abs(means[-2] - means[-1]) / means[-1] if means[-1] > 0.0 else 0.0)
+        if len(wrong) > 1 and max(wrong[-2:]) <= _FINE:  # twice, since once may be by chance
+            return numbers[-3], wrong[-2] + wrong[-1]
+        if numbers[-1] >= _MOST_NODES:
+            return numbers[-2], wrong[-1]
 
 
 def exact_at(etas: Array, one: Array, zero: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from privcore import params
 from privcore.answer import Answer
 from privcore.bounded_mean import Tally
+from privcore.labels import laplace
 from privcore.labels.draws import advantages_of_bags, laws_of_others
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
@@ -25,18 +26,17 @@ from privcore.labels.problems import (
 from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
-from privcore.labels.rows import discrete, quick_advantage
+from privcore.labels.rows import discrete, nodes_needed, quick_advantage
 from privcore.labels.usual import cap
 from privcore.method import Cost, Direction, Method
 from privcore.point import Point
 from privcore.priors.finite import Finite
 from privcore.problem import Problem
 
-_QUICK = 2e-5
-"""Relative error allowed for quick advantages."""
+_TRIED = 64
+"""Bags with which the quadrature over Laplace noise is chosen."""
 _PILOT = 2**21
 """Outputs that are sorted to choose where a quantile is tested."""
-_NODES = {"llp": 1, "llp-geometric": 1, "llp-laplace": 36}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +48,14 @@ class Drawn:
         usual: The same, but 0 for bags of unusually small variance.
         largest: What the usual ones never exceed.
         unusual: What the others add to the mean, at most.
+        error: Relative error of the samples.
     """
 
     samples: Array
     usual: Array
     largest: float = 1.0
     unusual: float = 0.0
+    error: float = 0.0
 
     @classmethod
     def of(cls, samples: Array) -> "Drawn":
@@ -105,7 +107,7 @@ class LabelsSampling(Method):
                 return Cost(seconds=0.05 + 4e-8 * n * problem.bags, bytes=2e7 + 16.0 * n)
             bag = 5e-5 + 1e-7 * k + (4e-8 + 4e-10 * math.log2(k + 1.0)) * k * k
             return Cost(seconds=0.05 + n * problem.bags * bag, bytes=1e6 + 60.0 * k * k + 16.0 * n)
-        nodes = _NODES.get(problem.mechanism, 0)
+        nodes = 1 if discrete(problem.mechanism) else _nodes(problem)
         atoms = problem.law.atoms
         few = 1.0 if atoms is None else min(8.0, float(atoms[0].size))
         seconds = 0.4 + n * k * (6e-8 + 5e-10 * k + 1.5e-8 * nodes * few)
@@ -126,7 +128,7 @@ class LabelsSampling(Method):
         value = float(drawn.samples.mean())
         spread = float(drawn.samples.std()) / math.sqrt(drawn.samples.size - 1.0)
         if not isinstance(problem, LabelAdvantageTail | LabelRatioTail):
-            low, high = low * (1.0 - _QUICK), high * (1.0 + _QUICK)
+            low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
         if isinstance(problem, LabelAttackAccuracy):
             blind = accuracy(problem.law, (0.0, 0.0))
@@ -163,8 +165,11 @@ class LabelsSampling(Method):
             largest = min(largest, response_advantage(law, epsilon)[1])
         usual = cap(law, problem.law, problem.bag_size, mechanism, epsilon, largest)
         parts, counts = [], []
+        nodes, error = laplace.FEWEST, 0.0
         for others in self._laws(problem):
-            parts.append(quick_advantage(others, mechanism, epsilon, law))
+            if not parts and not discrete(mechanism):
+                nodes, error = nodes_needed(others[:_TRIED], epsilon, law)
+            parts.append(quick_advantage(others, mechanism, epsilon, law, nodes))
             counts.append(usual.counts(others))
         samples = np.concatenate(parts)
         return Drawn(
@@ -172,6 +177,7 @@ class LabelsSampling(Method):
             usual=samples * np.concatenate(counts),
             largest=usual.advantage,
             unusual=usual.rare * largest,
+            error=4.0 * (error + law.quick_error),
         )
 
     def _laws(self, problem: LabelProblem) -> Iterator[Array]:
@@ -216,3 +222,8 @@ def _below(ratio: float) -> float:
 def tally_of(samples: Array) -> Tally:
     """Return what is kept of samples in [0, 1]."""
     return Tally(samples=samples.size, total=float(samples.sum()), squares=float(samples @ samples))
+
+
+def _nodes(problem: LabelProblem) -> float:
+    """Return about how many nodes Laplace noise needs between two counts, for the cost."""
+    return 6.0 + 60.0 / problem.bag_size

@@ -55,23 +55,28 @@ class Density(Prior):
         return total
 
     def overturned_quickly(self, one: Array, zero: Array) -> Array:
-        return _look_up(one, zero, self._table)
+        return _look_up(one, zero, self._table[0])
+
+    @property
+    def quick_error(self) -> float:
+        return self._table[1]
 
     @cached_property
-    def _table(self) -> Array:
-        r"""Values of $\Psi(t) / (1/2 - t)^2$ on an even grid of [0, 1]."""
+    def _table(self) -> tuple[Array, float]:
+        r"""Values of $\Psi(t) / (1/2 - t)^2$ on an even grid, and the relative error between its points."""
         size = 2**10
         table = self._curvature(np.linspace(0.0, 1.0, size + 1))
-        while size < _LARGEST_TABLE:
+        while True:
             middles = self._curvature((np.arange(size) + 0.5) / size)
             linear = 0.5 * (table[1:] + table[:-1])
-            wrong = np.abs(linear - middles) > _TABLE * middles
+            counts = np.maximum(linear, middles) > 1e-250
+            wrong = (np.abs(linear - middles) / np.maximum(middles, 1e-300))[counts].max(initial=0.0)
             finer = np.empty(2 * size + 1)
             finer[::2], finer[1::2] = table, middles
             table, size = finer, 2 * size
-            if not np.any(wrong & (middles > 1e-250)):
-                break
-        return table
+            # Of second order, so a quarter of it is left on the finer grid, where it is at its largest.
+            if wrong <= _TABLE or size >= _LARGEST_TABLE:
+                return table, max(_TABLE, float(wrong))
 
     def _curvature(self, t: Array) -> Array:
         curvature = np.full(t.shape, 2.0 * float(np.exp(self.log_density(np.zeros(1)))[0]))

@@ -95,8 +95,13 @@ class Prior(ABC):
         """
 
     def overturned_quickly(self, one: Array, zero: Array) -> Array:
-        """Return about the same as `overturned`, to a relative error of 1e-5, for many samples."""
+        """Return about the same as `overturned`, to the relative error `quick_error`, for many samples."""
         return self.overturned(one, zero)
+
+    @property
+    def quick_error(self) -> float:
+        """Bound for the relative error of quick values, measured where they come from a table."""
+        return self.error
 
     @property
     def blind(self) -> float:

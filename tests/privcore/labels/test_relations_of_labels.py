@@ -14,7 +14,7 @@ from privcore import Answer, Point, evaluate, find, find_problem, methods_for
 from privcore.labels.geometric import released
 from privcore.labels.laplace import advantages, at_nodes, sides
 from privcore.labels.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
-from privcore.labels.rows import exact_at, quick_advantage
+from privcore.labels.rows import exact_at, nodes_needed, quick_advantage
 from privcore.priors.spelling import prior
 
 ETAS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
@@ -144,7 +144,11 @@ def test_laplace_noise_is_integrated_as_finely_as_it_needs(text: str) -> None:
     etas = law.draw(np.random.default_rng(5), (40, 6))
     laws = pmf(etas)
     for epsilon in (0.05, 0.5, 1.9, 2.1, 5.0, 8.1, 15.0, 33.0, 300.0):
-        quick = quick_advantage(laws, "llp-laplace", epsilon, law)
+        nodes, error = nodes_needed(laws, epsilon, law)
+        quick = quick_advantage(laws, "llp-laplace", epsilon, law, nodes)
+        finest = quick_advantage(laws, "llp-laplace", epsilon, law, 200)
+        assert quick.mean() == pytest.approx(finest.mean(), rel=error + 1e-6)
+        assert error < 1e-4
         grid = np.linspace(0.0, 1.0, 4001)[1:-1:2]
         if law.atoms is not None:
             grid, weights = law.atoms
@@ -155,7 +159,7 @@ def test_laplace_noise_is_integrated_as_finely_as_it_needs(text: str) -> None:
             for x, w in zip(grid.tolist(), weights.tolist(), strict=True)
         )
         assert quick == pytest.approx(exact, rel=1e-2, abs=1e-12)
-        one, zero = at_nodes(laws, epsilon)
+        one, zero = at_nodes(laws, epsilon, nodes)
         assert one.sum(axis=1) == pytest.approx(np.ones(40), rel=1e-5)
         assert zero.sum(axis=1) == pytest.approx(np.ones(40), rel=1e-5)
 
