@@ -51,8 +51,8 @@ def table() -> Iterator[str]:
         f"| {BAG * scipy_law:.3g} | {BAG * scipy_law / one_bag:.0f} |"
     )
     yield (
-        f"| advantage of all members of a bag of {SMALL} | {ours:.3g} | qif, {SMALL} g-leakages of a channel of "
-        f"{2**SMALL} rows | {SMALL * theirs:.3g} | {SMALL * theirs / ours:.0f} |"
+        f"| advantage of all members of a bag of {SMALL} | {ours:.3g} | qif, {SMALL} leakages "
+        f"of a channel of {2**SMALL} rows | {SMALL * theirs:.3g} | {SMALL * theirs / ours:.0f} |"
     )
     yield ""
     yield _grid()
@@ -75,4 +75,4 @@ def _grid() -> str:
         started = time.perf_counter()
         subprocess.run([*command, "--store", f"{folder}/store"], capture_output=True, check=True)
         seconds = time.perf_counter() - started
-    return f"The sweep `{GRID}` (10 epsilons, 10 bag sizes, 4 mechanisms, 4 priors): {seconds:.0f} s, two cores."
+    return f"The sweep `{GRID}` (10 epsilons, 10 bag sizes, 4 mechanisms, 4 priors): {seconds:.0f} s."
