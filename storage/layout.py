@@ -66,8 +66,23 @@ def create(root: Path) -> None:
         foreign = [entry.name for entry in entries(root)]
         if foreign and not (root / MARK).exists():  # another process may have made it in between
             raise StoreError(f"Expected a store or an empty folder, got {root} with {foreign[0]} in it.")
-    mark = {"format": "privsweep store", "schema_version": SCHEMA_VERSION}
-    write_atomically(root / MARK, json.dumps(mark).encode() + b"\n")
+    mark = json.dumps({"format": "privsweep store", "schema_version": SCHEMA_VERSION}).encode() + b"\n"
+    if not _is_folder(root):
+        _appear(root, mark)
+    if not (root / MARK).exists():
+        write_atomically(root / MARK, mark)
+
+
+def _appear(root: Path, mark: bytes) -> None:
+    """Make a store at once, so that no other process meets its folder without the mark."""
+    staged = root.parent / f".{root.name[:80]}.{secrets.token_hex(8)}.tmp"
+    write_atomically(staged / MARK, mark)
+    try:
+        staged.rename(root)
+    except OSError as error:
+        shutil.rmtree(staged, ignore_errors=True)
+        if not _is_folder(root):  # else somebody else was quicker
+            raise StoreError(f"Cannot write {root}: {reason(error)}.") from error
 
 
 def check(root: Path) -> None:

@@ -10,6 +10,8 @@ from privcore.labels.poisson_binomial import Array
 
 FEWEST = 3
 """Nodes between two counts that are enough where the likelihoods change slowly."""
+_FLAT = 1e-7
+"""Epsilon below which the likelihoods between two counts differ by less than rounding."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -143,6 +145,8 @@ def interval_rule(epsilon: float, number: int) -> tuple[Array, Array]:
     Returns:
         Nodes in (0, 1) and weights.
     """
+    if epsilon < _FLAT:
+        return np.full(number, 0.5), np.full(number, -math.expm1(-epsilon) / number)
     # Both halves in v = exp(-epsilon t), the density of the mass, in panels that grow from its least value.
     least = math.exp(-0.5 * epsilon)
     edges = np.geomspace(least, 1.0, max(24, math.ceil(epsilon)))
