@@ -6,6 +6,7 @@ WORKERS ?= 2
 SPEC ?= flows/sweeps/quickstart.toml
 SWEEP ?= quickstart
 FIGURES ?= figures
+LABELS := labels-advantage labels-quantile labels-ratio labels-rates labels-learning labels-claims labels-bounds
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -21,7 +22,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures test soak bench lint format docs lock clean clean-store
+.PHONY: help install sweep figures label-figures test soak bench lint format docs lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -46,6 +47,11 @@ figures: $(STAMP)  ## run the sweeps of the nine figures and draw them into figu
 	@for n in 1 2 3 4 5 6 7 8 9; do \
 	   $(BIN)/privsweep run figure$$n || test $$? -eq 1 || exit 1; done
 	$(BIN)/privsweep report figures --out $(FIGURES)
+
+label-figures: $(STAMP)  ## run the sweeps on label inference and draw their figures into figures/
+	@for name in $(LABELS); do \
+	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
+	$(BIN)/privsweep report label-figures --out $(FIGURES)
 
 test: $(STAMP)  ## the whole suite but the soak tests
 	$(BIN)/python -m pytest $(SPREAD)

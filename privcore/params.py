@@ -355,3 +355,63 @@ FORM = Choice(
     choices=("tight", "published"),
     meaning="Constants of a bound: the least that its proof gives, or those that are published",
 )
+CANARIES = Integer(
+    name="canaries",
+    symbol="m",
+    unit="canaries",
+    lower=1,
+    upper=10**9,
+    typical=(100, 1000, 100_000),
+    meaning="Canaries of an audit whose inclusion was randomised, guessed or not",
+)
+GUESSES = Integer(
+    name="guesses",
+    symbol="c'",
+    unit="canaries",
+    lower=0,
+    upper=10**9,
+    typical=(10, 50, 100),
+    meaning="Canaries about which the auditor guesses at most, fixed before the run",
+)
+CORRECT = Integer(
+    name="correct",
+    symbol="c",
+    unit="canaries",
+    lower=0,
+    upper=10**9,
+    typical=(5, 10, 40, 90),
+    meaning="Guesses that were correct",
+)
+ALTERNATIVES = Integer(
+    name="alternatives",
+    symbol="k",
+    lower=2,
+    upper=10**6,
+    typical=(2, 2, 10),
+    meaning="Choices for every canary: 2 for in or out; more where records replace one another",
+)
+CLAIMED_EPSILON = Real(
+    name="claimed_epsilon",
+    symbol=r"\varepsilon",
+    unit="nats",
+    lower=0.0,
+    upper=700.0,
+    typical=(0.5, 1.0, 2.0, 4.0),
+    meaning="Epsilon that a mechanism is claimed to have",
+)
+MU = Real(
+    name="mu",
+    symbol=r"\mu",
+    lower=0.0,
+    upper=30.0,
+    typical=(0.25, 0.5, 1.0, 2.0),
+    meaning="Gaussian differential privacy: distance of two unit normal laws that are as hard to tell apart",
+)
+PROFILE_POINTS = Integer(
+    name="profile_points",
+    symbol="-",
+    lower=2,
+    upper=1000,
+    typical=(20, 40),
+    meaning="Points of the privacy profile that a linear programme takes into account",
+)

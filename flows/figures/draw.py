@@ -19,7 +19,7 @@ FORMATS = ("png", "svg", "pdf")
 
 _WORDS = {"sigma": "noise multiplier", "epsilon": "privacy parameter"}
 _QUANTITIES = {"epsilon": r"privacy parameter $\varepsilon$", "delta": r"$\delta$", "error": "squared error"}
-_STYLE: dict[str, Any] = {
+STYLE: dict[str, Any] = {
     "axes.grid": True,
     "axes.grid.which": "major",
     "axes.spines.right": False,
@@ -34,7 +34,7 @@ _STYLE: dict[str, Any] = {
     "savefig.dpi": 160,
     "svg.hashsalt": "privsweep",  # else every SVG gets new random ids
 }
-_NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _SHAPES = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2)}
 _PANEL_INCHES = (4.6, 3.7)
 _LONE_INCHES = (7.0, 4.8)
@@ -50,8 +50,8 @@ def draw(picture: Picture, path: Path, kind: str) -> None:
     """
     from matplotlib.style import context
 
-    with context(_STYLE):
-        canvas(picture).savefig(path, format=kind, metadata=_NO_DATE[kind])
+    with context(STYLE):
+        canvas(picture).savefig(path, format=kind, metadata=NO_DATE[kind])
 
 
 def canvas(picture: Picture) -> "Canvas":
@@ -114,7 +114,7 @@ def _dress(axes: "Axes", picture: Picture, panel: Panel, *, left: bool, bottom: 
     axes.set_yscale(vertical)
     for axis, ticks in ((axes.xaxis, horizontal), (axes.yaxis, vertical)):
         if ticks == "log":
-            _plain_ticks(axis)
+            plain_ticks(axis)
     if bottom:
         axes.set_xlabel(_label(picture, picture.figure.x))
     if left:
@@ -123,7 +123,7 @@ def _dress(axes: "Axes", picture: Picture, panel: Panel, *, left: bool, bottom: 
         axes.set_title(", ".join(_equation(picture, name, value) for name, value in panel.fields.items()))
 
 
-def _plain_ticks(axis: "Axis") -> None:
+def plain_ticks(axis: "Axis") -> None:
     """Label a logarithmic axis with numbers as people write them, as many as its range needs."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

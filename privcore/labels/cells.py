@@ -23,6 +23,7 @@ from privcore.method import Cost, Direction, Method
 from privcore.priors.finite import Finite
 from privcore.priors.prior import Cells
 from privcore.problem import Problem
+from privcore.sums import dot
 
 _PRODUCTS = 3e8
 
@@ -112,8 +113,8 @@ class LabelsCells(Method):
         sums = compositions.multisets if values.size > others else compositions.compositions
         for some in sums(values, weights, others):
             low, high = advantage(some.laws, problem.mechanism, problem.label_epsilon, law)
-            lows.append(float(some.weights @ low))
-            highs.append(float(some.weights @ high))
+            lows.append(float(dot(some.weights, low)))
+            highs.append(float(dot(some.weights, high)))
         # The weights are probabilities of cells, each with an absolute error of a few roundings.
         error = 2.0 * relative_error(problem.bag_size)
         slack = 1e-14 * values.size * problem.bag_size * law.blind

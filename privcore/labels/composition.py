@@ -27,6 +27,7 @@ from privcore.labels.rows import advantage
 from privcore.method import Cost, Direction, Method
 from privcore.priors.finite import Finite
 from privcore.problem import Problem
+from privcore.sums import dot
 
 _MOST_WORK = 2e9
 """Products up to which the sum over all compositions is carried out."""
@@ -111,7 +112,7 @@ def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float,
     """Return both ends of the advantage, of examples of the prior or with one eta."""
     law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
     ends = [
-        (float(some.weights @ low), float(some.weights @ high))
+        (float(dot(some.weights, low)), float(dot(some.weights, high)))
         for some in rows
         for low, high in [advantage(some.laws, problem.mechanism, problem.label_epsilon, law)]
     ]

@@ -18,6 +18,7 @@ from privcore.method import Cost, Direction, Method
 from privcore.priors.beta import Beta
 from privcore.priors.uniform import Uniform
 from privcore.problem import Problem
+from privcore.sums import dot
 
 _NODES = {1: 64, 2: 48, 3: 32, 4: 24}
 """Nodes by the number of other examples."""
@@ -84,7 +85,7 @@ def _integral(problem: LabelProblem, nodes: Array, weights: Array) -> float:
     total = 0.0
     for some in multisets(nodes, weights, problem.bag_size - 1):
         one, zero = geometric.released(some.laws, problem.label_epsilon)
-        total += float(some.weights @ problem.law.overturned(one, zero).sum(axis=1))
+        total += float(dot(some.weights, problem.law.overturned(one, zero).sum(axis=1)))
     return total
 
 

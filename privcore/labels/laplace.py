@@ -7,6 +7,7 @@ import numba as nb
 import numpy as np
 
 from privcore.labels.poisson_binomial import Array
+from privcore.sums import dot
 
 FEWEST = 3
 """Nodes between two counts that are enough where the likelihoods change slowly."""
@@ -161,11 +162,11 @@ def interval_rule(epsilon: float, number: int) -> tuple[Array, Array]:
     diagonal, beside = [], []
     for _ in range(number):
         image = y * basis[-1]
-        diagonal.append(float(image @ basis[-1]))
+        diagonal.append(float(dot(image, basis[-1])))
         for vector in basis:  # twice is enough, so that rounding does not spoil the orthogonality
-            image -= (image @ vector) * vector
+            image -= dot(image, vector) * vector
         for vector in basis:
-            image -= (image @ vector) * vector
+            image -= dot(image, vector) * vector
         beside.append(float(np.linalg.norm(image)))
         basis.append(image / beside[-1] if beside[-1] > 0.0 else image)
     jacobi = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
@@ -206,4 +207,4 @@ def density_at(others: Array, epsilon: float, z: float) -> tuple[float, float]:
     distance = np.abs(z - counts)
     with np.errstate(under="ignore"):
         kernel = np.exp(-epsilon * (distance - distance.min()))
-        return float(others @ kernel[1:]), float(others @ kernel[:-1])
+        return float(dot(others, kernel[1:])), float(dot(others, kernel[:-1]))

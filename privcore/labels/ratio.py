@@ -11,6 +11,7 @@ from privcore.labels import laplace
 from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.labels.rows import discrete, likelihoods
 from privcore.priors.prior import Prior
+from privcore.sums import dot
 
 _GROUPED = 2.0**-46
 """Relative error of a ratio in nats, and its absolute error too: a few roundings of logarithms below 1000."""
@@ -100,7 +101,7 @@ def ratio_tail(law: RatioLaw, threshold: float) -> tuple[float, float]:
 
 
 def _laplace_tail(law: RatioLaw, threshold: float) -> float:
-    return float(law.weights @ row_tails(law.laws, "llp-laplace", law.epsilon, law.rate, threshold))
+    return float(dot(law.weights, row_tails(law.laws, "llp-laplace", law.epsilon, law.rate, threshold)))
 
 
 def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, threshold: float) -> Array:

@@ -9,6 +9,7 @@ from privcore.bounded_mean import least_mean
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.tails import largest_probability, noise_variation
 from privcore.priors.prior import Prior
+from privcore.sums import dot
 
 RARE = 1e-13
 """Probability of the bags that are left out."""
@@ -36,9 +37,9 @@ class Cap:
 
     def counts(self, laws: Array) -> Array:
         """Return which laws of the sum of the other labels, shape (rows, k), have that variance."""
-        s = np.arange(laws.shape[1])
-        mean = laws @ s
-        variance = laws @ (s * s).astype(float) - mean * mean
+        s = np.arange(float(laws.shape[1]))
+        mean = dot(laws, s)
+        variance = dot(laws, s * s) - mean * mean
         return np.asarray(variance >= self.variance)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from privcore.priors.prior import Array, Prior
+from privcore.sums import dot
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _TABLE = 1e-6
@@ -86,7 +87,7 @@ class Density(Prior):
 
     def mean_of(self, function: Array) -> float:
         """Return the mean of a function of eta that is given at `nodes`."""
-        return float(function @ self._weights)
+        return float(dot(function, self._weights))
 
     @cached_property
     def nodes(self) -> Array:
@@ -133,7 +134,7 @@ class _Side:
             half = 0.25 * (end - start)
             x = left[..., None] + half[..., None] * (1.0 + _NODES)
             gain = -np.expm1(np.minimum(0.0, x - distance[..., None]))
-            total += half * ((expit(-x) * gain * self._density(x)) @ _WEIGHTS)
+            total += half * dot(expit(-x) * gain * self._density(x), _WEIGHTS)
         return np.asarray(total)
 
 

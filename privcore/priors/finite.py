@@ -7,6 +7,7 @@ import numpy as np
 
 from privcore.errors import DomainError
 from privcore.priors.prior import Array, Cells, Prior, spelled
+from privcore.sums import dot
 
 _FEW = 64
 """Values up to which sums over all of them are as quick as looking them up."""
@@ -46,15 +47,15 @@ class Finite(Prior):
 
     @cached_property
     def mean(self) -> float:
-        return float(self.weights @ self.values)
+        return float(dot(self.weights, self.values))
 
     @cached_property
     def label_variance(self) -> float:
-        return float(self.weights @ (self.values * (1.0 - self.values)))
+        return float(dot(self.weights, self.values * (1.0 - self.values)))
 
     @cached_property
     def label_variance_square(self) -> float:
-        return float(self.weights @ (self.values * (1.0 - self.values)) ** 2)
+        return float(dot(self.weights, (self.values * (1.0 - self.values)) ** 2))
 
     @property
     def atoms(self) -> tuple[Array, Array]:
@@ -72,7 +73,7 @@ class Finite(Prior):
                 total += weight * overturned_at(eta, one, zero)
             return total
         pairs = zip(np.ravel(one).tolist(), np.ravel(zero).tolist(), strict=True)
-        sums = [float(self.weights @ overturned_at(self.values, g1, g0)) for g1, g0 in pairs]
+        sums = [float(dot(self.weights, overturned_at(self.values, g1, g0))) for g1, g0 in pairs]
         return np.array(sums).reshape(np.shape(one))
 
     def overturned_quickly(self, one: Array, zero: Array) -> Array:

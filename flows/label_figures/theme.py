@@ -1,0 +1,55 @@
+"""What the figures share: the priors of their columns, the names and colours of the mechanisms."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+PRIORS: Mapping[str, str] = MappingProxyType(
+    {
+        "uniform": "Uniform",
+        "beta(2,30)": "Beta(2, 30)",
+        "logit-normal(0.2132,2.2453)": "Higgs-like (stand-in)",
+        "logit-normal(-3.661,1.1815)": "KDD-like (stand-in)",
+    }
+)
+"""Columns by their priors; the last two are the laws of eta of the data sets that stand in for real ones."""
+
+DATA: Mapping[str, str] = MappingProxyType(
+    {"higgs-like": "logit-normal(0.2132,2.2453)", "kdd-like": "logit-normal(-3.661,1.1815)"}
+)
+"""Priors of the stand-ins."""
+
+NAMES: Mapping[str, str] = MappingProxyType(
+    {"rr": "RR", "llp": "LLP", "llp-geometric": "LLP+Geom", "llp-laplace": "LLP+Lap"}
+)
+COLORS: Mapping[str, str] = MappingProxyType(
+    {"rr": "#6E6E6E", "llp": "#0072B2", "llp-geometric": "#E69F00", "llp-laplace": "#009E73"}
+)
+MARKERS: Mapping[str, str] = MappingProxyType(
+    {"rr": "o", "llp": "s", "llp-geometric": "D", "llp-laplace": "^"}
+)
+
+RAMP = ("#440154", "#443A83", "#31688E", "#21918C", "#35B779", "#90C83E", "#D0B500")
+"""Colours of rising parameters, dark to bright."""
+
+
+def ramp(size: int) -> tuple[str, ...]:
+    """Return so many colours that are as far apart as the ramp allows.
+
+    Example:
+        >>> ramp(3)
+        ('#440154', '#21918C', '#D0B500')
+    """
+    if size == 1:
+        return RAMP[:1]
+    return tuple(RAMP[round(i * (len(RAMP) - 1) / (size - 1))] for i in range(size))
+
+
+def power(value: float) -> str:
+    r"""Return a power of two as TeX, and other numbers as they are.
+
+    Example:
+        >>> power(0.0625), power(8), power(0.3)
+        ('2^{-4}', '8', '0.3')
+    """
+    mantissa, exponent = (float(value).hex().split("p")[0], int(float(value).hex().split("p")[1]))
+    return f"2^{{{exponent}}}" if mantissa == "0x1.0000000000000" and exponent < -2 else f"{value:g}"

@@ -1,0 +1,445 @@
+"""The figures on label inference: what their sweeps ask, what is drawn of a store, what is missing."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from PIL import Image
+
+from flows.cli import run
+from flows.grid import expand
+from flows.label_figures import rates, scatter
+from flows.label_figures.draw import canvas, draw
+from flows.label_figures.paper import FIGURES, Figure, picture
+from flows.label_figures.pictures import Kind, Panel, Picture, Trace
+from flows.label_figures.stored import Stored
+from flows.label_figures.theme import COLORS, DATA, PRIORS
+from flows.sweep import load, parse
+from privcore import Answer, Point, Status, evaluate
+from storage import Row, publish, to_table
+
+BY_NAME = {figure.name: figure for figure in FIGURES}
+named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+stored_figures = pytest.mark.parametrize(
+    "figure", [figure for figure in FIGURES if figure.sweeps], ids=lambda figure: figure.name
+)
+
+
+def points_of(figure: Figure) -> list[Point]:
+    """The points that a figure wants."""
+    return list(Stored.of(figure.sweeps, figure.wants, Path("none")).points)
+
+
+def made_up(point: Point) -> Answer:
+    """An answer that has all numbers, fits the problem, and differs from point to point."""
+    share = int(point.id[:4], 16) / 0x10000
+    scale = min(point.problem.largest, 10.0)
+    value = scale * (0.1 + 0.6 * share)
+    if point.problem.name == "label-ratio-quantile" and share > 0.8:
+        return Answer.enclosure(5.0, math.inf, value=math.inf)
+    return Answer.enclosure(0.9 * value, 1.1 * value, value=value)
+
+
+def store_of(path: Path, answers: dict[Point, Answer]) -> Path:
+    """Return a store that holds these answers."""
+    by_problem: dict[str, list[Row]] = {}
+    for point, answer in answers.items():
+        row = Row(
+            point=point,
+            answer=answer,
+            seconds=0.1,
+            cpu_seconds=0.1,
+            attempt=1,
+            finished_at=datetime(2026, 11, 1, tzinfo=UTC),
+            sweep="made-up",
+        )
+        by_problem.setdefault(point.problem.name, []).append(row)
+    for rows in by_problem.values():
+        publish(path, to_table(rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a made-up answer to every point of every figure."""
+    answers = {point: made_up(point) for figure in FIGURES for point in points_of(figure)}
+    return store_of(tmp_path_factory.mktemp("full") / "store", answers)
+
+
+@pytest.fixture(scope="module")
+def pictures(full: Path) -> dict[str, Picture]:
+    return {figure.name: picture(figure, full) for figure in FIGURES}
+
+
+# ------------------------------------------------------------------------------------ what is asked
+
+
+def test_the_table_has_the_figures_of_both_papers_and_the_rates() -> None:
+    assert list(BY_NAME) == [f"labels{n}" for n in range(1, 6)] + ["workshop1", "workshop2", "rates"]
+
+
+def test_the_advantage_sweep_has_every_setting_of_the_paper_once() -> None:
+    points = list(expand(load("labels-advantage").grids))
+    problems = Counter(point.problem for point in points)
+    assert set(problems.values()) == {1}
+    by_mechanism = Counter(point.problem.as_fields()["mechanism"] for point in points)
+    assert by_mechanism == {"rr": 40, "llp": 40, "llp-laplace": 400, "llp-geometric": 400}
+    priors = {point.problem.as_fields()["prior"] for point in points}
+    assert priors == set(PRIORS)
+    epsilons = {point.problem.as_fields()["label_epsilon"] for point in points} - {math.inf}
+    assert epsilons == {2.0**n for n in range(-4, 6)}
+    assert {point.problem.as_fields()["bag_size"] for point in points} == {2**n for n in range(10)}
+
+
+@pytest.mark.parametrize("name", ["labels-advantage", "labels-quantile", "labels-ratio", "labels-rates"])
+def test_every_method_of_a_sweep_applies_to_its_points(name: str) -> None:
+    for point in expand(load(name).grids):
+        assert point.method.applies(point.problem) is None, point.canonical
+
+
+@pytest.mark.parametrize("name", ["labels3", "labels5", "workshop1"])
+def test_every_setting_that_is_learned_from_has_both_advantages(name: str) -> None:
+    """Else a point of a curve could not be placed."""
+    points = points_of(BY_NAME[name])
+    settings: dict[str, set[tuple[object, ...]]] = {}
+    for point in points:
+        fields = point.problem.as_fields()
+        law = fields.get("prior") or DATA[str(fields["data"])]
+        setting = (law, fields["mechanism"], fields["bag_size"], fields["label_epsilon"])
+        settings.setdefault(point.problem.name, set()).add(setting)
+    learned = settings.pop("label-learning")
+    assert settings
+    assert all(others == learned for others in settings.values())
+
+
+def test_the_stand_ins_say_that_they_are() -> None:
+    assert all("(stand-in)" in PRIORS[prior] for prior in DATA.values())
+    titles = {panel.title for panel in picture(BY_NAME["labels1"], Path("none")).rows[0]}
+    assert titles == set(PRIORS.values())
+
+
+# ------------------------------------------------------------------------------------ what is drawn
+
+
+TINY = """
+name = "tiny"
+
+[[grid]]
+problem = "label-ratio-tail"
+methods = ["labels.sampling"]
+
+[grid.product]
+prior = "uniform"
+bag_size = 8
+mechanism = "llp"
+log_ratio = [0, 1, 4]
+
+[[grid]]
+problem = "label-ratio-tail"
+methods = ["labels.response"]
+
+[grid.product]
+prior = "uniform"
+mechanism = "rr"
+label_epsilon = 1
+log_ratio = [0, 1, 4]
+"""
+
+
+def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = {point: evaluate(point) for point in expand(parse(TINY.encode(), "tiny").grids)}
+    store = store_of(tmp_path / "store", answers)
+    assert report("--store", store, "--figure", "labels2", "--out", tmp_path) == 1
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'labels2.png'}\n"
+    assert err.startswith("privsweep: Figure labels2 lacks 2014 of 2020 points, which are not stored")
+    middle = picture(BY_NAME["labels2"], store).rows[1]
+    curves = {trace.label: trace for trace in middle[0].traces}
+    bags = [answer for point, answer in answers.items() if point.problem.as_fields()["mechanism"] == "llp"]
+    assert curves["LLP"].x == (0.0, 1.0, 4.0)
+    assert curves["LLP"].y == tuple(1.0 - (answer.value or 0.0) for answer in bags)
+    assert curves["LLP"].band[0] == tuple(1.0 - answer.upper for answer in bags)
+    assert curves["LLP"].band[1] == tuple(1.0 - answer.lower for answer in bags)
+    assert 0.67 < curves["LLP"].y[1] < 0.70
+    assert curves["RR"].y == (0.0, 1.0, 1.0)
+    assert [panel.traces for panel in middle[1:]] == [()] * 3
+
+
+def axes_of(picture: Picture) -> list[tuple[Panel, Axes]]:
+    """The panels of a picture with the axes on which they were drawn."""
+    drawn = canvas(picture).axes
+    columns = max(map(len, picture.rows)) + 1
+    return [
+        (panel, drawn[row * columns + column])
+        for row, panels in enumerate(picture.rows)
+        for column, panel in enumerate(panels)
+    ]
+
+
+@named
+def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
+    for panel, axes in axes_of(pictures[figure.name]):
+        lines = [
+            (line.get_color(), np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float))
+            for line in axes.get_lines()
+        ]
+        clouds = [np.asarray(cloud.get_offsets()) for cloud in axes.collections]
+        for trace in panel.traces:
+            if trace.kind is Kind.DOTS:
+                expected = np.column_stack([trace.x, trace.y])
+                assert any(np.array_equal(cloud, expected) for cloud in clouds)
+            else:
+                x = np.where(np.isfinite(trace.x), trace.x, np.nan)
+                assert any(
+                    color == trace.color
+                    and np.array_equal(xs, x, equal_nan=True)
+                    and np.array_equal(ys, np.array(trace.y))
+                    for color, xs, ys in lines
+                ), trace.label
+
+
+@named
+def test_every_figure_is_no_empty_page_and_has_all_its_colours(
+    figure: Figure, pictures: dict[str, Picture], tmp_path: Path
+) -> None:
+    path = tmp_path / "drawn.png"
+    draw(pictures[figure.name], path, "png")
+    with Image.open(path) as image:
+        assert min(image.size) > 500
+        pixels = np.asarray(image.convert("RGB"), dtype=np.int64) @ [0x10000, 0x100, 1]
+    colors = {f"#{color:06X}" for color in np.unique(pixels).tolist()}
+    traces = [trace for row in pictures[figure.name].rows for panel in row for trace in panel.traces]
+    assert {trace.color for trace in traces if trace.x and trace.label} <= colors
+
+
+@named
+def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures: dict[str, Picture]) -> None:
+    drawn = pictures[figure.name]
+    shown: list[str] = []
+    axes = canvas(drawn).axes
+    columns = len(axes) // len(drawn.rows)
+    for number, row in enumerate(drawn.rows):
+        legend = axes[(number + 1) * columns - 1].get_legend()
+        labels = list(dict.fromkeys(trace.label for panel in row for trace in panel.traces if trace.label))
+        if legend is None:
+            assert labels == shown, "the legend above stands for this row too"
+        else:
+            shown = [text.get_text() for text in legend.get_texts()]
+            assert shown == labels
+        looks = {(t.color, t.kind, t.style) for p in row for t in p.traces if t.label}
+        assert len(looks) == len(labels)
+
+
+@pytest.mark.parametrize("figure", ["labels1", "labels4"])
+def test_a_cloud_has_a_thousand_releases_each_a_probability(
+    figure: str, pictures: dict[str, Picture]
+) -> None:
+    for panel in (panel for row in pictures[figure].rows for panel in row):
+        assert panel.diagonal
+        for trace in panel.traces:
+            if trace.kind is Kind.DOTS:
+                assert len(trace.x) == len(trace.y) == scatter.RELEASES
+                assert 0.0 <= min(trace.y) <= max(trace.y) <= 1.0
+
+
+def test_randomized_response_moves_the_logit_by_epsilon(pictures: dict[str, Picture]) -> None:
+    uniform = pictures["labels1"].rows[1][0]
+    assert [trace.label != "" for trace in uniform.traces] == [True, False] * len(scatter.RESPONSES)
+    for epsilon, above, below in zip(
+        scatter.RESPONSES, uniform.traces[::2], uniform.traces[1::2], strict=True
+    ):
+        middle = len(above.x) // 2
+        odds = above.x[middle] / (1.0 - above.x[middle])
+        for trace, factor in ((above, math.exp(epsilon)), (below, math.exp(-epsilon))):
+            assert trace.y[middle] == pytest.approx(odds * factor / (1.0 + odds * factor), rel=1e-12)
+            assert (trace.x[0], trace.y[0], trace.x[-1], trace.y[-1]) == (0.0, 0.0, 1.0, 1.0)
+
+
+def test_distributions_rise_to_one(pictures: dict[str, Picture]) -> None:
+    for panel in pictures["labels2"].rows[2]:
+        for trace in panel.traces:
+            if trace.color != COLORS["rr"]:  # made up in this store
+                assert list(trace.y) == sorted(trace.y)
+                assert (trace.y[0], trace.y[-1]) == (0.0, 1.0)
+
+
+def test_an_infinite_percentile_is_at_a_marked_place_beyond_all_others(pictures: dict[str, Picture]) -> None:
+    panel, axes = next(pair for pair in axes_of(pictures["labels3"]) if "percentile" in pair[0].x_label)
+    finite = [x for trace in panel.traces for x in trace.x if math.isfinite(x)]
+    infinite = [y for trace in panel.traces for x, y in zip(trace.x, trace.y, strict=True) if x == math.inf]
+    assert infinite
+    assert r"$\infty$" in {text.get_text() for text in axes.texts}
+    place = 2.0 * max(finite)
+    marked = [
+        line
+        for line in axes.get_lines()
+        if line.get_linestyle() == "None" and set(np.asarray(line.get_xdata(), float)) == {place}
+    ]
+    assert sorted(y for line in marked for y in np.asarray(line.get_ydata(), float)) == sorted(infinite)
+
+
+def test_what_is_finite_has_no_such_mark() -> None:
+    trace = Trace(label="one", color="#000000", x=(1.0, 2.0), y=(0.1, 0.2))
+    drawn = canvas(Picture(name="a", title="A", sweeps=(), rows=((Panel(traces=(trace,)),),)))
+    assert [text.get_text() for text in drawn.axes[0].texts] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "noisy"), [("labels3", "bag_size", 7), ("labels5", "label_epsilon", 7)]
+)
+def test_the_curves_with_noise_share_a_parameter_and_vary_the_other(
+    name: str, field: str, noisy: int, full: Path
+) -> None:
+    drawn = picture(BY_NAME[name], full)
+    for panel in drawn.rows[1]:
+        curves = [trace for trace in panel.traces if trace.label.startswith("LLP+Geom")]
+        assert len(curves) == noisy
+        assert {len(trace.x) for trace in curves} == {10 if field == "bag_size" else 7}
+
+
+def test_the_rates_of_exact_powers_are_found_and_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def power(point: Point) -> Answer:
+        fields = point.problem.as_fields()
+        k = float(fields["bag_size"])
+        decay = math.exp(-0.02 * k) * k**-1.5 if fields["prior"] == "point(0.3)" else 0.3 * k**-0.75
+        value = 2.0 * decay if point.method.name == "labels.root" else decay
+        return Answer.enclosure(0.0, value, value=value)
+
+    store = store_of(tmp_path / "store", {point: power(point) for point in points_of(BY_NAME["rates"])})
+    assert report("--store", store, "--out", tmp_path, "--figure", "rates") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == str(tmp_path / "rates.png")
+    assert "  uniform: the advantage falls like k^-0.750 over bags of 64 to 512." in out
+    assert "  point(0.3): the advantage falls like k^-1.5 exp(-0.0200 k) over bags of 64 to 512." in out
+    drawn = picture(BY_NAME["rates"], store)
+    assert drawn.notes == tuple(line.strip() for line in out[1:])
+    (bound,) = [t for t in drawn.rows[0][0].traces if "upper bound" in t.label]
+    assert bound.y == pytest.approx([0.6 * k**-0.75 for k in bound.x])
+    assert "limit" in drawn.rows[0][0].traces[-1].label
+
+
+def test_a_rate_needs_two_bag_sizes() -> None:
+    assert rates.fitted(Stored(points=(), rows={})) == ()
+
+
+@pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_same_store_gives_the_same_bytes_in_every_format(
+    kind: str, begins: bytes, full: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        arguments = ["--store", full, "--out", tmp_path / name, "--format", kind]
+        assert report(*arguments, "--figure", "labels5") == 0
+    first, second = ((tmp_path / name / f"labels5.{kind}").read_bytes() for name in ("a", "b"))
+    assert first == second
+    assert first.startswith(begins)
+    assert len(first) > 5000
+
+
+def test_the_same_posteriors_are_drawn_every_time(pictures: dict[str, Picture]) -> None:
+    assert picture(BY_NAME["labels4"], Path("none")).rows == pictures["labels4"].rows
+
+
+# ---------------------------------------------------------------------------------- what is missing
+
+
+def report(*arguments: object) -> int:
+    return run(["report", "label-figures", *map(str, arguments)])
+
+
+@stored_figures
+def test_a_figure_that_is_not_stored_names_the_commands_that_compute_it(
+    figure: Figure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    assert report("--store", store, "--out", tmp_path / "out", "--figure", figure.name) == 3
+    out, err = capsys.readouterr()
+    runs = " and ".join(f"`privsweep run {sweep} --store {store}`" for sweep in figure.sweeps)
+    verb = "computes" if len(figure.sweeps) == 1 else "compute"
+    nothing = f"Figure {figure.name} is not drawn: nothing of it is stored in {store}"
+    assert (out, err) == ("", f"privsweep: {nothing}; {runs} {verb} it.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_posteriors_are_drawn_without_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report("--store", tmp_path / "store", "--out", tmp_path, "--figure", "labels4") == 0
+    assert capsys.readouterr() == (f"{tmp_path / 'labels4.png'}\n", "")
+    assert not (tmp_path / "store").exists()
+
+
+def test_what_is_stored_is_drawn_and_the_rest_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = points_of(BY_NAME["workshop2"])
+    kept = [point for point in points if point.problem.as_fields()["bag_size"] != 4]
+    late = Answer.without(Status.TIMEOUT, "Too slow.")
+    answers = {point: made_up(point) for point in kept} | {kept[0]: late}
+    store = store_of(tmp_path / "store", answers)
+    assert report("--store", store, "--out", tmp_path, "--figure", "workshop2") == 1
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'workshop2.png'}\n"
+    command = f"privsweep run labels-learning --store {store}"
+    total, lacking = len(points), len(points) - len(kept)
+    first, second = err.splitlines()
+    assert first == (
+        f"privsweep: Figure workshop2 lacks {lacking} of {total} points, which are not stored "
+        f"(labels.trained {lacking}); `{command}` computes them."
+    )
+    assert second == (
+        f"privsweep: Figure workshop2 lacks 1 of {total} points, which failed "
+        f"(labels.trained 1); `{command} --retry` tries again."
+    )
+    curves = picture(BY_NAME["workshop2"], store).rows[0][0].traces
+    assert not any(4.0 in trace.x for trace in curves)
+
+
+def test_points_that_no_method_covers_leave_empty_axes(tmp_path: Path) -> None:
+    points = points_of(BY_NAME["workshop1"])
+    answers = dict.fromkeys(points, Answer.without(Status.NOT_APPLICABLE, "It is not covered."))
+    drawn = picture(BY_NAME["workshop1"], store_of(tmp_path / "store", answers))
+    assert (drawn.missing, drawn.failed) == ({}, {})
+    assert drawn.rows[0][0].traces == ()
+    draw(drawn, tmp_path / "nothing.png", "png")
+
+
+def test_json_says_what_was_drawn_where(
+    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report("--store", full, "--out", tmp_path, "--figure", "workshop1", "--json") == 0
+    content: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    assert content == [
+        {
+            "figure": "workshop1",
+            "sweeps": ["labels-learning", "labels-advantage"],
+            "notes": [],
+            "file": str(tmp_path / "workshop1.png"),
+            "points": len(points_of(BY_NAME["workshop1"])),
+            "missing": {},
+            "failed": {},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--figure", "labels9"], "{labels1, labels2"),
+        (["--format", "gif"], "{png, svg, pdf}"),
+    ],
+)
+def test_misuse_is_one_sentence(
+    arguments: Sequence[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(*arguments, "--out", tmp_path / "out") == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,168 @@
+"""The numbers in docs/reproduction-labels.md are what its queries print, on points computed from nothing."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flows.sweep import load
+from privcore.labels.fourier import half_width
+from privcore.labels.poisson_binomial import binomial
+from privcore.labels.release import debiased_proportion
+
+ROOT = Path(__file__).resolve().parents[2]
+PRIVSWEEP = str(Path(sys.executable).with_name("privsweep"))
+TEXT = (ROOT / "docs/reproduction-labels.md").read_text()
+QUERIES = re.findall(r"```sql\n-- query (\d+) prints (.*)\n([^`]*)```", TEXT)
+ROWS = re.findall(
+    r"^\| (\d+) \| (.*) \| (.*): \*\*(.*)\*\* \| (.*) \| (query|test) (\S+) \|$", TEXT, re.MULTILINE
+)
+SWEEPS = (
+    "labels-advantage",
+    "labels-quantile",
+    "labels-ratio",
+    "labels-rates",
+    "labels-learning",
+    "labels-claims",
+    "labels-bounds",
+)
+
+
+def unit(printed: str) -> float:
+    """One unit of the last digit of a printed number.
+
+    >>> unit("0.88"), unit("7.8e-09")
+    (0.01, 1e-10)
+    """
+    exponent = Decimal(printed).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return 10.0**exponent
+
+
+def agree(values: list[float], printed: str) -> bool:
+    """Whether values are those that were printed, to a unit of the last digit."""
+    numbers = printed.split(", ")
+    return len(values) == len(numbers) and all(
+        abs(value - float(number)) <= 1.001 * unit(number)
+        for value, number in zip(values, numbers, strict=True)
+    )
+
+
+# ------------------------------------------------------------------------------------ what was found wrong
+
+
+def debiasing() -> list[float]:
+    """Means of the debiased proportion of one label 1 among 8, as printed and as corrected."""
+    k, s, epsilon = 8, 1, 0.25
+    r = math.exp(-epsilon)
+    u = np.arange(k + 1)
+    kernel = (1.0 - r) / (1.0 + r) * r ** np.abs(u - s)
+    kernel[0], kernel[k] = r**s / (1.0 + r), r ** (k - s) / (1.0 + r)
+    printed = u / k + ((u == k).astype(float) - (u == 0)) / math.expm1(epsilon)
+    return [float(kernel @ printed), float(kernel @ debiased_proportion(u, k, epsilon))]
+
+
+def second_attacker() -> list[float]:
+    """Successes over uniform eta: 1 below pi, 0 above 1 - pi, else the true label; and a blind guess."""
+    flipped = 1.0 / (1.0 + math.e)
+    wrong_way = 2.0 * (flipped**2 / 2.0)
+    return [wrong_way + (1.0 - 2.0 * flipped), 0.75]
+
+
+def window() -> list[float]:
+    """Probability that a fair binomial number of 512 is outside the window, and what it was said to be."""
+    k = 512
+    outside = np.abs(np.arange(k + 1) - k / 2) > math.sqrt(k) * half_width(k, 0.25)
+    return [float(binomial(k, 0.5)[outside].sum()), 1.0 / (2.0 * k)]
+
+
+def differences() -> list[float]:
+    """Mean of the sum of squared differences of neighbouring probabilities over its printed bound."""
+    n, mu = 10_000, 0.1
+    turned = 1.0 - np.cos(2.0 * np.pi * np.arange(n + 2) / (n + 2))
+    truth = 2.0 / (n + 2) * float(np.sum(turned * (1.0 - 2.0 * mu * turned) ** n))
+    bound = (1.0 - 2.0 * mu) ** n + math.pi / (8.0 * mu * n) ** 1.5 + math.pi / (2.0 * math.e * mu * n * n)
+    return [truth / bound]
+
+
+def test_the_identity_of_the_squared_differences_holds_for_a_binomial_law() -> None:
+    n, p = 50, 0.3
+    turned = 1.0 - np.cos(2.0 * np.pi * np.arange(n + 2) / (n + 2))
+    identity = 2.0 / (n + 2) * float(np.sum(turned * (1.0 - 2.0 * p * (1.0 - p) * turned) ** n))
+    law = np.concatenate([[0.0], binomial(n, p), [0.0]])
+    assert float(np.sum(np.diff(law) ** 2)) == pytest.approx(identity, rel=1e-12)
+
+
+ERRATA: dict[str, Callable[[], list[float]]] = {
+    "debiasing": debiasing,
+    "second-attacker": second_attacker,
+    "misprint": lambda: [1.0 - 2.0 / (1.0 + 1.0), 0.5 * math.tanh(0.5)],
+    "window": window,
+    "differences": differences,
+    "minimum": lambda: [min(1.0, 1.0), 1.0 * 1.0 / (1.0 + 1.0)],
+    "logarithm": lambda: [math.log(1.0 - 0.5), -0.5 * math.log(2.0)],
+}
+
+
+@pytest.mark.parametrize("name", ERRATA)
+def test_a_statement_that_is_called_wrong_fails_at_these_numbers(name: str) -> None:
+    (printed,) = [row[3] for row in ROWS if row[5:] == ("test", name)]
+    assert agree(ERRATA[name](), printed)
+
+
+# ------------------------------------------------------------------------------------ the table
+
+
+def test_the_rows_are_numbered_and_each_has_a_verdict_and_a_command() -> None:
+    assert [int(row[0]) for row in ROWS] == list(range(1, 1 + len(ROWS)))
+    assert len(ROWS) == sum(line.startswith("| ") and line[2].isdigit() for line in TEXT.splitlines())
+    for number, claim, what, printed, verdict, kind, name in ROWS:
+        assert min(map(len, (claim, what, printed, verdict))) > 0
+        assert name == number if kind == "query" else name in ERRATA
+    assert {row[6] for row in ROWS if row[5] == "test"} == ERRATA.keys()
+
+
+def test_every_query_has_its_row_in_the_table() -> None:
+    printed = {row[0]: row[3] for row in ROWS if row[5] == "query"}
+    assert {number: shown for number, shown, _ in QUERIES} == printed
+    assert len(QUERIES) >= 30
+
+
+def test_as_many_numbers_are_printed_as_are_selected() -> None:
+    for number, printed, query in QUERIES:
+        assert all(math.isfinite(float(value)) for value in printed.split(", ")), number
+        assert query.lstrip().startswith(("select", "with")), number
+
+
+def test_the_sweeps_of_the_table_exist_and_are_run_by_make(tmp_path: Path) -> None:
+    assert [load(name).name for name in SWEEPS] == list(SWEEPS)
+    makefile = (ROOT / "Makefile").read_text()
+    (recipe,) = re.findall(r"^label-figures:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert [name for name in re.findall(r"labels-[a-z]+", makefile) if name in SWEEPS] == list(SWEEPS)
+    assert "report label-figures" in recipe
+
+
+def test_a_printed_number_leaves_one_unit_of_its_last_digit() -> None:
+    assert agree([0.8799, 2.0], "0.88, 2")
+    assert not agree([0.8949, 2.0], "0.88, 2")
+    assert not agree([0.88], "0.88, 2")
+
+
+@pytest.mark.soak
+def test_the_queries_print_the_numbers_of_the_table(tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path / "store")]
+    for name in SWEEPS:
+        subprocess.run([PRIVSWEEP, "run", name, *store], check=True, capture_output=True)
+    for number, printed, query in QUERIES:
+        found = subprocess.run(
+            [PRIVSWEEP, "sql", *store, "--json", query], check=True, capture_output=True, text=True
+        )
+        values = [float(value) for value in json.loads(found.stdout)[0].values()]
+        assert agree(values, printed), (number, values)
