@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from flows.ask import Asked, ask, is_tight
+from flows.ask import Asked, LimitError, ask, is_tight
 from privcore import Method, Problem, find_problem, methods_for
 
 TIGHT = 1e-7
@@ -14,6 +14,8 @@ TIGHT = 1e-7
 MOST_BAG_SIZE = 4096
 """Largest bag that is looked for."""
 _MOST_EPSILON = 700.0
+_NOTHING = 1e-200
+"""Below this, a quantity counts as 0."""
 _DRAWN = 2e7
 """Labels that a simulation draws, at most 1,000,000 bags of them."""
 SIMULATION, QUADRATURE = "labels.sampling", "labels.gauss"
@@ -55,7 +57,7 @@ class Equal:
             even a label that is released as it is reveals no more, and None where no bag size is found.
         lower: Below it, more is revealed (of bags) or less (of randomized response), by the ends of readings.
         upper: From it on, the reverse.
-        confidence: Probability with which these two hold.
+        confidence: Probability with which each reading holds that these two rest on.
     """
 
     value: float | None
@@ -158,7 +160,7 @@ class Comparison:
             value=high or None,
             lower=max(short, default=0) + 1,
             upper=min(sure, default=math.inf),
-            confidence=max(0.0, 1.0 - math.fsum(1.0 - r.confidence for r in trials.values())),
+            confidence=min(reading.confidence for reading in trials.values()),
         )
 
     def equal_epsilon(self, quantity: str, bag_size: int) -> Equal:
@@ -175,6 +177,8 @@ class Comparison:
 
     def _epsilon(self, quantity: str, target: float) -> float:
         """Return where randomized response reaches a target, infinity where it never does."""
+        if target < _NOTHING:
+            return 0.0
         low, high = 1e-9, _MOST_EPSILON
         if self._response_value(quantity, high) * (1.0 - 1e-12) <= target:
             return math.inf
@@ -191,6 +195,11 @@ def read(problem: Problem) -> Reading:
     """Return what all methods say of a problem: proofs, cut by the simulation where they are wide apart."""
     asked = ask(problem, list(_methods(problem)), until=lambda asked: _is_proved(asked, TIGHT))
     answers = [(reply.method.name, reply.answer) for reply in asked.replies if reply.answer.ok]
+    if not answers:
+        fields = problem.as_fields()
+        raise LimitError(
+            f"No method answers {problem.name} for bags of {fields['bag_size']} within the limits."
+        )
     proofs = [answer for _, answer in answers if answer.rigorous]
     drawn = [] if _is_proved(asked, TIGHT) else [answer for _, answer in answers if not answer.rigorous]
     lower = max(answer.lower for answer in (*proofs, *drawn))
@@ -208,7 +217,8 @@ def read(problem: Problem) -> Reading:
 
 
 def _is_proved(asked: Asked, width: float) -> bool:
-    return asked.confidence == 1.0 and is_tight(asked, width)
+    narrow = is_tight(asked, width) or asked.lower == asked.upper or asked.upper < _NOTHING
+    return asked.ok and asked.confidence == 1.0 and narrow
 
 
 def _methods(problem: Problem) -> Iterator[Method]:

@@ -92,9 +92,10 @@ def _reading(reading: Mapping[str, float]) -> str:
     close = reading["upper"] == reading["lower"] or (
         math.isfinite(reading["upper"]) and reading["upper"] - reading["lower"] <= 1e-6 * reading["upper"]
     )
+    sure = reading["confidence"] == 1.0
     if close:
-        return f"{reading['value']:.6g}"
-    doubt = "" if reading["confidence"] == 1.0 else f", {100.0 * reading['confidence']:.4g} %"
+        return f"{reading['value']:.6g}" + ("" if sure else f" [{100.0 * reading['confidence']:.4g} %]")
+    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %"
     return f"{reading['value']:.4g} [{low}, {high}{doubt}]"
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,7 @@ from flows.reader import Reader, SweepError, shown
 from flows.where import condition
 from privcore.errors import PrivsweepError, unknown
 from privcore.method import Method
-from privcore.parameter import Choice, Integer, Parameter
+from privcore.parameter import Choice, Integer, Parameter, Text
 from privcore.problem import Problem
 from privcore.registry import METHODS, find, find_problem
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
@@ -119,13 +119,23 @@ def read(table: dict[str, Any], reader: Reader) -> Sweep:
     known = {parameter.name: parameter for parameter in (POINT_SECONDS, POINT_BYTES)}
     given = reader.known(table.get("limits", {}), known, "limits")
     limits = {key: _check(known[key], value, reader, f"limits.{key}") for key, value in given.items()}
+    read_grids = tuple(_grid(g, Reader(reader.source, reader.text, i)) for i, g in enumerate(grids, start=1))
     return Sweep(
-        name=name,
-        title=title,
-        grids=tuple(_grid(g, Reader(reader.source, reader.text, i)) for i, g in enumerate(grids, start=1)),
-        limits=Limits(**limits),
-        spec=table,
+        name=name, title=title, grids=read_grids, limits=Limits(**limits), spec=_settled(table, read_grids)
     )
+
+
+def _settled(table: Mapping[str, Any], grids: Sequence[Grid]) -> dict[str, Any]:
+    """Return a spec whose texts are canonical, so that it means the same in another folder and later."""
+    settled = []
+    for written, grid in zip(table["grid"], grids, strict=True):
+        texts = {"product": dict(written.get("product", {})), "zip": dict(written.get("zip", {}))}
+        for key, axes in (("product", grid.product), ("zip", grid.zip)):
+            texts[key] |= {
+                name: list(axis.numbers) for name, axis in axes.items() if isinstance(axis.parameter, Text)
+            }
+        settled.append(dict(written) | {key: axes for key, axes in texts.items() if axes})
+    return dict(table) | {"grid": settled}
 
 
 def _grid(given: Any, reader: Reader) -> Grid:
@@ -210,7 +220,7 @@ def _axis(parameter: Parameter, given: Any, reader: Reader, key: str) -> Axis:
             parameter=parameter, rule="list", numbers=tuple(_check(parameter, v, reader, key) for v in values)
         )
     rule, numbers = next(iter(reader.known(given, RULES, key).items()), ("", None))
-    if isinstance(parameter, Choice) or len(given) != 1:
+    if isinstance(parameter, Choice | Text) or len(given) != 1:
         reader.refuse(key, f"Expected values, a list, or one of {', '.join(RULES)}, got {shown(given)}.")
     real = isinstance(numbers, list) and all(type(x) in (int, float) for x in numbers)
     if (

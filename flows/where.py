@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privcore.errors import DomainError, unknown
-from privcore.parameter import Choice, Parameter, Value
+from privcore.parameter import Choice, Parameter, Text, Value
 
 LONGEST = 300  # characters: the parser recurses, and nobody writes a longer condition by hand
 
@@ -99,7 +99,9 @@ def _translate(  # noqa: PLR0911  one return for each kind of node
         case ast.Name(id=name):
             if name not in parameters:
                 raise unknown("name", name, list(parameters))
-            return "text" if isinstance(parameters[name], Choice) else "number", operator.itemgetter(name)
+            return "text" if isinstance(parameters[name], Choice | Text) else "number", operator.itemgetter(
+                name
+            )
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             (f,) = _of_kind("truth", [inner], parameters)
             return "truth", lambda fields: not f(fields)

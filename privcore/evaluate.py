@@ -1,6 +1,7 @@
 """Evaluate one point; whatever goes wrong inside becomes a status with its reason."""
 
 from privcore.answer import Answer, Status
+from privcore.errors import PrivsweepError
 from privcore.point import Point
 
 
@@ -21,10 +22,12 @@ def evaluate(point: Point) -> Answer:
         >>> answer.status, round(answer.upper, 4)
         (<Status.OK: 'ok'>, 4.3772)
     """
-    if (reason := point.method.applies(point.problem)) is not None:
-        return Answer.without(Status.NOT_APPLICABLE, reason)
     try:
+        if (reason := point.method.applies(point.problem)) is not None:
+            return Answer.without(Status.NOT_APPLICABLE, reason)
         return point.method.answer(point.problem, point.seed)
+    except PrivsweepError as error:  # what the problem refers to is no longer what it was
+        return Answer.without(Status.FAILED, str(error))
     except MemoryError:
         return Answer.without(Status.OUT_OF_MEMORY, f"{point.method.name} ran out of memory.")
     except Exception as error:  # noqa: BLE001  a sweep must survive any one point; the row says what happened

@@ -69,6 +69,8 @@ class Real(Parameter):
 
     def check(self, value: object) -> float:
         """Return `value` as a float; NaN, infinities, -0.0, subnormals, booleans and text are refused."""
+        if self.infinite and value == "inf":  # as JSON has to write it
+            return math.inf
         x = self._as_float(value)
         if self.infinite and x == math.inf:
             return x

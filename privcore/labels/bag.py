@@ -75,7 +75,7 @@ def _posterior(problem: BagPosterior) -> tuple[float, float]:
         ends.append(yes / (yes + no) if yes + no > 0.0 else eta)
     if max(one, zero) < FLOOR:  # too small for relative errors
         return (eta, eta) if one == zero == 0.0 else (0.0, 1.0)
-    return ends[0], ends[1]
+    return ends[0] * (1.0 - 2.0**-51), min(1.0, ends[1] * (1.0 + 2.0**-51) + FLOOR)
 
 
 def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:

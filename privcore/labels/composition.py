@@ -75,7 +75,11 @@ class LabelsComposition(Method):
             return Cost(seconds=1e-3, bytes=1e5)
         entries = compositions.number(atoms[0].size, problem.bag_size - 1) * (problem.bag_size + 1.0)
         seconds = 0.01 + 1e-9 * _work(problem) + 2.5e-7 * entries * atoms[0].size
-        laws = 200.0 * min(entries, 2.0**19 + problem.bag_size) + 40.0 * atoms[0].size * problem.bag_size**2
+        laws = 250.0 * min(entries, 2.0**19 + problem.bag_size)
+        if atoms[0].size > 1:  # the binomial laws of all sizes
+            laws += 40.0 * atoms[0].size * problem.bag_size**2
+        if isinstance(problem, LabelRatioQuantile) and problem.mechanism == "llp-laplace":
+            seconds += 160.0 * 4e-8 * entries  # a search
         kept = 0.0 if isinstance(problem, LabelAdvantage | LabelAdvantageAt) else 60.0 * entries
         return Cost(seconds=seconds, bytes=1e6 + laws + kept)
 

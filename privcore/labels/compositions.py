@@ -108,12 +108,12 @@ def _rows(counts: list[tuple[int, ...]], values: Array, weights: Array, powers: 
 def _multinomial(counts: Array, weights: Array) -> Array:
     """Return the probabilities of counts as products of binomial probabilities, one atom after the other."""
     left = counts.sum(axis=1)
-    share = 1.0
     probability = np.ones(counts.shape[0])
     for column in range(counts.shape[1] - 1):
-        p = min(1.0, float(weights[column]) / share) if share > 0.0 else 0.0
-        laws = {n: binomial(int(n), p) for n in np.unique(left)}
+        rest = math.fsum(weights[column + 1 :])
+        share = float(weights[column]) + rest
+        p, other = (float(weights[column]) / share, rest / share) if share > 0.0 else (0.0, 1.0)
+        laws = {n: binomial(int(n), p, other) for n in np.unique(left)}
         probability *= np.array([laws[n][c] for n, c in zip(left, counts[:, column], strict=True)])
         left = left - counts[:, column]
-        share = math.fsum(weights[column + 1 :])
     return probability

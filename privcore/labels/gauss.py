@@ -13,7 +13,7 @@ from privcore.labels.compositions import multisets
 from privcore.labels.poisson_binomial import Array, relative_error
 from privcore.labels.problems import SINGLE, LabelAdvantage, LabelAttackAccuracy, LabelProblem
 from privcore.labels.response import accuracy
-from privcore.labels.rows import discrete
+from privcore.labels.rows import discrete, likelihoods, overturned_ends
 from privcore.method import Cost, Direction, Method
 from privcore.priors.beta import Beta
 from privcore.priors.uniform import Uniform
@@ -63,8 +63,8 @@ class LabelsGauss(Method):
         blind = accuracy(problem.law, (0.0, 0.0)) if isinstance(problem, LabelAttackAccuracy) else (0.0, 0.0)
         if isinstance(problem.law, Uniform):
             error = 8.0 * relative_error(problem.bag_size) + 1e-13
-            low = _integral(problem, *_legendre(n)) * (1.0 - error)
-            high = _integral(problem, *_lobatto(n)) * (1.0 + error)
+            low = _ends(problem, *_legendre(n))[0] * (1.0 - error)
+            high = _ends(problem, *_lobatto(n))[1] * (1.0 + error)
             detail = f"Gauss-Legendre and Gauss-Lobatto quadrature with {n} nodes"
             return Answer.enclosure(
                 blind[0] + low, min(problem.largest, blind[1] + high), value=blind[0] + low, detail=detail
@@ -87,6 +87,16 @@ def _integral(problem: LabelProblem, nodes: Array, weights: Array) -> float:
         one, zero = geometric.released(some.laws, problem.label_epsilon)
         total += float(dot(some.weights, problem.law.overturned(one, zero).sum(axis=1)))
     return total
+
+
+def _ends(problem: LabelProblem, nodes: Array, weights: Array) -> tuple[float, float]:
+    """Return the quadrature of both ends of the integrand."""
+    low, high = 0.0, 0.0
+    for some in multisets(nodes, weights, problem.bag_size - 1):
+        lows, highs = overturned_ends(problem.law, *likelihoods(some.laws, problem.label_epsilon))
+        low += float(dot(some.weights, lows.sum(axis=1)))
+        high += float(dot(some.weights, highs.sum(axis=1)))
+    return low, high
 
 
 def _legendre(n: int) -> tuple[Array, Array]:

@@ -30,14 +30,14 @@ def sides(others: Array, epsilon: float, one: float, zero: float) -> Array:
         zero: Weight $x_0 \ge 0$.
 
     Returns:
-        Shape (rows, 4): the integrals of the positive and of the negative part, then the masses of $g_1$ and
-        of $g_0$ where the difference is positive.
+        Shape (rows, 6): the integrals of the positive and of the negative part, then the masses of $g_1$ and
+        of $g_0$ where the difference is positive, and where it is not. All are sums of positive terms.
 
     Example:
         >>> sides(np.array([[1.0]]), 1.0, 0.5, 0.5)[0].round(6).tolist()  # a single label
-        [0.196735, 0.196735, 0.696735, 0.303265]
+        [0.196735, 0.196735, 0.696735, 0.303265, 0.303265, 0.696735]
     """
-    out = np.zeros((others.shape[0], 4))
+    out = np.zeros((others.shape[0], 6))
     ones, zeros = np.full(others.shape[0], one), np.full(others.shape[0], zero)
     _split(np.ascontiguousarray(others), epsilon, ones, zeros, out)
     return out
@@ -51,7 +51,7 @@ def advantages(others: Array, epsilon: float, etas: Array) -> Array:
         epsilon: Label differential privacy, > 0 and finite.
         etas: Probabilities of label 1 of the members, shape (k,).
     """
-    out = np.zeros((others.shape[0], 4))
+    out = np.zeros((others.shape[0], 6))
     _split(np.ascontiguousarray(others), epsilon, etas, 1.0 - etas, out)
     return np.asarray(np.where(etas <= 0.5, out[:, 0], out[:, 1]))
 
@@ -80,7 +80,7 @@ def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array)
     for i in range(others.shape[0]):
         x1, x0 = ones[i], zeros[i]
         _sums(others[i], r, a1, a0, b1, b0)
-        row = out[i]  # positive part, negative part, mass of g_1 and of g_0 where the difference is positive
+        row = out[i]
         for tail in range(2):
             one, zero = (0.5 * b1[0], 0.5 * b0[0]) if tail == 0 else (0.5 * a1[k], 0.5 * a0[k])
             gain = x1 * one - x0 * zero
@@ -90,20 +90,30 @@ def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array)
                 row[3] += zero
             else:
                 row[1] -= gain
+                row[4] += one
+                row[5] += zero
         for m in range(k):
             a = x1 * a1[m] - x0 * a0[m]
             b = x1 * b1[m + 1] - x0 * b0[m + 1]
-            if a * r + b <= 0.0:
+            if a + b * r > 0.0:
+                left, right, fall = 0.0, rest, 1.0
+                row[0] += 0.5 * rest * (a + b)
+            elif a * r + b <= 0.0:
+                left, right, fall = rest, 0.0, r
                 row[1] -= 0.5 * rest * (a + b)
-                continue
-            up, down = 0.0, 0.0  # what of A and of B lies left of the place where the sign changes
-            if a + b * r <= 0.0:
-                t = min(1.0, max(0.0, 0.5 + 0.5 * math.log(-a / b) / epsilon))
-                up, down = -math.expm1(-epsilon * t), r * math.expm1(epsilon * t)
-                row[1] -= 0.5 * (a * up + b * down)
-            row[0] += 0.5 * (a * (rest - up) + b * (rest - down))
-            row[2] += 0.5 * (a1[m] * (rest - up) + b1[m + 1] * (rest - down))
-            row[3] += 0.5 * (a0[m] * (rest - up) + b0[m + 1] * (rest - down))
+            else:  # a < 0 < b, and the sign changes where exp(-2 epsilon t) = -r b / a
+                row[0] += 0.5 * (b + a * r) ** 2 / (math.sqrt(b) + math.sqrt(-a * r)) ** 2
+                row[1] += 0.5 * (a + b * r) ** 2 / (math.sqrt(-a) + math.sqrt(b * r)) ** 2
+                half = 0.5 * math.log(-a / b)
+                before = min(epsilon, max(0.0, 0.5 * epsilon + half))
+                after = min(epsilon, max(0.0, 0.5 * epsilon - half))
+                left, right, fall = -math.expm1(-before), -math.expm1(-after), math.exp(-before)
+            # exp(-epsilon t) falls from 1 to `fall` on the left, where the other one rises to r / fall
+            rise = r / fall if left > 0.0 else r
+            row[2] += 0.5 * right * (a1[m] * fall + b1[m + 1])
+            row[3] += 0.5 * right * (a0[m] * fall + b0[m + 1])
+            row[4] += 0.5 * left * (a1[m] + b1[m + 1] * rise)
+            row[5] += 0.5 * left * (a0[m] + b0[m + 1] * rise)
 
 
 def at_nodes(others: Array, epsilon: float, nodes: int) -> tuple[Array, Array]:

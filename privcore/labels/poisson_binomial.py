@@ -69,12 +69,13 @@ def leave_one_out(etas: Array) -> Array:
     return out
 
 
-def binomial(trials: int, p: float) -> Array:
+def binomial(trials: int, p: float, other: float | None = None) -> Array:
     """Return the law of the number of successes, from the mode outwards by ratios of neighbours.
 
     Args:
         trials: Number of trials, >= 0.
         p: Probability of success in [0, 1].
+        other: That of failure, where it is known better than from 1 - p.
 
     Returns:
         Probabilities of 0, ..., trials, shape (trials + 1,), to the error of `relative_error(trials)`.
@@ -84,12 +85,13 @@ def binomial(trials: int, p: float) -> Array:
         [0.25, 0.5, 0.25]
     """
     law = np.zeros(trials + 1)
-    if p in (0.0, 1.0):
+    other = 1.0 - p if other is None else other
+    if p == 0.0 or other == 0.0:
         law[trials if p else 0] = 1.0
         return law
     mode = min(trials, math.floor((trials + 1) * p))
     s = np.arange(trials)
-    up = (trials - s) / (s + 1.0) * (p / (1.0 - p))
+    up = (trials - s) / (s + 1.0) * (p / other)
     with np.errstate(under="ignore", over="ignore"):
         law[mode] = 1.0
         law[mode + 1 :] = np.cumprod(up[mode:])

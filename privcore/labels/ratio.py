@@ -13,7 +13,7 @@ from privcore.labels.rows import discrete, likelihoods
 from privcore.priors.prior import Prior
 from privcore.sums import dot
 
-_GROUPED = 2.0**-46
+_GROUPED = 2.0**-40
 """Relative error of a ratio in nats, and its absolute error too: a few roundings of logarithms below 1000."""
 
 
@@ -97,7 +97,9 @@ def ratio_tail(law: RatioLaw, threshold: float) -> tuple[float, float]:
         low, high = law.masses[law.ratios > far].sum(), law.masses[law.ratios > near].sum()
     else:
         low, high = _laplace_tail(law, far), _laplace_tail(law, max(0.0, near))
-    return float(low) * (1.0 - law.error), min(1.0, float(high) * (1.0 + law.error) + law.ratios.size * FLOOR)
+    return float(low) * (1.0 - law.error), min(
+        1.0, float(high) * (1.0 + law.error) + (law.ratios.size + 1.0) * FLOOR
+    )
 
 
 def _laplace_tail(law: RatioLaw, threshold: float) -> float:
@@ -121,11 +123,10 @@ def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, thresh
         exceeds = absolute_ratio(one, zero, epsilon) > threshold
         return np.asarray(((rate * one + (1.0 - rate) * zero) * exceeds).sum(axis=1))
     x = math.exp(-threshold)
-    above = laplace.sides(others, epsilon, x, 1.0)  # where the ratio is above the threshold
-    below = laplace.sides(others, epsilon, 1.0, x)  # whose complement is where it is below minus that
-    likely = rate * above[:, 2] + (1.0 - rate) * above[:, 3]
-    unlikely = rate * (1.0 - below[:, 2]) + (1.0 - rate) * (1.0 - below[:, 3])
-    return np.asarray(likely + np.maximum(0.0, unlikely))
+    above = laplace.sides(others, epsilon, x, 1.0)[:, 2:4]  # where the ratio is above the threshold
+    below = laplace.sides(others, epsilon, 1.0, x)[:, 4:6]  # where it is below its negative
+    masses = above + below
+    return np.asarray(rate * masses[:, 0] + (1.0 - rate) * masses[:, 1])
 
 
 def ratio_quantile(law: RatioLaw, level: float, precision: float = 1e-12) -> tuple[float, float]:
@@ -141,8 +142,9 @@ def ratio_quantile(law: RatioLaw, level: float, precision: float = 1e-12) -> tup
         high = _reached(law, lambda threshold: 1.0 - ratio_tail(law, threshold)[1] >= level, precision)[1]
         return low, high
     total = np.cumsum(law.masses)
-    first = int(np.searchsorted(total * (1.0 + law.error), level, side="left"))
-    last = int(np.searchsorted(total * (1.0 - law.error), level, side="left"))
+    error = law.error + law.ratios.size * 2.0**-53
+    first = int(np.searchsorted(total * (1.0 + error), level, side="left"))
+    last = int(np.searchsorted(total * (1.0 - error), level, side="left"))
     low = float(law.ratios[min(first, law.ratios.size - 1)])
     high = float(law.ratios[last]) if last < law.ratios.size else law.epsilon
     return max(0.0, low - law.spread), min(high + law.spread, law.epsilon)

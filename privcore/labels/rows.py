@@ -78,7 +78,7 @@ def overturned_ends(law: Prior, one: Array, zero: Array, error: float) -> tuple[
         low = np.where(near, 0.0, low)
         both = np.maximum(law.overturned(one * more, zero * less), law.overturned(one * less, zero * more))
         high = np.where(near, both, high)
-    possible, sure = np.maximum(one, zero) > 0.0, np.maximum(one, zero) >= FLOOR
+    possible, sure = np.maximum(one, zero) > 0.0, (np.maximum(one, zero) >= FLOOR) & (low >= FLOOR)
     return np.where(sure, low * (1.0 - law.error), 0.0), high * (1.0 + law.error) + np.where(
         possible, FLOOR, 0.0
     )

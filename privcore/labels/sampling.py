@@ -111,11 +111,12 @@ class LabelsSampling(Method):
         nodes = 1 if discrete(problem.mechanism) else _nodes(problem)
         atoms = problem.law.atoms
         few = 1.0 if atoms is None else min(8.0, float(atoms[0].size))
-        seconds = 0.1 + n * k * (6e-8 + 4e-10 * k + 1.2e-8 * nodes * few)
+        width = min(k, 60.0 * math.sqrt(k))  # of the laws, beyond which probabilities are negligible
+        seconds = 0.1 + n * k * (6e-8 + 6e-10 * width + 1.2e-8 * nodes * few)
         if isinstance(problem, LabelRatioQuantile):
             searched = min(0.5 * n * k, float(_PILOT))  # in some 80 steps where the law is continuous
             seconds += 6e-8 * n * k + searched * (2e-7 if discrete(problem.mechanism) else 4e-6)
-        kept = 8.0 * min(2.0**23, n * k)
+        kept = 8.0 * min(2.0**23, n * k) + (24.0 * n * k if isinstance(problem, LabelRatioQuantile) else 0.0)
         return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
@@ -179,7 +180,7 @@ class LabelsSampling(Method):
             usual=samples * np.concatenate(counts),
             largest=usual.advantage,
             unusual=usual.rare * largest,
-            error=4.0 * (error + law.quick_error),
+            error=4.0 * (error + law.quick_error) + 1e-9,
         )
 
     def _laws(self, problem: LabelProblem) -> Iterator[Array]:
@@ -196,15 +197,14 @@ class LabelsSampling(Method):
         )
         error = 0.5 * (1.0 - self.confidence)
         value = ratio_quantile(law, problem.level, 1e-6)[0 if discrete(mechanism) else 1]
-        near = tally_of(row_tails(laws[half:], mechanism, epsilon, rate, _below(value)))
+        near = tally_of(row_tails(laws[:half], mechanism, epsilon, rate, _below(value)))
         margin = 1.5 * max(near.upper(error) - near.mean, near.mean - near.lower(error))
         low = ratio_quantile(law, max(1e-9, problem.level - margin), 1e-6)[0]
         upwards = problem.level + margin
         high = ratio_quantile(law, upwards, 1e-6)[1] if upwards < 1.0 else epsilon
         allowed = 1.0 - problem.level
         tested = tally_of(row_tails(laws[half:], mechanism, epsilon, rate, _below(low)))
-        if tested.lower(error) <= allowed:
-            low = 0.0
+        low = 0.0 if tested.lower(error) <= allowed else low if math.isinf(low) else _below(low)
         if tally_of(row_tails(laws[half:], mechanism, epsilon, rate, high)).upper(error) > allowed:
             high = epsilon
         return Answer.enclosure(

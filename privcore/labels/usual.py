@@ -13,6 +13,8 @@ from privcore.sums import dot
 
 RARE = 1e-13
 """Probability of the bags that are left out."""
+_LARGEST_BAG = 10_000
+"""Bags above which rounding of the laws might show in their variances."""
 _MOVE = 1e-6
 """Error allowed for the variance of a law, relative and absolute."""
 
@@ -38,8 +40,8 @@ class Cap:
     def counts(self, laws: Array) -> Array:
         """Return which laws of the sum of the other labels, shape (rows, k), have that variance."""
         s = np.arange(float(laws.shape[1]))
-        mean = dot(laws, s)
-        variance = dot(laws, s * s) - mean * mean
+        away = s - (dot(laws, s) / laws.sum(axis=1))[:, None]  # about the mean, so that nothing cancels
+        variance = dot(laws, away * away)
         return np.asarray(variance >= self.variance)
 
 
@@ -64,7 +66,7 @@ def cap(own: Prior, others: Prior, bag_size: int, mechanism: str, epsilon: float
     deviation = math.sqrt(-2.0 * n * squares * math.log(RARE))
     bounded = 0.25 * n * least_mean(4.0 * mean, n, RARE) if n > 0 else 0.0
     variance = (max(n * mean - deviation, bounded) - _MOVE) / (1.0 + _MOVE)
-    if variance <= 0.0:
+    if variance <= 0.0 or bag_size > _LARGEST_BAG:
         return Cap(variance=-math.inf, rare=0.0, advantage=largest)
     least = (variance - _MOVE) / (1.0 + _MOVE)
     mode = min(noise_variation(mechanism, epsilon), float(largest_probability(max(0.0, least))))

@@ -18,8 +18,16 @@ def fingerprint(path: str, name: str) -> tuple[str, str, str]:
     Raises:
         DomainError: The file cannot be read, has no such column, or the column is no list of probabilities.
     """
-    absolute = Path(path).expanduser().resolve()
-    return str(absolute), name, _sha256(_values(absolute, name))
+    place = absolute(path)
+    return place, name, _sha256(_values(Path(place), name))
+
+
+def absolute(path: str) -> str:
+    """Return the absolute path of a file, which need not exist; raises `DomainError` where there is none."""
+    try:
+        return str(Path(path).expanduser().resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no such user, a NUL
+        raise DomainError(f"Cannot read probabilities from {path[:80]!r}: {str(error)[:80]}.") from None
 
 
 def column_prior(path: str, name: str, sha256: str) -> Finite:
@@ -49,9 +57,9 @@ def _values(path: Path, name: str) -> Array:
     import pyarrow.csv
     import pyarrow.parquet
 
-    if not path.is_file():
-        raise DomainError(f"Expected a file with a column of probabilities, got {path}, which is none.")
     try:
+        if not path.is_file():
+            raise DomainError(f"Expected a file with a column of probabilities, got {path}, which is none.")
         with path.open("rb") as file:
             parquet = file.read(4) == b"PAR1"
         table = pyarrow.parquet.ParquetFile(path) if parquet else pyarrow.csv.read_csv(path)
@@ -62,7 +70,7 @@ def _values(path: Path, name: str) -> Array:
             )
         column = (table.read(columns=[name]) if parquet else table).column(name)
         values = column.cast(pa.float64()).to_numpy()  # what is missing becomes NaN
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except (pa.ArrowException, OSError, RuntimeError, KeyError, UnicodeError) as error:
         reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
         raise DomainError(f"Cannot read probabilities from the column {name} of {path}: {reason}") from None
     if not 1 <= values.size <= _MOST_ROWS:

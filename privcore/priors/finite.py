@@ -11,7 +11,8 @@ from privcore.sums import dot
 
 _FEW = 64
 """Values up to which sums over all of them are as quick as looking them up."""
-_CHUNK = 2**20
+_RARE = 1e-12
+"""Probability below which 1 - w has lost w."""
 
 
 class Finite(Prior):
@@ -34,6 +35,8 @@ class Finite(Prior):
         """Return the law of a value that is b with probability w, else a."""
         for x in (a, b, w):
             _check(x)
+        if a > b and 0.0 < w < _RARE:  # whose 1 - w would not be what was written
+            raise DomainError(f"Expected a <= b for such a small w of two-point(a,b,w), got w={w:g}.")
         if a > b:
             a, b, w = b, a, 1.0 - w
         if a == b or w in (0.0, 1.0):

@@ -5,8 +5,9 @@ import re
 from functools import lru_cache
 
 from privcore.errors import DomainError
+from privcore.parameter import SMALLEST_NORMAL
 from privcore.priors.beta import Beta
-from privcore.priors.column import column_prior, fingerprint
+from privcore.priors.column import absolute, column_prior, fingerprint
 from privcore.priors.finite import Finite
 from privcore.priors.logit_normal import LogitNormal
 from privcore.priors.prior import Prior, spelled
@@ -17,6 +18,7 @@ MOST_MEMBERS = 10_000
 
 _CALL = re.compile(r"([a-z-]+)\s*\((.*)\)", re.DOTALL)
 _FINGERPRINT = re.compile(r"(.*),(.*),sha256:([0-9a-f]{64})", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _ARGUMENTS = {"point": 1, "two-point": 3, "beta": 2, "logit-normal": 2}
 
 
@@ -41,7 +43,7 @@ def canonical_prior(text: str) -> str | None:
     if call and call[1] == "column":
         given = _FINGERPRINT.fullmatch(call[2])
         if given:
-            return text
+            return f"column({absolute(given[1])},{given[2]},sha256:{given[3]})"
         path, comma, name = call[2].rpartition(",")
         if not comma:
             return None
@@ -114,7 +116,7 @@ def canonical_classes(text: str) -> str | None:
     for row in lists:
         if len(row) != len(lists[0]) or len(row) < 2:
             raise DomainError("Expected as many classes for every example, at least 2.")
-        if abs(math.fsum(row) - 1.0) > 1e-9:
+        if abs(math.fsum(row) - 1.0) > 1e-12:
             raise DomainError(f"Expected probabilities of classes that sum to 1, got {math.fsum(row):.12g}.")
     return ";".join(",".join(map(spelled, row)) for row in lists)
 
@@ -146,8 +148,7 @@ def _list(text: str) -> list[float] | None:
 
 def _number(word: str) -> float | None:
     """Return the finite number that a word spells, without the sign of a zero; None where there is none."""
-    try:
-        x = float(word)
-    except ValueError:
+    if not _NUMBER.fullmatch(word.strip()):
         return None
-    return x + 0.0 if math.isfinite(x) else None
+    x = float(word)
+    return x + 0.0 if math.isfinite(x) and (x == 0.0 or abs(x) >= SMALLEST_NORMAL) else None
