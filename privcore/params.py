@@ -415,3 +415,18 @@ PROFILE_POINTS = Integer(
     typical=(20, 40),
     meaning="Points of the privacy profile that a linear programme takes into account",
 )
+NULL_FAMILY = Choice(
+    name="family",
+    symbol="f",
+    choices=("approximate", "gaussian"),
+    meaning="What an audit refutes: (epsilon, delta)-DP of any mechanism, or the privacy of Gaussian noise",
+)
+BUG = Choice(
+    name="bug",
+    symbol="-",
+    choices=("none", "noise-halved", "noise-unscaled", "clip-after-averaging", "rate-doubled"),
+    meaning=(
+        "What is wrong with a training: nothing, half the noise, noise without the clip norm as a factor, "
+        "clipping of the mean instead of the gradients, or batches twice as large as is accounted for"
+    ),
+)

@@ -18,6 +18,16 @@ from privcore.allocation.shuffling_clones import ShufflingClones
 from privcore.allocation.shuffling_largest import ShufflingLargest
 from privcore.allocation.truncated import AllocationTruncated
 from privcore.allocation.unamplified import UnamplifiedExact
+from privcore.auditing.approximate import AuditingApproximate
+from privcore.auditing.attaining import AuditingAttaining
+from privcore.auditing.combined import AuditingCombined
+from privcore.auditing.gaussian_family import AuditingGaussian
+from privcore.auditing.independent import AuditingIndependent
+from privcore.auditing.laplace_family import AuditingLaplace
+from privcore.auditing.programme import AuditingProgramme
+from privcore.auditing.recursive_tail import AuditingRecursion
+from privcore.auditing.revealed_tail import AuditingRevealed
+from privcore.auditing.steinke import AuditingSteinke
 from privcore.errors import unknown
 from privcore.labels.bag import LabelsBag
 from privcore.labels.bernstein import LabelsBernstein
@@ -61,6 +71,16 @@ METHODS: tuple[type[Method], ...] = (
     UnamplifiedExact,
     UtilityFormula,
     UtilitySimulation,
+    AuditingApproximate,
+    AuditingAttaining,
+    AuditingCombined,
+    AuditingGaussian,
+    AuditingIndependent,
+    AuditingLaplace,
+    AuditingProgramme,
+    AuditingRecursion,
+    AuditingRevealed,
+    AuditingSteinke,
     LabelsBag,
     LabelsBernstein,
     LabelsBlind,

@@ -1,0 +1,53 @@
+"""An audit that assumes independent canaries: exact for them, and no test of privacy without that."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.auditing.gaussian_family import epsilon_of
+from privcore.auditing.optimal import few_errors
+from privcore.auditing.problems import AuditEpsilon, Counts
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingIndependent(Method):
+    """The largest mu at which independent Gaussian scores have so few errors with probability below 5 %.
+
+    Or below 1 - confidence. Under the assumption it is exact, and far above what holds without. A mechanism
+    that is mu-GDP and makes its canaries fail or succeed together is rejected far too often: so this is an
+    estimate, whatever its confidence.
+    """
+
+    name: ClassVar[str] = "auditing.independent"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
+    direction: ClassVar[Direction] = Direction.ESTIMATE
+    reference: ClassVar[str] = "Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, Counts)
+        if problem.alternatives != 2:
+            return "The law of the scores is that of guesses of inclusion, k = 2."
+        return None if problem.guesses > 0 else "There is no guess."
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=0.1, bytes=2e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditEpsilon)
+        errors, tau = problem.guesses - problem.correct, 1.0 - problem.confidence
+
+        def unlikely(mu: float) -> bool:
+            return few_errors(problem.canaries, problem.guesses, errors, mu) <= tau
+
+        low, high = 0.0, 30.0
+        if not unlikely(0.0):
+            high = 0.0
+        while high - low > 1e-10 * high:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if unlikely(middle) else (low, middle)
+        return Answer.about(
+            epsilon_of(low, problem.delta),
+            detail=f"assumes independent canaries: mu = {low:.6g} at {problem.confidence:.4g} confidence",
+        )

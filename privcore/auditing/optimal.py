@@ -1,0 +1,74 @@
+"""The optimal attacker on independent Gaussian canaries: how many of the guesses are correct."""
+
+import numpy as np
+from scipy.special import bdtr, betaincinv, ndtr, ndtri
+
+from privcore.auditing.binomial import Array
+from privcore.sums import dot
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
+
+
+def thresholds(mu: float, rates: Array) -> Array:
+    r"""Return t with $Q(t) + Q(t - \mu) = \gamma$: beyond t, and below $\mu - t$, scores lead to a guess.
+
+    Args:
+        mu: Distance of the means of the scores with and without the canary, in standard deviations, > 0.
+        rates: Shares gamma of the canaries about which there is a guess, in (0, 1].
+    """
+    rates = np.asarray(rates, dtype=float)
+    low, high = np.full(rates.shape, 0.5 * mu), -ndtri(0.25 * rates) + mu
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        more = ndtr(-middle) + ndtr(mu - middle) > rates
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return np.asarray(0.5 * (low + high))
+
+
+def error_rates(mu: float, rates: Array) -> Array:
+    """Return which share of the guesses is wrong, for shares of canaries about which there is a guess."""
+    if mu == 0.0:
+        return np.full(np.shape(rates), 0.5)
+    t = thresholds(mu, rates)
+    wrong, right = ndtr(-t), ndtr(mu - t)
+    return np.asarray(wrong / (wrong + right))
+
+
+def expected_correct(canaries: int, guesses: int, mu: float) -> float:
+    r"""Return the expected number of correct guesses, $c' Q(t - \mu) / (Q(t - \mu) + Q(t))$.
+
+    Args:
+        canaries: Number m of canaries, each in with probability 1/2.
+        guesses: Number c' of guesses: the highest c'/2 scores are in, the lowest c'/2 are out.
+        mu: As for `thresholds`, >= 0.
+
+    Reference:
+        arXiv:2410.22235, Section 5, idealised setting.
+
+    Example:
+        >>> round(expected_correct(100_000, 1500, 1.0), 5)
+        1428.69499
+    """
+    return float(guesses * (1.0 - error_rates(mu, np.array([guesses / canaries]))[0])) if guesses else 0.0
+
+
+def few_errors(canaries: int, guesses: int, errors: int, mu: float) -> float:
+    r"""Return the probability of at most so many wrong guesses among the c' with the clearest scores.
+
+    The share of clearer scores that the first one left out would have is $W \sim \mathrm{Beta}(m - c', c' +
+    1)$, and given W the errors are binomial with the error rate beyond it.
+
+    Args:
+        canaries: Number m of canaries.
+        guesses: Number c' of guesses, >= 1.
+        errors: Number of wrong ones.
+        mu: As for `thresholds`, >= 0.
+
+    Reference:
+        Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704.
+    """
+    if guesses == canaries:
+        return float(bdtr(errors, guesses, error_rates(mu, np.ones(1))[0]))
+    u = 0.5 * (1.0 + _NODES)
+    beyond = np.maximum(1.0 - betaincinv(canaries - guesses, guesses + 1.0, u), 1e-300)
+    return float(0.5 * dot(_WEIGHTS, bdtr(errors, guesses, error_rates(mu, beyond))))

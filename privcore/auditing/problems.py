@@ -1,0 +1,93 @@
+"""What is asked of the counts of an audit in one run: which epsilon they refute, how unlikely they are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.errors import DomainError
+from privcore.problem import Monotone, Problem, Trend
+
+_MORE_CORRECT = "The events of at least so many correct guesses are nested."
+_LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
+
+
+def check_counts(canaries: int, guesses: int, correct: int) -> None:
+    """Raise `DomainError` where more is guessed than there is, or more is correct than guessed."""
+    if guesses > canaries:
+        raise DomainError(f"Expected guesses <= canaries, got guesses={guesses}, canaries={canaries}.")
+    if correct > guesses:
+        raise DomainError(f"Expected correct <= guesses, got correct={correct}, guesses={guesses}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts(Problem):
+    """Base of the questions about m canaries, of which at most c' are guessed and c of them correctly.
+
+    The number of guesses is fixed beforehand, and every canary counts that was randomised, guessed or not.
+    """
+
+    canaries: Annotated[int, params.CANARIES]
+    guesses: Annotated[int, params.GUESSES]
+    correct: Annotated[int, params.CORRECT]
+    alternatives: Annotated[int, params.ALTERNATIVES] = 2
+
+    def check(self) -> None:
+        """Refuse counts that contradict one another."""
+        check_counts(self.canaries, self.guesses, self.correct)
+
+    @property
+    def counts(self) -> tuple[float, float, float, float]:
+        """Canaries, guesses, correct guesses and alternatives, as the compiled recursion takes them."""
+        return float(self.canaries), float(self.guesses), float(self.correct), float(self.alternatives)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditEpsilon(Counts):
+    """Largest epsilon at this delta that the counts refute: the mechanism's own is larger, but for an error.
+
+    The error has a probability of at most 1 - confidence over the run, whatever the mechanism is.
+    """
+
+    name: ClassVar[str] = "audit-epsilon"
+    asks: ClassVar[str] = "epsilon"
+
+    delta: Annotated[float, params.DELTA]
+    confidence: Annotated[float, params.CONFIDENCE] = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditTail(Counts):
+    """p-value of a claim: largest probability of so many correct guesses under (epsilon, delta)-DP."""
+
+    name: ClassVar[str] = "audit-tail"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "correct": Monotone(trend=Trend.DECREASING, proof=_MORE_CORRECT),
+            "claimed_epsilon": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),
+            "delta": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),
+        }
+    )
+
+    claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
+    delta: Annotated[float, params.DELTA]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditGaussianTail(Counts):
+    """p-value of Gaussian privacy: largest probability of so many correct guesses under mu-GDP."""
+
+    name: ClassVar[str] = "audit-gaussian-tail"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "correct": Monotone(trend=Trend.DECREASING, proof=_MORE_CORRECT),
+            "mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),
+        }
+    )
+
+    mu: Annotated[float, params.MU]

@@ -1,0 +1,131 @@
+"""Theorem 9 as a linear programme: all events of counts at once, for audits of up to 500 guesses."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from privcore import params
+from privcore.answer import Answer, Status
+from privcore.auditing.binomial import Array
+from privcore.auditing.counts import unlikely_at_most
+from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
+from privcore.gaussian import gaussian_delta_bounds
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+from privcore.sums import dot
+
+_MOST_GUESSES = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingProgramme(Method):
+    r"""Maximise the probability of the count over all laws p of correct guesses that Theorem 9 allows.
+
+    Its inequalities for all sets of counts are $\sum_i (i p_i - e^s (c' - i + 1) p_{i-1} / (k - 1))_+ \le m
+    \delta(s)$ for all real s, where $\delta(s)$ is the privacy profile. Some s are enough for a bound, which
+    is then read off the dual solution: multipliers that are not negative prove it whatever the solver did.
+    """
+
+    name: ClassVar[str] = "auditing.programme"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "arXiv:2410.22235, Theorem 9; the programme is ours"
+
+    profile_points: Annotated[int, params.PROFILE_POINTS] = 40
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, Counts)
+        if problem.guesses > _MOST_GUESSES:
+            return f"The programme is for audits of at most {_MOST_GUESSES} guesses."
+        return None if problem.guesses > 0 else "There is no guess."
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Counts)
+        size = float(min(problem.guesses, _MOST_GUESSES) * self.profile_points)
+        return Cost(seconds=0.1 + 2e-5 * size + 1e-8 * size**2, bytes=3e7 + 1500.0 * size)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditTail | AuditGaussianTail)
+        slopes, profile = _profile(problem, self.profile_points)
+        multipliers = _solve(problem, slopes, profile)
+        if multipliers is None:
+            return Answer.without(Status.FAILED, "The solver of the linear programme gave up.")
+        bound = proved_bound(problem, slopes, profile, multipliers)
+        return unlikely_at_most(bound, f"{slopes.size} points of the privacy profile")
+
+
+def _profile(problem: AuditTail | AuditGaussianTail, points: int) -> tuple[Array, Array]:
+    """Return values of s, and of the privacy profile there, rounded up."""
+    if isinstance(problem, AuditTail):
+        # The profile of max(...) is piecewise: exact at epsilon and -epsilon, and two more are free.
+        epsilon, delta = problem.claimed_epsilon, problem.delta
+        s = np.array(sorted({-epsilon, epsilon}))
+        values = [max(delta, 1.0 - math.exp(x) * (1.0 - delta)) if x <= 0.0 else delta for x in s.tolist()]
+        return s, np.array(values) * (1.0 + 1e-12)
+    mu = max(problem.mu, 1e-12)
+    s = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + mu * mu / 2.0 + 1.0, points)
+    return s, np.array([gaussian_delta_bounds(1.0 / mu, x)[1] for x in s.tolist()])
+
+
+def _coefficients(problem: Counts, s: float) -> tuple[Array, Array]:
+    """Return what multiplies p_i and p_(i - 1) in the expressions for i = 1, ..., c'."""
+    i = np.arange(1.0, problem.guesses + 1.0)
+    return i, math.exp(s) * (problem.guesses - i + 1.0) / (problem.alternatives - 1.0)
+
+
+def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
+    """Return multipliers of the expressions, shape (points, c'), from the dual of the programme."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_matrix
+
+    n, points = problem.guesses, slopes.size
+    # Variables: p_0, ..., p_n, then the positive parts, point by point.
+    rows, columns, entries = [], [], []
+    for j, s in enumerate(slopes.tolist()):
+        plus, minus = _coefficients(problem, s)
+        at = j * n + np.arange(n)
+        rows += [at, at, at]
+        columns += [np.arange(1, n + 1), np.arange(n), n + 1 + at]
+        entries += [plus, -minus, -np.ones(n)]
+        rows.append(np.full(n, points * n + j))
+        columns.append(n + 1 + at)
+        entries.append(np.ones(n))
+    matrix = coo_matrix(
+        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))),
+        shape=(points * n + points, n + 1 + points * n),
+    ).tocsr()
+    goal = np.zeros(n + 1 + points * n)
+    goal[problem.correct : n + 1] = -1.0
+    simplex = np.zeros((1, goal.size))
+    simplex[0, : n + 1] = 1.0
+    limits = np.concatenate([np.zeros(points * n), problem.canaries * profile])
+    solved = linprog(goal, A_ub=matrix, b_ub=limits, A_eq=simplex, b_eq=[1.0], method="highs")
+    if solved.status != 0:
+        return None
+    found = np.maximum(0.0, -np.asarray(solved.ineqlin.marginals[: points * n]))
+    return np.asarray(found.reshape(points, n))
+
+
+def proved_bound(problem: Counts, slopes: Array, profile: Array, multipliers: Array) -> float:
+    r"""Return the bound that multipliers prove, whatever they are.
+
+    With $0 \le w_{s,i} \le \lambda_s = \max_i w_{s,i}$, $\lambda_s \sum_i (x_i)_+ \ge \sum_i w_{s,i} x_i$, so
+    the probability is at most $\max_i (1\{i \ge c\} - \text{what } p_i \text{ is multiplied with}) + \sum_s
+    \lambda_s m \delta(s)$.
+
+    Args:
+        problem: The counts.
+        slopes: Values of s, shape (points,).
+        profile: Privacy profile at them, shape (points,).
+        multipliers: w, not negative, shape (points, c').
+    """
+    total = np.zeros(problem.guesses + 1)
+    total[problem.correct :] = 1.0
+    for s, weights in zip(slopes.tolist(), multipliers, strict=True):
+        plus, minus = _coefficients(problem, s)
+        total[1:] -= weights * plus
+        total[:-1] += weights * minus
+    paid = float(problem.canaries * dot(profile, multipliers.max(axis=1)))
+    return (float(total.max()) + paid) * (1.0 + 1e-10) + 1e-12

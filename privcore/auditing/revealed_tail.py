@@ -1,0 +1,64 @@
+"""p-values by the bound of Steinke et al., for one (epsilon, delta) or along the curve of a Gaussian."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer
+from privcore.auditing.counts import unlikely_at_most
+from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
+from privcore.auditing.revealed import revealed_tail
+from privcore.gaussian import gaussian_delta_bounds
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+_POINTS = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingRevealed(Method):
+    r"""Their bound at the claimed (epsilon, delta), or the least one over the curve of a Gaussian mechanism.
+
+    A mechanism that is mu-GDP is $(\varepsilon, \delta(\varepsilon))$-DP for every epsilon, and all the
+    bounds concern the probability of one and the same event: the least of them holds, without a correction
+    for the search.
+    """
+
+    name: ClassVar[str] = "auditing.revealed"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
+    direction: ClassVar[Direction] = Direction.UPPER
+    reference: ClassVar[str] = "Steinke, Nasr and Jagielski (2023), arXiv:2305.08846, Theorem 5.2"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, Counts)
+        return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Counts)
+        points = 1.0 if isinstance(problem, AuditTail) else 2.0 * _POINTS
+        root = problem.guesses**0.5
+        return Cost(seconds=0.01 + points * (2e-4 + 2e-6 * root), bytes=2e6 + 4e4 * root)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditTail | AuditGaussianTail)
+        counts = problem.canaries, problem.guesses, problem.correct
+        if isinstance(problem, AuditTail):
+            bound = revealed_tail(*counts, problem.claimed_epsilon, problem.delta)
+            return unlikely_at_most(bound, "bound of Steinke et al.")
+        if problem.mu == 0.0:
+            return unlikely_at_most(revealed_tail(*counts, 0.0, 0.0), "coin flips")
+
+        def at(epsilon: float) -> float:
+            return revealed_tail(*counts, epsilon, gaussian_delta_bounds(1.0 / problem.mu, epsilon)[1])
+
+        # Where delta is of any use it lies between what makes a single guess likely and 1 / m^2.
+        largest = problem.mu * (0.5 * problem.mu + 12.0)
+        coarse = np.linspace(0.0, largest, _POINTS).tolist()
+        values = [at(x) for x in coarse]
+        best = int(np.argmin(values))
+        left, right = coarse[max(0, best - 1)], coarse[min(_POINTS - 1, best + 1)]
+        fine = np.linspace(left, right, _POINTS).tolist()
+        found, where = min((at(x), x) for x in fine)
+        found, where = min((found, where), (values[best], coarse[best]))
+        return unlikely_at_most(found, f"bound of Steinke et al. at epsilon {where:.4g}")

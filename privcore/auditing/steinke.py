@@ -1,0 +1,52 @@
+"""The audit of Steinke, Nasr and Jagielski (2023), for inclusion guesses."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.auditing.counts import MOST, refuted
+from privcore.auditing.problems import AuditEpsilon, Counts
+from privcore.auditing.revealed import revealed_tail
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingSteinke(Method):
+    """Refute (epsilon, delta)-DP where their bound of the probability of the count is below 1 - confidence.
+
+    The bound grows with epsilon, so the largest epsilon that is refuted is found by bisection.
+    """
+
+    name: ClassVar[str] = "auditing.steinke"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = "Steinke, Nasr and Jagielski (2023), arXiv:2305.08846, Theorem 5.2"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, Counts)
+        return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, Counts)
+        return Cost(seconds=0.03 + 1.5e-4 * problem.guesses**0.5, bytes=2e6 + 4e4 * problem.guesses**0.5)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditEpsilon)
+        tau = 1.0 - problem.confidence
+
+        def refutes(epsilon: float) -> bool:
+            counts = problem.canaries, problem.guesses, problem.correct
+            return revealed_tail(*counts, epsilon, problem.delta) < tau
+
+        if not refutes(0.0):
+            return refuted(problem, 0.0, "bound of Steinke et al.")
+        low, high = 0.0, 1.0
+        while refutes(high):
+            low, high = high, 2.0 * high
+            if low >= MOST:
+                break
+        while high - low > 1e-11 * high:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if refutes(middle) else (low, middle)
+        return refuted(problem, low, "bound of Steinke et al.")
