@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks import figure1, labels
+from tests.benchmarks import audits, figure1, labels
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -124,8 +124,15 @@ def pipeline() -> Iterator[str]:
 
 
 # The pipeline comes first: the memory it reports is that of the largest child so far.
-SECTIONS = {"pipeline": pipeline, "certified": certified, "figure1": figure1.table, "labels": labels.table}
+SECTIONS = {
+    "pipeline": pipeline,
+    "certified": certified,
+    "figure1": figure1.table,
+    "labels": labels.table,
+    "audits": audits.table,
+}
 TITLES = {
+    "audits": "Audits in one run, Gaussian family, beside jax-privacy 2.0",
     "certified": "Random allocation: certified bracket at 1 %, beside PLD-accounting 2.0 at its defaults",
     "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods beside random-allocation 1.0.5",
     "labels": "Labels: laws of sums and advantages, beside scipy and qif 1.6",
