@@ -430,3 +430,12 @@ BUG = Choice(
         "clipping of the mean instead of the gradients, or batches twice as large as is accounted for"
     ),
 )
+AUDIT_CONFIDENCE = Real(
+    name="audit_confidence",
+    symbol=r"1 - \tau",
+    lower=0.5,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.95, 0.99),
+    meaning="Confidence of an audit: one minus the probability with which it refutes what is true",
+)

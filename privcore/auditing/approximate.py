@@ -32,5 +32,5 @@ class AuditingApproximate(Method):
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, AuditEpsilon)
-        epsilon = largest_refuted(APPROXIMATE, problem.delta, problem.counts, 1.0 - problem.confidence, MOST)
+        epsilon = largest_refuted(APPROXIMATE, problem.delta, problem.counts, 1.0 - problem.audit_confidence, MOST)
         return refuted(problem, epsilon, "Algorithm 3 for (epsilon, delta)")

@@ -14,9 +14,9 @@ def refuted(problem: AuditEpsilon, epsilon: float, detail: str) -> Answer:
     """Return the answer of an audit: at least this epsilon, at the confidence of the problem."""
     if epsilon > MOST:
         return Answer.at_least(
-            MOST, confidence=problem.confidence, detail=f"{detail}; every epsilon is refuted"
+            MOST, confidence=problem.audit_confidence, detail=f"{detail}; every epsilon is refuted"
         )
-    return Answer.at_least(epsilon * (1.0 - SLACK), confidence=problem.confidence, detail=detail)
+    return Answer.at_least(epsilon * (1.0 - SLACK), confidence=problem.audit_confidence, detail=detail)
 
 
 def unlikely_at_most(probability: float, detail: str) -> Answer:

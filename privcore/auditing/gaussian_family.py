@@ -37,13 +37,13 @@ class AuditingGaussian(Method):
         mu = refuted_mu(problem)
         return Answer.about(
             epsilon_of(mu, problem.delta),
-            detail=f"model-based: mu = {mu:.6g} of Gaussian noise, confidence {problem.confidence:.4g}",
+            detail=f"model-based: mu = {mu:.6g} of Gaussian noise, confidence {problem.audit_confidence:.4g}",
         )
 
 
 def refuted_mu(problem: AuditEpsilon) -> float:
     """Return the largest mu that the counts refute, rounded down."""
-    mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.confidence, _MOST_MU)
+    mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.audit_confidence, _MOST_MU)
     return min(mu, _MOST_MU) * (1.0 - SLACK)
 
 

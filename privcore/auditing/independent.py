@@ -36,7 +36,7 @@ class AuditingIndependent(Method):
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, AuditEpsilon)
-        errors, tau = problem.guesses - problem.correct, 1.0 - problem.confidence
+        errors, tau = problem.guesses - problem.correct, 1.0 - problem.audit_confidence
 
         def unlikely(mu: float) -> bool:
             return few_errors(problem.canaries, problem.guesses, errors, mu) <= tau
@@ -49,5 +49,5 @@ class AuditingIndependent(Method):
             low, high = (middle, high) if unlikely(middle) else (low, middle)
         return Answer.about(
             epsilon_of(low, problem.delta),
-            detail=f"assumes independent canaries: mu = {low:.6g} at {problem.confidence:.4g} confidence",
+            detail=f"assumes independent canaries: mu = {low:.6g} at {problem.audit_confidence:.4g} confidence",
         )

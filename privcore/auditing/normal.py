@@ -30,7 +30,7 @@ def quantile(p: float) -> float:
 
     Example:
         >>> round(quantile(0.975), 12), quantile(0.0)
-        (1.959963984540, -inf)
+        (1.95996398454, -inf)
     """
     if p <= 0.0:
         return -math.inf

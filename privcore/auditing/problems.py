@@ -54,7 +54,7 @@ class AuditEpsilon(Counts):
     asks: ClassVar[str] = "epsilon"
 
     delta: Annotated[float, params.DELTA]
-    confidence: Annotated[float, params.CONFIDENCE] = 0.95
+    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,7 +142,7 @@ def gaussian_limit(canaries: int, guesses: int, correct: int, alternatives: int,
 
     Example:
         >>> round(gaussian_limit(100_000, 1500, 1429, 2, 0.05), 4)
-        0.7839
+        0.7842
     """
     errors = tau * (guesses - correct) / ((alternatives - 1) * canaries)
     return math.inf if errors == 0.0 else quantile(tau * correct / canaries) - quantile(errors)

@@ -33,7 +33,7 @@ class AuditingSteinke(Method):
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, AuditEpsilon)
-        tau = 1.0 - problem.confidence
+        tau = 1.0 - problem.audit_confidence
 
         def refutes(epsilon: float) -> bool:
             counts = problem.canaries, problem.guesses, problem.correct

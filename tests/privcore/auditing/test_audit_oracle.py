@@ -55,7 +55,7 @@ def audit(row: Row, method: str) -> Answer:
         "correct": correct,
         "alternatives": alternatives,
         "delta": float(row["delta"]) or PURE,
-        "confidence": 1.0 - float(row["tau"]),
+        "audit_confidence": 1.0 - float(row["tau"]),
     }
     problem = find_problem("audit-epsilon").from_fields(fields)
     return evaluate(Point(problem=problem, method=find(method)()))
