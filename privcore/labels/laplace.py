@@ -95,10 +95,10 @@ def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array)
         for m in range(k):
             a = x1 * a1[m] - x0 * a0[m]
             b = x1 * b1[m + 1] - x0 * b0[m + 1]
-            if a + b * r > 0.0:
+            if a + b * r > 0.0 or min(a, b) >= 0.0:  # both, since r may vanish
                 left, right, fall = 0.0, rest, 1.0
                 row[0] += 0.5 * rest * (a + b)
-            elif a * r + b <= 0.0:
+            elif a * r + b <= 0.0 or max(a, b) <= 0.0:
                 left, right, fall = rest, 0.0, r
                 row[1] -= 0.5 * rest * (a + b)
             else:  # a < 0 < b, and the sign changes where exp(-2 epsilon t) = -r b / a

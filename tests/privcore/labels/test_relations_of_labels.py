@@ -340,3 +340,17 @@ def test_bags_of_almost_certain_labels_are_not_taken_for_unusual() -> None:
     )
     assert found.lower <= truth.upper
     assert truth.lower <= found.upper
+
+
+def test_no_epsilon_and_no_bag_is_too_large_for_laplace_noise() -> None:
+    for bag_size, eta in ((10**6, 0.3), (1000, 1.0), (3, 0.5)):
+        found = answer(
+            "labels.composition",
+            "label-advantage-at",
+            mechanism="llp-laplace",
+            prior="point(0.3)",
+            bag_size=bag_size,
+            label_epsilon=700.0,
+            eta=eta,
+        )
+        assert found.ok, found
