@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from flows import cli_ask, cli_labels, cli_report, cli_sweep
+from flows import cli_ask, cli_audit, cli_labels, cli_report, cli_sweep
 
 MISUSE = 2
 INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
@@ -46,6 +46,7 @@ def _options(
 cli_sweep.register(app)
 cli_ask.register(app)
 cli_labels.register(app)
+cli_audit.register(app)
 cli_report.register(app)
 
 

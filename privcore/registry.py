@@ -20,14 +20,20 @@ from privcore.allocation.truncated import AllocationTruncated
 from privcore.allocation.unamplified import UnamplifiedExact
 from privcore.auditing.approximate import AuditingApproximate
 from privcore.auditing.attaining import AuditingAttaining
+from privcore.auditing.best import AuditingBest
+from privcore.auditing.ceiling import AuditingCeiling
 from privcore.auditing.combined import AuditingCombined
+from privcore.auditing.expected import AuditingExpected
 from privcore.auditing.gaussian_family import AuditingGaussian
 from privcore.auditing.independent import AuditingIndependent
 from privcore.auditing.laplace_family import AuditingLaplace
+from privcore.auditing.planned import AuditingPlanned
+from privcore.auditing.power import AuditingPower
 from privcore.auditing.programme import AuditingProgramme
 from privcore.auditing.recursive_tail import AuditingRecursion
 from privcore.auditing.revealed_tail import AuditingRevealed
 from privcore.auditing.steinke import AuditingSteinke
+from privcore.auditing.trained_audit import AuditingTrained
 from privcore.errors import unknown
 from privcore.labels.bag import LabelsBag
 from privcore.labels.bernstein import LabelsBernstein
@@ -101,6 +107,12 @@ METHODS: tuple[type[Method], ...] = (
     LabelsTranslated,
     LabelsVariation,
     LabelsWu,
+    AuditingTrained,
+    AuditingBest,
+    AuditingCeiling,
+    AuditingExpected,
+    AuditingPlanned,
+    AuditingPower,
 )
 
 PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))

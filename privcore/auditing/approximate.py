@@ -32,5 +32,6 @@ class AuditingApproximate(Method):
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, AuditEpsilon)
-        epsilon = largest_refuted(APPROXIMATE, problem.delta, problem.counts, 1.0 - problem.audit_confidence, MOST)
+        tau = 1.0 - problem.audit_confidence
+        epsilon = largest_refuted(APPROXIMATE, problem.delta, problem.counts, tau, MOST)
         return refuted(problem, epsilon, "Algorithm 3 for (epsilon, delta)")

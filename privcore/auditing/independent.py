@@ -49,5 +49,5 @@ class AuditingIndependent(Method):
             low, high = (middle, high) if unlikely(middle) else (low, middle)
         return Answer.about(
             epsilon_of(low, problem.delta),
-            detail=f"assumes independent canaries: mu = {low:.6g} at {problem.audit_confidence:.4g} confidence",
+            detail=f"assumes independent canaries: mu = {low:.6g} at {1.0 - tau:.4g} confidence",
         )

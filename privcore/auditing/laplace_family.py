@@ -31,9 +31,10 @@ class AuditingLaplace(Method):
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, AuditEpsilon)
-        refuted = largest_refuted(LAPLACE, 0.0, problem.counts, 1.0 - problem.audit_confidence, MOST)
+        tau = 1.0 - problem.audit_confidence
+        refuted = largest_refuted(LAPLACE, 0.0, problem.counts, tau, MOST)
         pure = min(refuted, MOST) * (1.0 - SLACK)
         return Answer.about(
             max(0.0, pure + 2.0 * math.log1p(-problem.delta)),
-            detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, confidence {problem.audit_confidence:.4g}",
+            detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, confidence {1.0 - tau:.4g}",
         )

@@ -1,7 +1,7 @@
 """The optimal attacker on independent Gaussian canaries: how many of the guesses are correct."""
 
 import numpy as np
-from scipy.special import bdtr, betaincinv, ndtr, ndtri
+from scipy.special import betaincc, betaincinv, ndtr, ndtri
 
 from privcore.auditing.binomial import Array
 from privcore.sums import dot
@@ -68,7 +68,14 @@ def few_errors(canaries: int, guesses: int, errors: int, mu: float) -> float:
         Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704.
     """
     if guesses == canaries:
-        return float(bdtr(errors, guesses, error_rates(mu, np.ones(1))[0]))
+        return float(_at_most(errors, guesses, error_rates(mu, np.ones(1)))[0])
     u = 0.5 * (1.0 + _NODES)
     beyond = np.maximum(1.0 - betaincinv(canaries - guesses, guesses + 1.0, u), 1e-300)
-    return float(0.5 * dot(_WEIGHTS, bdtr(errors, guesses, error_rates(mu, beyond))))
+    return float(0.5 * dot(_WEIGHTS, _at_most(errors, guesses, error_rates(mu, beyond))))
+
+
+def _at_most(errors: int, guesses: int, rates: Array) -> Array:
+    """Return binomial probabilities of at most so many errors."""
+    if errors >= guesses:
+        return np.ones(rates.shape)
+    return np.asarray(betaincc(errors + 1.0, guesses - errors, rates))

@@ -1,15 +1,14 @@
-"""Priors from a column of a Parquet or CSV file: the only module of the numerics that reads files."""
+"""Priors from a column of a Parquet or CSV file."""
 
 import hashlib
 from pathlib import Path
 
 import numpy as np
 
+from privcore.columns import read_columns
 from privcore.errors import DomainError
 from privcore.priors.finite import Finite
 from privcore.priors.prior import Array
-
-_MOST_ROWS = 10**8
 
 
 def fingerprint(path: str, name: str) -> tuple[str, str, str]:
@@ -53,34 +52,10 @@ def _sha256(values: Array) -> str:
 
 def _values(path: Path, name: str) -> Array:
     """Return the values of a column, each in [0, 1]."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    try:
-        if not path.is_file():
-            raise DomainError(f"Expected a file with a column of probabilities, got {path}, which is none.")
-        with path.open("rb") as file:
-            parquet = file.read(4) == b"PAR1"
-        table = pyarrow.parquet.ParquetFile(path) if parquet else pyarrow.csv.read_csv(path)
-        names = table.schema_arrow.names if parquet else table.column_names
-        if name not in names:
-            raise DomainError(
-                f"Expected a column {name} in {path}; its columns are {', '.join(names)[:200]}."
-            )
-        column = (table.read(columns=[name]) if parquet else table).column(name)
-        values = column.cast(pa.float64()).to_numpy()  # what is missing becomes NaN
-    except (pa.ArrowException, OSError, RuntimeError, KeyError, UnicodeError) as error:
-        reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
-        raise DomainError(f"Cannot read probabilities from the column {name} of {path}: {reason}") from None
-    if not 1 <= values.size <= _MOST_ROWS:
-        raise DomainError(f"Expected 1 to {_MOST_ROWS} rows in {path}, got {values.size}.")
-    if np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values))) + 1
-        raise DomainError(f"Expected probabilities in the column {name} of {path}, got none in row {row}.")
+    (values,) = read_columns(path, [name], "probabilities")
     if not ((values >= 0.0) & (values <= 1.0)).all():
         row = int(np.argmax((values < 0.0) | (values > 1.0)))
         raise DomainError(
             f"Expected probabilities in the column {name} of {path}, got {values[row]} in row {row + 1}."
         )
-    return np.asarray(values + 0.0)
+    return values

@@ -8,7 +8,7 @@ import pytest
 from privcore import PROBLEMS, Answer, Point, Problem, Status, find, find_problem
 from privcore.parameter import Integer, Real
 from storage import SCHEMA_VERSION, provenance, schema_for, to_table
-from storage.schema import _commit_of, problem_id
+from storage.schema import BOOKKEEPING, _commit_of, problem_id
 from tests.storage.made_up import NOON, Claims, epsilon, row
 
 
@@ -91,3 +91,8 @@ def test_code_that_no_repository_tracks_has_no_commit(tmp_path: Path) -> None:
     assert (len(commit), dirty) == (40, False)
     (package / "__init__.py").write_text("changed = True\n")
     assert _commit_of(package) == (commit, True)
+
+
+def test_no_field_of_a_problem_has_the_name_of_a_column_of_every_row() -> None:
+    for kind in PROBLEMS:
+        assert not set(kind.parameters) & BOOKKEEPING, kind.name

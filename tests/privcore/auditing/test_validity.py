@@ -195,7 +195,10 @@ def test_counts_that_contradict_one_another_are_refused_in_a_sentence() -> None:
         ({"canaries": 10, "guesses": 11, "correct": 5}, "Expected guesses <= canaries"),
         ({"canaries": 10, "guesses": 5, "correct": 6}, "Expected correct <= guesses"),
         ({"canaries": 10, "guesses": 5, "correct": 5, "alternatives": 1}, "Expected alternatives in"),
-        ({"canaries": 10, "guesses": 5, "correct": 5, "audit_confidence": 1.0}, "Expected audit_confidence in"),
+        (
+            {"canaries": 10, "guesses": 5, "correct": 5, "audit_confidence": 1.0},
+            "Expected audit_confidence in",
+        ),
         ({"canaries": 0, "guesses": 0, "correct": 0}, "Expected canaries in"),
     ):
         with pytest.raises(ValueError, match=sentence):

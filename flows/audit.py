@@ -1,0 +1,153 @@
+"""One audit in one run: from scores or counts to what they refute, with and without a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privcore import DomainError, Point, Problem, evaluate, find, find_problem
+from privcore.columns import read_columns
+from privcore.scores import check_included, correct_if_shuffled, guess
+
+WITHOUT_MODEL = ("auditing.combined", "auditing.approximate", "auditing.steinke")
+MODEL_BASED = ("auditing.gaussian",)
+TAILS = ("auditing.recursion", "auditing.revealed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """How many canaries were randomised, about how many there was a guess, and how many were correct.
+
+    Attributes:
+        canaries: Number m.
+        guesses: Number c'.
+        correct: Number c.
+        shuffled: The same number for shuffled inclusion bits, many times; empty where nothing was shuffled.
+    """
+
+    canaries: int
+    guesses: int
+    correct: int
+    shuffled: tuple[int, ...] = ()
+
+
+def counted(
+    file: Path,
+    score_column: str,
+    included_column: str,
+    guesses: int,
+    *,
+    one_sided: bool = False,
+    shuffles: int = 0,
+) -> Counted:
+    """Return the counts of the guesses that the scores in a Parquet or CSV file lead to.
+
+    Args:
+        file: The file, one row for every canary that was randomised.
+        score_column: Name of the column of scores.
+        included_column: Name of the column that says which canaries were in.
+        guesses: Number of guesses, fixed beforehand.
+        one_sided: Guess the highest scores to be in, and nothing to be out.
+        shuffles: How often the guesses are also counted with shuffled inclusion bits.
+
+    Raises:
+        DomainError: The file cannot be read, or its content is not what an audit needs.
+    """
+    scores, included = read_columns(file, [score_column, included_column], "numbers")
+    check_included(included)
+    made = guess(scores, guesses, one_sided=one_sided)
+    return Counted(
+        canaries=scores.size,
+        guesses=guesses,
+        correct=made.correct(included),
+        shuffled=tuple(correct_if_shuffled(scores, included, made, shuffles).tolist()),
+    )
+
+
+def audited(
+    counts: Counted,
+    delta: float,
+    confidence: float,
+    *,
+    alternatives: int = 2,
+    claimed_epsilon: float | None = None,
+) -> dict[str, Any]:
+    """Return all that the counts say, for JSON.
+
+    Args:
+        counts: The counts.
+        delta: Of the epsilon that is to be refuted, in (0, 1).
+        confidence: In [1/2, 1).
+        alternatives: Choices for every canary, 2 for in or out.
+        claimed_epsilon: Claim whose p-value is wanted.
+
+    Returns:
+        Epsilons of the audits without a model, each refuted at the confidence; the model-based one; the
+        bounds of the p-value of a claim; and what shuffled bits refute.
+
+    Raises:
+        DomainError: The counts contradict one another.
+    """
+    fields = {
+        "canaries": counts.canaries,
+        "guesses": counts.guesses,
+        "correct": counts.correct,
+        "alternatives": alternatives,
+    }
+    question = find_problem("audit-epsilon").from_fields(
+        {**fields, "delta": delta, "audit_confidence": confidence}
+    )
+    content: dict[str, Any] = {
+        **fields,
+        "delta": delta,
+        "confidence": confidence,
+        "refuted_epsilon": _answers(question, WITHOUT_MODEL, "lower"),
+        "model_based_epsilon": _answers(question, MODEL_BASED, "value"),
+    }
+    if claimed_epsilon is not None:
+        claim = find_problem("audit-tail").from_fields(
+            {**fields, "claimed_epsilon": claimed_epsilon, "delta": delta}
+        )
+        bounds = _answers(claim, TAILS, "upper")
+        content["claim"] = {
+            "epsilon": claimed_epsilon,
+            "p_value": bounds,
+            "refuted": min(bounds.values()) <= 1.0 - confidence,
+        }
+    if counts.shuffled:
+        least = _least_refuting(question)
+        content["null_check"] = {
+            "audits": len(counts.shuffled),
+            "refuted": sum(c >= least for c in counts.shuffled),
+            "nominal": (1.0 - confidence) * len(counts.shuffled),
+        }
+    return content
+
+
+def _answers(problem: Problem, names: Sequence[str], end: str) -> dict[str, float]:
+    """Return what the methods of these names say, those that apply."""
+    answers = {}
+    for name in names:
+        method = find(name)()
+        if method.applies(problem) is not None:
+            continue
+        answer = evaluate(Point(problem=problem, method=method))
+        if not answer.ok:
+            raise DomainError(f"No answer from {name}: {answer.detail}")
+        answers[name] = getattr(answer, end)
+    return answers
+
+
+def _least_refuting(question: Problem) -> int:
+    """Return the least count that refutes every epsilon down to 0, one more than the guesses without one."""
+    fields = question.as_fields()
+
+    def refutes(correct: int) -> bool:
+        other = type(question).from_fields({**fields, "correct": correct})
+        return max(_answers(other, WITHOUT_MODEL[:1], "lower").values()) > 0.0
+
+    low, high = 0, int(fields["guesses"]) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refutes(middle) else (middle, high)
+    return high

@@ -1,0 +1,84 @@
+"""How many guesses to make: few are surer to be correct, many say more."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.auditing.planned import planned_audit, refuted_by
+from privcore.auditing.planning_problems import AuditBestGuesses
+from privcore.auditing.steinke import AuditingSteinke
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+PER_DECADE = 8
+"""Numbers of guesses in a decade that are tried first."""
+_REFINEMENTS = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingBest(Method):
+    """Try even numbers of guesses, eight in a decade and then more around the best one.
+
+    What is refuted moves in steps with the number of guesses, since that of correct ones is whole; so the
+    best number is an estimate, while the epsilon in the detail is what an audit with it refutes. The optimum
+    is flat. The number has to be fixed before the scores are seen.
+    """
+
+    name: ClassVar[str] = "auditing.best"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditBestGuesses,)
+    direction: ClassVar[Direction] = Direction.ESTIMATE
+    reference: ClassVar[str] = "arXiv:2410.22235, Section 5 and Figure 1"
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, AuditBestGuesses)
+        # Counts that are all but refutable need many steps of the recursion, about the root of their number.
+        seconds, bytes_ = 0.1 + 4e-4 * problem.canaries**0.5, 2e6
+        if problem.family == "approximate":
+            audit = planned_audit(problem.canaries, problem.canaries, problem.mu, 0.5, 0.5)
+            most = AuditingSteinke().cost(audit)
+            # The costs of the numbers of guesses are a geometric series; a refinement is at most the last.
+            decades = math.log10(problem.canaries)
+            seconds += 0.03 * PER_DECADE * decades + (7.5 + _REFINEMENTS) * most.seconds
+            bytes_ = most.bytes
+        return Cost(seconds=seconds, bytes=bytes_)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditBestGuesses)
+        found = best_guesses(problem, first_tried(problem.canaries))
+        if found[0] == 0.0:
+            return Answer.about(0.0, detail="no number of guesses that was tried refutes any epsilon")
+        ratio = 10.0 ** (1.0 / PER_DECADE)
+        around = (_even(found[1] * ratio ** (2.0 * i / _REFINEMENTS - 1.0)) for i in range(_REFINEMENTS + 1))
+        epsilon, guesses = max(found, best_guesses(problem, (n for n in around if n <= problem.canaries)))
+        return Answer.about(
+            float(guesses),
+            detail=f"refutes epsilon {epsilon:.6g} with the expected counts, {problem.family} family",
+        )
+
+
+def first_tried(canaries: int) -> list[int]:
+    """Return the even numbers of guesses that are tried first, up to that of all canaries.
+
+    Example:
+        >>> first_tried(50)
+        [2, 4, 6, 8, 10, 14, 18, 24, 32, 42, 50]
+    """
+    last = PER_DECADE * math.ceil(math.log10(canaries) + 1.0)
+    tried = {_even(10.0 ** (j / PER_DECADE)) for j in range(last)} | {2 * (canaries // 2)}
+    return sorted(n for n in tried if 2 <= n <= canaries)
+
+
+def best_guesses(problem: AuditBestGuesses, tried: Iterable[int]) -> tuple[float, int]:
+    """Return the largest epsilon that one of these numbers of guesses refutes, and that number."""
+
+    def refuted(guesses: int) -> float:
+        audit = planned_audit(problem.canaries, guesses, problem.mu, problem.delta, problem.audit_confidence)
+        return refuted_by(audit, problem.family)
+
+    return max(((refuted(n), n) for n in sorted(set(tried))), default=(0.0, 0))
+
+
+def _even(x: float) -> int:
+    return max(2, 2 * round(0.5 * x))

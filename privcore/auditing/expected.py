@@ -1,0 +1,112 @@
+"""How many guesses can be correct in expectation: a cap for every mechanism, and attacks that come near."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import log_expit, log_ndtr, ndtri, ndtri_exp
+
+from privcore.answer import Answer
+from privcore.auditing.optimal import expected_correct
+from privcore.auditing.planning_problems import AuditExpectedCorrect
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+_SLACK = 1e-10
+"""Relative move to the safe side: the normal law and its inverse are good to 1e-13, as are the searches."""
+_STEP = 0.005
+_Z = _STEP * np.arange(-7600.0, 7601.0)
+"""Nodes of the trapezoidal rule, whose error is below 1e-15 for the smooth integrand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingExpected(Method):
+    r"""Enclose the largest expectation by a cap from Lemma 11 and by an attack.
+
+    With $\gamma = c' / m$ at most $c' a$ guesses are correct in expectation, where a is the largest root of
+    $\Phi^{-1}(\gamma a) - \Phi^{-1}(\gamma (1 - a) / (k - 1)) = \mu$. For k = 2 likelihood ratios of
+    independent Gaussian canaries attain this. For k > 2 the attack is on the corners of a regular simplex at
+    distance mu.
+    """
+
+    name: ClassVar[str] = "auditing.expected"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditExpectedCorrect,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "arXiv:2410.22235, Lemma 11 and Section 5"
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=5e-3, bytes=1e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditExpectedCorrect)
+        m, guesses, mu, k = problem.canaries, problem.guesses, problem.mu, problem.alternatives
+        if guesses == 0:
+            return Answer.enclosure(0.0, 0.0, value=0.0, detail="no guess")
+        cap = guesses * success_cap(mu, m, guesses, k)
+        if k == 2:
+            attained, attack = expected_correct(m, guesses, mu), "likelihood ratios"
+        else:
+            attained, attack = guesses * simplex_success(mu, k), "nearest corner of a simplex"
+        lower = attained * (1.0 - _SLACK)
+        upper = min(float(guesses), cap * (1.0 + _SLACK))
+        return Answer.enclosure(lower, max(lower, upper), value=attained, detail=f"attack by {attack}")
+
+
+def success_cap(mu: float, canaries: int, guesses: int, alternatives: int) -> float:
+    r"""Return the share a of correct guesses that no expectation about a mu-GDP mechanism exceeds.
+
+    $$\Phi^{-1}(\gamma a) - \Phi^{-1}\Bigl(\frac{\gamma (1 - a)}{k - 1}\Bigr) = \mu, \qquad \gamma = c' / m$$
+
+    Args:
+        mu: Gaussian differential privacy of changing one canary, >= 0.
+        canaries: Number m of canaries.
+        guesses: Number c' of guesses, from 1 to m.
+        alternatives: Number k >= 2 of choices for every canary.
+
+    Returns:
+        Upper bound in [1 / k, 1], precise to 1e-12.
+
+    Reference:
+        arXiv:2410.22235, Lemma 11.
+
+    Example:
+        >>> round(success_cap(1.0, 1000, 15, 2), 6)
+        0.952463
+    """
+    gamma, rest = guesses / canaries, (canaries - guesses) / canaries
+
+    def distance(log_odds: float) -> float:
+        wrong = math.log(gamma) + float(log_expit(-log_odds)) - math.log(alternatives - 1)
+        right, other = gamma / (1.0 + math.exp(-log_odds)), rest + gamma / (1.0 + math.exp(log_odds))
+        return float((ndtri(right) if right < 0.5 else -ndtri(other)) - ndtri_exp(wrong))
+
+    low, high = -math.log(alternatives - 1), 650.0
+    while high - low > 1e-14 * max(1.0, abs(high)):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if distance(middle) < mu else (low, middle)
+    return 1.0 / (1.0 + math.exp(-high))
+
+
+def simplex_success(mu: float, alternatives: int) -> float:
+    r"""Return how often the nearest of k corners is the right one, at pairwise distance mu and unit noise.
+
+    $$\int \varphi(z) \, \Phi(z + \mu / \sqrt 2)^{k - 1} \, dz$$
+
+    Args:
+        mu: Distance of any two corners in standard deviations of the noise, >= 0.
+        alternatives: Number k >= 2 of corners.
+
+    Returns:
+        Probability, precise to 1e-11.
+
+    Example:
+        >>> round(simplex_success(1 / 0.6, 10), 6)
+        0.399175
+    """
+    exponent = (alternatives - 1) * log_ndtr(_Z + mu / math.sqrt(2.0)) - 0.5 * _Z * _Z
+    with np.errstate(under="ignore"):
+        density = np.exp(exponent) / math.sqrt(2.0 * math.pi)
+    return min(1.0, _STEP * float(density.sum()))

@@ -1,0 +1,85 @@
+"""What an audit will refute if as many guesses are correct as can be expected."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.auditing.ceiling import ceiling_cost, refutable
+from privcore.auditing.combined import AuditingCombined
+from privcore.auditing.gaussian_family import epsilon_of, refuted_mu
+from privcore.auditing.optimal import expected_correct
+from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon
+from privcore.auditing.problems import AuditEpsilon
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingPlanned(Method):
+    """Audit the expected counts: the lower end is what the audit reports, the upper one no audit exceeds.
+
+    The detail has the counts and what the other family refutes. That of the Gaussian family rests on a model;
+    that of (epsilon, delta) does not.
+    """
+
+    name: ClassVar[str] = "auditing.planned"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditPlannedEpsilon,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "arXiv:2410.22235, Section 5, idealised setting, and Theorem 10"
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, AuditPlannedEpsilon)
+        return ceiling_cost(problem.guesses)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditPlannedEpsilon)
+        audit = planned_audit(
+            problem.canaries, problem.guesses, problem.mu, problem.delta, problem.audit_confidence
+        )
+        lower, upper = refutable(
+            AuditCeiling(
+                canaries=audit.canaries,
+                guesses=audit.guesses,
+                correct=audit.correct,
+                delta=audit.delta,
+                audit_confidence=audit.audit_confidence,
+                family=problem.family,
+            )
+        )
+        if problem.family == "approximate":
+            other = f"model-based, Gaussian noise: {refuted_by(audit, 'gaussian'):.6g}"
+        else:
+            other = f"without a model: {refuted_by(audit, 'approximate'):.6g}"
+        return Answer.enclosure(
+            lower, upper, value=lower, detail=f"{audit.correct} of {audit.guesses} correct; {other}"
+        )
+
+
+def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confidence: float) -> AuditEpsilon:
+    """Return the audit in which as many guesses are correct as expected, rounded to the nearest number.
+
+    Args:
+        canaries: Number m of canaries.
+        guesses: Number c' of guesses, the clearer half of them in and the other half out.
+        mu: Gaussian differential privacy of the mechanism, >= 0.
+        delta: In (0, 1).
+        confidence: Of the audit, in [1/2, 1).
+
+    Reference:
+        arXiv:2410.22235, Section 5, idealised setting.
+
+    Example:
+        >>> planned_audit(100_000, 1500, 1.0, 1e-5, 0.95).correct
+        1429
+    """
+    correct = round(expected_correct(canaries, guesses, mu))
+    return AuditEpsilon(
+        canaries=canaries, guesses=guesses, correct=correct, delta=delta, audit_confidence=confidence
+    )
+
+
+def refuted_by(audit: AuditEpsilon, family: str) -> float:
+    """Return the epsilon that an audit refutes, rounded down: without a model, or in the Gaussian family."""
+    if family == "approximate":
+        return AuditingCombined().answer(audit, 0).lower
+    return epsilon_of(refuted_mu(audit), audit.delta)

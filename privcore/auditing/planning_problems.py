@@ -1,0 +1,128 @@
+"""What is asked before an audit: how many guesses will be correct, what they would refute, and how surely."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.auditing.problems import Counts, check_counts
+from privcore.problem import Monotone, Problem, Trend
+
+_NESTED = "The events of at least so many correct guesses are nested."
+_LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
+_STRICTER = "A higher confidence allows a smaller p-value."
+
+_REFUTABLE = {
+    "delta": Monotone(trend=Trend.DECREASING, proof=_LESS_PRIVATE),
+    "audit_confidence": Monotone(trend=Trend.DECREASING, proof=_STRICTER),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditExpectedCorrect(Problem):
+    """Largest expected number of correct guesses about a mu-GDP mechanism, c' guesses being expected.
+
+    For inclusion, k = 2, independent Gaussian canaries and likelihood ratios attain it. For more alternatives
+    mu is the privacy of replacing a record by another one.
+    """
+
+    name: ClassVar[str] = "audit-expected-correct"
+    asks: ClassVar[str] = "correct"
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {"mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE)}
+    )
+
+    canaries: Annotated[int, params.CANARIES]
+    guesses: Annotated[int, params.GUESSES]
+    mu: Annotated[float, params.MU]
+    alternatives: Annotated[int, params.ALTERNATIVES] = 2
+
+    def check(self) -> None:
+        """Refuse more guesses than canaries."""
+        check_counts(self.canaries, self.guesses, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditCeiling(Counts):
+    r"""Largest epsilon that a valid audit can refute from these counts: no audit can report more.
+
+    It is the largest at which no private mechanism and attacker have so many correct guesses with more than
+    probability 1 - confidence, or 0. In the Gaussian family private means mu-GDP, and the epsilon is that of
+    mu at delta.
+    """
+
+    name: ClassVar[str] = "audit-ceiling"
+    asks: ClassVar[str] = "epsilon"
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {**_REFUTABLE, "correct": Monotone(trend=Trend.INCREASING, proof=_NESTED)}
+    )
+
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
+    family: Annotated[str, params.NULL_FAMILY] = "approximate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditPlannedEpsilon(Problem):
+    """Largest epsilon that a valid audit can refute where as many inclusion guesses are correct as expected.
+
+    As many as an optimal attacker on independent Gaussian canaries expects, rounded to the nearest number.
+    """
+
+    name: ClassVar[str] = "audit-planned-epsilon"
+    asks: ClassVar[str] = "epsilon"
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(_REFUTABLE)
+
+    canaries: Annotated[int, params.CANARIES]
+    guesses: Annotated[int, params.GUESSES]
+    mu: Annotated[float, params.MU]
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
+    family: Annotated[str, params.NULL_FAMILY] = "approximate"
+
+    def check(self) -> None:
+        """Refuse more guesses than canaries."""
+        check_counts(self.canaries, self.guesses, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditBestGuesses(Problem):
+    """Number of inclusion guesses, an even one, with which an audit refutes the largest epsilon.
+
+    Where as many are correct as an optimal attacker on independent Gaussian canaries expects.
+    """
+
+    name: ClassVar[str] = "audit-best-guesses"
+    asks: ClassVar[str] = "guesses"
+    largest: ClassVar[float] = float(params.CANARIES.upper)
+
+    canaries: Annotated[int, params.CANARIES]
+    mu: Annotated[float, params.MU]
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
+    family: Annotated[str, params.NULL_FAMILY] = "approximate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditPower(Problem):
+    """Probability that an audit refutes a claim about independent Gaussian canaries of another mu.
+
+    The attacker guesses about the canaries with the clearest scores, and the claim is refuted by Algorithm 3
+    or by the bound of Steinke et al., whichever needs fewer correct guesses.
+    """
+
+    name: ClassVar[str] = "audit-power"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+
+    canaries: Annotated[int, params.CANARIES]
+    guesses: Annotated[int, params.GUESSES]
+    mu: Annotated[float, params.MU]
+    claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
+
+    def check(self) -> None:
+        """Refuse more guesses than canaries."""
+        check_counts(self.canaries, self.guesses, 0)

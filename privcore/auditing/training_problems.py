@@ -1,0 +1,35 @@
+"""What the audit of a training in one run tells about its privacy."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.auditing.problems import check_counts
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditTraining(Problem):
+    """Epsilon at this delta that the audit of a training refutes: its own is larger, but for an error.
+
+    The training is DP-SGD on a small real data set and on canaries, each included with probability 1/2, with
+    Poisson batches, and with a bug or without. The error has a probability of at most 1 - confidence over the
+    inclusions, the batches and the noise. What the training claims is no part of the question: a refuted
+    epsilon above the claim catches a bug.
+    """
+
+    name: ClassVar[str] = "audit-training"
+    asks: ClassVar[str] = "epsilon"
+
+    sigma: Annotated[float, params.SIGMA]
+    steps: Annotated[int, params.STEPS]
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    canaries: Annotated[int, params.CANARIES]
+    guesses: Annotated[int, params.GUESSES]
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
+    bug: Annotated[str, params.BUG] = "none"
+
+    def check(self) -> None:
+        """Refuse more guesses than canaries."""
+        check_counts(self.canaries, self.guesses, 0)

@@ -1,0 +1,195 @@
+"""`privsweep audit`: from a file of scores, or from counts, to what is refuted, and what misuse is told."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from flows.audit import Counted, audited, counted
+from flows.cli import run
+from privcore import Point, evaluate, find, find_problem
+
+
+def content(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    assert run(["audit", *map(str, words), "--delta", "1e-5", "--json"]) == 0
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
+
+
+def written(file: Path, scores: np.ndarray, included: np.ndarray) -> Path:
+    """Write a CSV file, or a Parquet file with bits of type bool, as the name says."""
+    if file.suffix == ".parquet":
+        pyarrow.parquet.write_table(pa.table({"score": scores, "included": included.astype(bool)}), file)
+    else:
+        lines = [f"{score!r},{bit}" for score, bit in zip(scores.tolist(), included.tolist(), strict=True)]
+        file.write_text("\n".join(["score,included", *lines]))
+    return file
+
+
+def gaussian(canaries: int, mu: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    included = rng.integers(0, 2, canaries)
+    return rng.standard_normal(canaries) + mu * included, included
+
+
+def test_counts_refute_what_the_methods_say(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = content(capsys, "--counts", 100_000, 1500, 1429, "--claimed-epsilon", 2)
+    assert shown["refuted_epsilon"] == {
+        "auditing.combined": pytest.approx(2.7867, abs=5e-5),
+        "auditing.approximate": pytest.approx(2.7867, abs=5e-5),
+        "auditing.steinke": pytest.approx(2.6688, abs=1e-4),
+    }
+    assert shown["model_based_epsilon"] == {"auditing.gaussian": pytest.approx(3.2992, abs=5e-5)}
+    assert shown["claim"]["refuted"] is True
+    assert max(shown["claim"]["p_value"].values()) < 0.05
+
+
+def test_a_claim_is_refuted_where_the_refuted_epsilon_is_above_it(capsys: pytest.CaptureFixture[str]) -> None:
+    refuted = content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]["auditing.combined"]
+    for claim, expected in ((refuted * 0.999, True), (refuted * 1.001, False)):
+        shown = content(capsys, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)
+        assert shown["claim"]["refuted"] is expected
+
+
+def test_csv_and_parquet_lead_to_the_same_audit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scores, included = gaussian(2000, 1.5, 7)
+    words = ("--guesses", 200, "--claimed-epsilon", 1, "--null-check", 50)
+    audits = [
+        content(capsys, "--scores", written(tmp_path / name, scores, included), *words)
+        for name in ("s.csv", "s.parquet")
+    ]
+    assert audits[0] == audits[1]
+    assert audits[0]["canaries"] == 2000
+    assert audits[0]["correct"] > 180
+    assert audits[0]["claim"]["refuted"] is True
+    assert audits[0]["null_check"]["audits"] == 50
+
+
+def test_columns_have_names_and_guesses_may_be_one_sided(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "named.csv"
+    file.write_text("loss,in\n" + "\n".join(f"{i},{str(i >= 12).lower()}" for i in range(24)))
+    words = ("--scores", file, "--score-column", "loss", "--included-column", "in")
+    assert content(capsys, *words, "--guesses", 11, "--one-sided")["correct"] == 11
+    assert content(capsys, *words, "--guesses", 24)["correct"] == 24
+
+
+def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = written(tmp_path / "s.parquet", *gaussian(1000, 1.0, 1))
+    words = ["--scores", str(file), "--guesses", "132", "--delta", "1e-5", "--claimed-epsilon", "9"]
+    assert run(["audit", *words, "--null-check", "20"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
+    assert [line.endswith("for every mechanism") for line in lines[3:6]] == [True] * 3
+    assert lines[6].startswith("auditing.gaussian")
+    assert lines[6].endswith("model-based: if the mechanism is like Gaussian noise")
+    assert lines[7].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
+    assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[8]
+
+
+def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = content(capsys, "--counts", 1000, 100, 60, "--alternatives", 10)
+    assert list(shown["refuted_epsilon"]) == ["auditing.combined", "auditing.approximate"]
+    assert shown["refuted_epsilon"]["auditing.combined"] > 2.0
+
+
+def test_scores_without_a_leak_are_suspected_at_most_17_times_in_200() -> None:
+    """At 95 %: 10 are expected at most, and then more than 17 have a probability of 1.2 %."""
+    from privcore.scores import guess
+
+    question = {"canaries": 1000, "guesses": 100, "delta": 1e-5}
+    suspected = 0
+    for seed in range(200):
+        scores, included = gaussian(1000, 0.0, seed)
+        correct = guess(scores, 100).correct(included.astype(float))
+        problem = find_problem("audit-epsilon").from_fields({**question, "correct": correct})
+        suspected += evaluate(Point(problem=problem, method=find("auditing.combined")())).lower > 0.0
+    assert 1 <= suspected <= 17
+
+
+def test_the_null_check_counts_what_the_audits_of_shuffled_bits_refute(tmp_path: Path) -> None:
+    file = written(tmp_path / "s.csv", *gaussian(400, 2.0, 2))
+    counts = counted(file, "score", "included", 60, shuffles=300)
+    shown = audited(counts, 1e-5, 0.9)
+    refuted = [
+        audited(Counted(canaries=400, guesses=60, correct=c), 1e-5, 0.9)["refuted_epsilon"]
+        for c in counts.shuffled
+    ]
+    assert shown["null_check"]["refuted"] == sum(x["auditing.combined"] > 0.0 for x in refuted)
+    assert 0 < shown["null_check"]["refuted"] <= shown["null_check"]["nominal"] + 3.0 * math.sqrt(27.0)
+    assert shown["null_check"]["nominal"] == pytest.approx(30.0)
+
+
+COUNTS = ["--counts", "100", "20", "15"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--counts", "100", "20", "21"], "Expected correct <= guesses, got correct=21, guesses=20."),
+        (["--counts", "10", "20", "15"], "Expected guesses <= canaries, got guesses=20, canaries=10."),
+        (["--counts", "0", "0", "0"], "Expected canaries in {1, ..., 1000000000}, got canaries=0."),
+        (["--counts", "100", "20", "1.5"], "Expected correct in {0, ..., 1000000000}, got correct=1.5."),
+        ([*COUNTS, "--confidence", "1"], "Expected confidence in [0.5, 1), got confidence=1."),
+        ([*COUNTS, "--delta", "0"], "Expected delta in (0, 1), got delta=0."),
+        ([*COUNTS, "--alternatives", "1"], "Expected alternatives in {2, ..., 1000000}, got alternatives=1."),
+        ([*COUNTS, "--claimed-epsilon", "-1"], "Expected claimed_epsilon in [0, 700], got"),
+        (
+            [*COUNTS, "--guesses", "20"],
+            "Expected --guesses, --one-sided and --null-check with --scores only.",
+        ),
+        ([*COUNTS, "--scores", "x.csv"], "Expected either --scores or --counts."),
+        ([], "Expected either --scores or --counts."),
+        (["--scores", "x.csv"], "Expected --guesses, which has to be fixed before the scores are seen."),
+        (["--scores", "x.csv", "--guesses", "2"], "Expected a file with a column of numbers, got x.csv"),
+        (["--scores", "x.csv", "--guesses", "2", "--alternatives", "3"], "Expected --alternatives 2 with"),
+    ],
+)
+def test_misuse_gets_one_sentence(
+    capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
+) -> None:
+    assert run(["audit", "--delta", "1e-5", *words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"privsweep: {sentence}")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "guesses", "sentence"),
+    [
+        ("score,included\n1,1\nnan,0\n", 2, "Expected numbers in the column score of"),
+        ("score,included\n1,1\n,0\n", 2, "got none in row 2."),
+        ("score,included\n1,1\n2,2\n", 2, "Expected inclusion bits 0 or 1, got 2 in row 2."),
+        ("score,included\n1,1\n2,\n", 2, "Expected numbers in the column included of"),
+        ("score,included\n1,yes\n2,no\n", 2, "Cannot read numbers from the columns score and included of"),
+        ("score,member\n1,1\n2,0\n", 2, "Expected a column included in"),
+        ("score,score,included\n1,1,1\n", 0, "Expected one column score in"),
+        (
+            "score,included\n1,1\n2,0\n3,1\n",
+            3,
+            "Expected an even number, half in and half out, got guesses=3.",
+        ),
+        ("score,included\n1,1\n2,0\n", 4, "Expected guesses <= canaries, got guesses=4, canaries=2."),
+        ("score,included\n", 2, "Expected 1 to 100000000 rows in"),
+        ("", 2, "Cannot read numbers from the columns score and included of"),
+        ("score,included\n" + "1,1\n" * 100, 2, "Expected canaries that are included with probability 1/2"),
+    ],
+)
+def test_a_file_that_is_no_audit_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, guesses: int, sentence: str
+) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text(text)
+    assert run(["audit", "--delta", "1e-5", "--scores", str(file), "--guesses", str(guesses)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("privsweep: ")
+    assert sentence in printed.err
+    assert printed.err.count("\n") == 1
