@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
-from privcore.labels.tails import AGGREGATED, at_most, closed_form, uncovered, without_features
-from privcore.method import Cost, Direction, Method
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
+from privcore.labels.tails import Featureless, at_most
 from privcore.problem import Problem
 
 
@@ -38,7 +37,7 @@ def bernstein_bound(p: float, bag_size: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsBernstein(Method):
+class LabelsBernstein(Featureless):
     """An attack on labels without features gains only where the minority has the majority of a bag.
 
     The advantage is the mean of 2 alpha - 1 over such bags, at most their probability, which falls
@@ -47,18 +46,7 @@ class LabelsBernstein(Method):
     """
 
     name: ClassVar[str] = "labels.bernstein"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
-    direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2 and its proof; Bernstein's inequality"
-
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
-        if not without_features(problem):
-            return "The theorem needs labels that are independent of the features, one eta for all examples."
-        return uncovered(problem, AGGREGATED)
-
-    def cost(self, problem: Problem) -> Cost:
-        return closed_form(problem)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)

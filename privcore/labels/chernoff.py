@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
-from privcore.labels.tails import AGGREGATED, at_most, closed_form, uncovered, without_features
-from privcore.method import Cost, Direction, Method
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
+from privcore.labels.tails import Featureless, at_most
 from privcore.problem import Problem
 
 
@@ -40,7 +39,7 @@ def chernoff_bound(p: float, bag_size: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsChernoff(Method):
+class LabelsChernoff(Featureless):
     r"""The advantage is at most $(4 p (1 - p))^{k/2}$ where eta is constant.
 
     As `labels.bernstein`, by the moment generating function instead of its bound. The rate is the true one:
@@ -48,18 +47,7 @@ class LabelsChernoff(Method):
     """
 
     name: ClassVar[str] = "labels.chernoff"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
-    direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2, made explicit by Chernoff's inequality"
-
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
-        if not without_features(problem):
-            return "The theorem needs labels that are independent of the features, one eta for all examples."
-        return uncovered(problem, AGGREGATED)
-
-    def cost(self, problem: Problem) -> Cost:
-        return closed_form(problem)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
-from privcore.labels.tails import AGGREGATED, at_most, closed_form, uncovered, without_features
-from privcore.method import Cost, Direction, Method
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
+from privcore.labels.tails import Featureless, at_most
 from privcore.problem import Problem
 
 
@@ -34,7 +33,7 @@ def root_bound(p: float, bag_size: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsRoot(Method):
+class LabelsRoot(Featureless):
     r"""The advantage is at most $\sqrt{p (1 - p) / k}$ where eta is constant.
 
     Noise is a randomisation of the sum, so it takes advantage away. At p = 1/2 the exact sum attains
@@ -42,18 +41,7 @@ class LabelsRoot(Method):
     """
 
     name: ClassVar[str] = "labels.root"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
-    direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2, for all p"
-
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
-        if not without_features(problem):
-            return "The theorem needs labels that are independent of the features, one eta for all examples."
-        return uncovered(problem, AGGREGATED)
-
-    def cost(self, problem: Problem) -> Cost:
-        return closed_form(problem)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)

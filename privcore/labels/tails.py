@@ -1,7 +1,8 @@
 """What the explicit bounds on label inference share: rounding, what they cover, variation distances."""
 
 import math
-from typing import TypeGuard
+from dataclasses import dataclass
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 from scipy.special import i0e
@@ -10,7 +11,7 @@ from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
-from privcore.method import Cost
+from privcore.method import Cost, Direction, Method
 from privcore.parameter import SMALLEST_NORMAL
 from privcore.priors.prior import Prior
 from privcore.problem import Problem
@@ -65,6 +66,23 @@ def uncovered(problem: LabelProblem | BagAdvantage, mechanisms: tuple[str, ...])
     if mechanisms == PRIVATE:
         return "The bound needs label differential privacy, which the exact sum of labels has not."
     return "The bound is for sums of labels in bags; labels.response has randomized response exactly."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Featureless(Method):
+    """Base of the bounds of Theorem 3.2, for labels that are independent of the features."""
+
+    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
+    direction: ClassVar[Direction] = Direction.UPPER
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, LabelProblem)
+        if not without_features(problem):
+            return "The theorem needs labels that are independent of the features, one eta for all examples."
+        return uncovered(problem, AGGREGATED)
+
+    def cost(self, problem: Problem) -> Cost:
+        return closed_form(problem)
 
 
 def own_variance(problem: Advantage) -> float:
