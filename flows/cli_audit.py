@@ -60,16 +60,8 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     from flows.printing import as_json
     from flows.questions import number
     from privcore import DomainError
-    from privcore.params import (
-        ALTERNATIVES,
-        CANARIES,
-        CLAIMED_EPSILON,
-        CONFIDENCE,
-        CORRECT,
-        DELTA,
-        GUESSES,
-        REPETITIONS,
-    )
+    from privcore.audit_params import ALTERNATIVES, CANARIES, CLAIMED_EPSILON, CORRECT, GUESSES
+    from privcore.params import CONFIDENCE, DELTA, REPETITIONS
 
     if (scores is None) == (counts is None):
         raise DomainError("Expected either --scores or --counts.")

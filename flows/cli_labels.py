@@ -41,7 +41,7 @@ def labels(
     from flows.printing import as_json
     from flows.questions import number
     from privcore import DomainError
-    from privcore.params import BAG_SIZE, LABEL_EPSILON, LEVEL, MECHANISM, PRIOR
+    from privcore.label_params import BAG_SIZE, LABEL_EPSILON, LEVEL, MECHANISM, PRIOR
 
     if bag_size is None and versus_rr is None:
         raise DomainError("Expected --bag-size, --versus-rr, or both.")

@@ -85,7 +85,7 @@ def recipe(sigma: float, sampling_probability: float, bug: str) -> Recipe:
     Args:
         sigma: Noise multiplier, > 0.
         sampling_probability: Rate q that is accounted for, in (0, 1].
-        bug: One of `params.BUG`.
+        bug: One of `audit_params.BUG`.
 
     Example:
         >>> recipe(2.0, 0.1, "none").noise, recipe(2.0, 0.1, "noise-unscaled").noise

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar
 
-from privcore import params
+from privcore import audit_params, params
 from privcore.auditing.problems import Counts, check_counts
 from privcore.problem import Monotone, Problem, Trend
 
@@ -33,10 +33,10 @@ class AuditExpectedCorrect(Problem):
         {"mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE)}
     )
 
-    canaries: Annotated[int, params.CANARIES]
-    guesses: Annotated[int, params.GUESSES]
-    mu: Annotated[float, params.MU]
-    alternatives: Annotated[int, params.ALTERNATIVES] = 2
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+    mu: Annotated[float, audit_params.MU]
+    alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
 
     def check(self) -> None:
         """Refuse more guesses than canaries."""
@@ -59,8 +59,8 @@ class AuditCeiling(Counts):
     )
 
     delta: Annotated[float, params.DELTA]
-    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
-    family: Annotated[str, params.NULL_FAMILY] = "approximate"
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+    family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +74,12 @@ class AuditPlannedEpsilon(Problem):
     asks: ClassVar[str] = "epsilon"
     monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(_REFUTABLE)
 
-    canaries: Annotated[int, params.CANARIES]
-    guesses: Annotated[int, params.GUESSES]
-    mu: Annotated[float, params.MU]
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+    mu: Annotated[float, audit_params.MU]
     delta: Annotated[float, params.DELTA]
-    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
-    family: Annotated[str, params.NULL_FAMILY] = "approximate"
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+    family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
     def check(self) -> None:
         """Refuse more guesses than canaries."""
@@ -95,13 +95,13 @@ class AuditBestGuesses(Problem):
 
     name: ClassVar[str] = "audit-best-guesses"
     asks: ClassVar[str] = "guesses"
-    largest: ClassVar[float] = float(params.CANARIES.upper)
+    largest: ClassVar[float] = float(audit_params.CANARIES.upper)
 
-    canaries: Annotated[int, params.CANARIES]
-    mu: Annotated[float, params.MU]
+    canaries: Annotated[int, audit_params.CANARIES]
+    mu: Annotated[float, audit_params.MU]
     delta: Annotated[float, params.DELTA]
-    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
-    family: Annotated[str, params.NULL_FAMILY] = "approximate"
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+    family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +116,12 @@ class AuditPower(Problem):
     asks: ClassVar[str] = "probability"
     largest: ClassVar[float] = 1.0
 
-    canaries: Annotated[int, params.CANARIES]
-    guesses: Annotated[int, params.GUESSES]
-    mu: Annotated[float, params.MU]
-    claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+    mu: Annotated[float, audit_params.MU]
+    claimed_epsilon: Annotated[float, audit_params.CLAIMED_EPSILON]
     delta: Annotated[float, params.DELTA]
-    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
     def check(self) -> None:
         """Refuse more guesses than canaries."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar
 
-from privcore import params
+from privcore import audit_params, params
 from privcore.errors import DomainError
 from privcore.problem import Monotone, Problem, Trend
 
@@ -28,10 +28,10 @@ class Counts(Problem):
     The number of guesses is fixed beforehand, and every canary counts that was randomised, guessed or not.
     """
 
-    canaries: Annotated[int, params.CANARIES]
-    guesses: Annotated[int, params.GUESSES]
-    correct: Annotated[int, params.CORRECT]
-    alternatives: Annotated[int, params.ALTERNATIVES] = 2
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+    correct: Annotated[int, audit_params.CORRECT]
+    alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
 
     def check(self) -> None:
         """Refuse counts that contradict one another."""
@@ -54,7 +54,7 @@ class AuditEpsilon(Counts):
     asks: ClassVar[str] = "epsilon"
 
     delta: Annotated[float, params.DELTA]
-    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class AuditTail(Counts):
         }
     )
 
-    claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
+    claimed_epsilon: Annotated[float, audit_params.CLAIMED_EPSILON]
     delta: Annotated[float, params.DELTA]
 
 
@@ -90,4 +90,4 @@ class AuditGaussianTail(Counts):
         }
     )
 
-    mu: Annotated[float, params.MU]
+    mu: Annotated[float, audit_params.MU]

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from privcore import params
+from privcore import audit_params
 from privcore.answer import Answer, Status
 from privcore.auditing.binomial import Array
 from privcore.auditing.counts import unlikely_at_most
@@ -33,7 +33,7 @@ class AuditingProgramme(Method):
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = "arXiv:2410.22235, Theorem 9; the programme is ours"
 
-    profile_points: Annotated[int, params.PROFILE_POINTS] = 40
+    profile_points: Annotated[int, audit_params.PROFILE_POINTS] = 40
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, Counts)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import params
+from privcore import audit_params, params
 from privcore.auditing.problems import check_counts
 from privcore.problem import Problem
 
@@ -24,11 +24,11 @@ class AuditTraining(Problem):
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
-    canaries: Annotated[int, params.CANARIES]
-    guesses: Annotated[int, params.GUESSES]
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
     delta: Annotated[float, params.DELTA]
-    audit_confidence: Annotated[float, params.AUDIT_CONFIDENCE] = 0.95
-    bug: Annotated[str, params.BUG] = "none"
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+    bug: Annotated[str, audit_params.BUG] = "none"
 
     def check(self) -> None:
         """Refuse more guesses than canaries."""

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore import params
+from privcore import label_params
 from privcore.errors import DomainError
 from privcore.labels.problems import check_mechanism
 from privcore.priors.spelling import class_rows, probabilities
@@ -30,9 +30,9 @@ _LESS_NOISE = MappingProxyType(
 class BagProblem(Problem):
     """Base of the questions about one bag, which for randomized response is a single example."""
 
-    mechanism: Annotated[str, params.MECHANISM]
-    bag: Annotated[str, params.BAG]
-    label_epsilon: Annotated[float, params.LABEL_EPSILON] = math.inf
+    mechanism: Annotated[str, label_params.MECHANISM]
+    bag: Annotated[str, label_params.BAG]
+    label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 
     @property
     def etas(self) -> NDArray[np.float64]:
@@ -60,8 +60,8 @@ class BagPosterior(BagProblem):
         }
     )
 
-    released: Annotated[float, params.RELEASED]
-    member: Annotated[int, params.MEMBER] = 1
+    released: Annotated[float, label_params.RELEASED]
+    member: Annotated[int, label_params.MEMBER] = 1
 
     def check(self) -> None:
         """Refuse an example outside the bag and a count that the mechanism never releases."""
@@ -99,9 +99,9 @@ class ClassAdvantage(Problem):
     largest: ClassVar[float] = 1.0
     monotone: ClassVar[Mapping[str, Monotone]] = _LESS_NOISE
 
-    mechanism: Annotated[str, params.MECHANISM]
-    classes: Annotated[str, params.CLASSES]
-    label_epsilon: Annotated[float, params.LABEL_EPSILON] = math.inf
+    mechanism: Annotated[str, label_params.MECHANISM]
+    classes: Annotated[str, label_params.CLASSES]
+    label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 
     @property
     def rows(self) -> list[list[float]]:

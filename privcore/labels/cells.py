@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from privcore import params
+from privcore import label_params
 from privcore.answer import Answer
 from privcore.labels import compositions
 from privcore.labels.poisson_binomial import Array, relative_error
@@ -44,7 +44,7 @@ class LabelsCells(Method):
     reference: ClassVar[str] = "Jensen's inequality and its converse, for arXiv:2406.02797, Lemma A.1"
     shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
 
-    outputs: Annotated[int, params.OUTPUTS] = 20_000
+    outputs: Annotated[int, label_params.OUTPUTS] = 20_000
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem)

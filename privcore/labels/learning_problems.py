@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import params
+from privcore import label_params
 from privcore.errors import DomainError
 from privcore.labels.problems import check_mechanism
 from privcore.labels.stand_in import SIZES
@@ -26,11 +26,11 @@ class LabelLearning(Problem):
     asks: ClassVar[str] = "auc"
     largest: ClassVar[float] = 1.0
 
-    data: Annotated[str, params.DATA]
-    mechanism: Annotated[str, params.MECHANISM]
-    model: Annotated[str, params.MODEL] = "logistic"
-    bag_size: Annotated[int, params.BAG_SIZE] = 1
-    label_epsilon: Annotated[float, params.LABEL_EPSILON] = math.inf
+    data: Annotated[str, label_params.DATA]
+    mechanism: Annotated[str, label_params.MECHANISM]
+    model: Annotated[str, label_params.MODEL] = "logistic"
+    bag_size: Annotated[int, label_params.BAG_SIZE] = 1
+    label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 
     def check(self) -> None:
         """Refuse a release that is contradictory, empty, or too coarse for the data."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar
 
-from privcore import params
+from privcore import label_params
 from privcore.errors import DomainError
 from privcore.priors.prior import Prior
 from privcore.priors.spelling import prior
@@ -50,10 +50,10 @@ def check_mechanism(mechanism: str, bag_size: int, label_epsilon: float) -> None
 class LabelProblem(Problem):
     """Base of the questions about one mechanism and one prior."""
 
-    mechanism: Annotated[str, params.MECHANISM]
-    prior: Annotated[str, params.PRIOR]
-    bag_size: Annotated[int, params.BAG_SIZE] = 1
-    label_epsilon: Annotated[float, params.LABEL_EPSILON] = math.inf
+    mechanism: Annotated[str, label_params.MECHANISM]
+    prior: Annotated[str, label_params.PRIOR]
+    bag_size: Annotated[int, label_params.BAG_SIZE] = 1
+    label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 
     def check(self) -> None:
         """Refuse a mechanism with a bag or a noise that it does not know."""
@@ -88,7 +88,7 @@ class LabelAdvantageAt(LabelProblem):
     largest: ClassVar[float] = 0.5
     monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
 
-    eta: Annotated[float, params.ETA]
+    eta: Annotated[float, label_params.ETA]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +110,8 @@ class LabelAdvantageTail(LabelProblem):
         }
     )
 
-    threshold: Annotated[float, params.ADVANTAGE_THRESHOLD]
-    bags: Annotated[int, params.BAGS] = 1
+    threshold: Annotated[float, label_params.ADVANTAGE_THRESHOLD]
+    bags: Annotated[int, label_params.BAGS] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class LabelRatioTail(LabelProblem):
         {"log_ratio": Monotone(trend=Trend.DECREASING, proof="The events are nested.")}
     )
 
-    log_ratio: Annotated[float, params.LOG_RATIO]
+    log_ratio: Annotated[float, label_params.LOG_RATIO]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ class LabelRatioQuantile(LabelProblem):
         }
     )
 
-    level: Annotated[float, params.LEVEL]
+    level: Annotated[float, label_params.LEVEL]
 
 
 @dataclass(frozen=True, kw_only=True)

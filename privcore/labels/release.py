@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from privcore import params
+from privcore import label_params
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,7 +80,7 @@ def form_bags(examples: int, bag_size: int, rng: np.random.Generator) -> Labels:
         >>> form_bags(7, 3, np.random.default_rng(0)).shape
         (2, 3)
     """
-    k = params.BAG_SIZE.check(bag_size)
+    k = label_params.BAG_SIZE.check(bag_size)
     bags = examples // k
     return rng.permutation(examples)[: bags * k].reshape(bags, k)
 
@@ -92,7 +92,7 @@ def randomized_response(labels: Labels, epsilon: float, rng: np.random.Generator
         >>> randomized_response(np.array([0, 1, 1]), 700.0, np.random.default_rng(0)).tolist()
         [0, 1, 1]
     """
-    flipped = rng.random(labels.shape) < expit(-params.LABEL_EPSILON.check(epsilon))
+    flipped = rng.random(labels.shape) < expit(-label_params.LABEL_EPSILON.check(epsilon))
     return np.where(flipped, 1 - labels, labels)
 
 
@@ -103,7 +103,7 @@ def laplace_sums(sums: Labels, epsilon: float, rng: np.random.Generator) -> Floa
         >>> laplace_sums(np.array([0, 3]), 700.0, np.random.default_rng(0)).round(1).tolist()
         [0.0, 3.0]
     """
-    return sums + rng.laplace(scale=1.0 / params.LABEL_EPSILON.check(epsilon), size=sums.shape)
+    return sums + rng.laplace(scale=1.0 / label_params.LABEL_EPSILON.check(epsilon), size=sums.shape)
 
 
 def geometric_sums(sums: Labels, bag_size: int, epsilon: float, rng: np.random.Generator) -> Labels:
@@ -116,7 +116,7 @@ def geometric_sums(sums: Labels, bag_size: int, epsilon: float, rng: np.random.G
         >>> geometric_sums(np.array([0, 3]), 4, 700.0, np.random.default_rng(0)).tolist()
         [0, 3]
     """
-    success = -math.expm1(-params.LABEL_EPSILON.check(epsilon))
+    success = -math.expm1(-label_params.LABEL_EPSILON.check(epsilon))
     noise = rng.geometric(success, sums.shape) - rng.geometric(success, sums.shape)
     # Clipping the noise to +-k first changes nothing and keeps the sum from overflowing.
     noisy: Labels = np.clip(sums + np.clip(noise, -bag_size, bag_size), 0, bag_size)
@@ -183,7 +183,7 @@ def debiased_variance(sums: ArrayLike, bag_size: int, epsilon: float) -> Floats:
         [0.9207, 0.9207]
     """
     s = np.asarray(sums)
-    r = math.exp(-params.LABEL_EPSILON.check(epsilon))
+    r = math.exp(-label_params.LABEL_EPSILON.check(epsilon))
     at_ends = (np.power(r, s) + np.power(r, bag_size - s)) / (1.0 + r)
     variances: Floats = 0.5 * geometric_variance(bag_size, epsilon) * (2.0 - at_ends)
     return variances
@@ -209,10 +209,10 @@ def laplace_variance(bag_size: int, epsilon: float) -> float:
         >>> laplace_variance(8, 0.25)
         0.5
     """
-    scale = 1.0 / (bag_size * params.LABEL_EPSILON.check(epsilon))
+    scale = 1.0 / (bag_size * label_params.LABEL_EPSILON.check(epsilon))
     return 2.0 * scale * scale
 
 
 def _odds(epsilon: float) -> float:
     """Return 1 / (e^epsilon - 1), the mean of the geometric noise that a clip cuts off."""
-    return 1.0 / math.expm1(params.LABEL_EPSILON.check(epsilon))
+    return 1.0 / math.expm1(label_params.LABEL_EPSILON.check(epsilon))

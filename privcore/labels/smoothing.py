@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import params
+from privcore import label_params
 from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
@@ -50,7 +50,7 @@ class LabelsSmoothing(Method):
         "Busa-Fekete et al., A Unified Analysis of Label Inference Attacks (2023), Theorem 6.4, first term"
     )
 
-    form: Annotated[str, params.FORM] = "tight"
+    form: Annotated[str, label_params.FORM] = "tight"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem | BagAdvantage)

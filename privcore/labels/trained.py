@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from privcore import params
+from privcore import label_params
 from privcore.answer import Answer, Status
 from privcore.labels.learning_problems import LabelLearning
 from privcore.labels.release import release
@@ -39,7 +39,7 @@ class LabelsTrained(Method):
     reference: ClassVar[str] = "arXiv:2406.02797, Section 5 and Appendices C and D"
     shares: ClassVar[tuple[str, ...]] = ("data", "model", "bag_size")
 
-    trials: Annotated[int, params.TRIALS] = 3
+    trials: Annotated[int, label_params.TRIALS] = 3
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelLearning)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import params
+from privcore import label_params
 from privcore.answer import Answer
 from privcore.labels.problems import LabelAdvantageTail, LabelProblem
 from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, largest_probability, uncovered
@@ -77,7 +77,7 @@ class LabelsTranslated(Method):
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = "arXiv:2406.02797, Theorem A.9 with the constants of its proof, eq. (13)"
 
-    form: Annotated[str, params.FORM] = "tight"
+    form: Annotated[str, label_params.FORM] = "tight"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelAdvantageTail)

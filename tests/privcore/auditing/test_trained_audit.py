@@ -11,7 +11,7 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from numpy.typing import NDArray
 
-from privcore import Answer, DomainError, Point, Status, evaluate, params
+from privcore import Answer, DomainError, Point, Status, audit_params, evaluate
 from privcore.auditing import canary_training, trained_audit
 from privcore.auditing.canary_training import (
     CLIP_NORM,
@@ -123,7 +123,7 @@ def test_canaries_pull_too_much_where_only_the_mean_is_clipped() -> None:
 
 
 def test_every_bug_has_a_recipe_of_its_own() -> None:
-    assert len({recipe(2.0, 0.1, bug) for bug in params.BUG.choices}) == len(params.BUG.choices)
+    assert len({recipe(2.0, 0.1, bug) for bug in audit_params.BUG.choices}) == len(audit_params.BUG.choices)
     assert recipe(2.0, 0.7, "rate-doubled").rate == 1.0
 
 
@@ -214,7 +214,7 @@ def test_a_correct_training_is_never_suspected(sigma: float) -> None:
         assert gaussian_epsilon(answer) <= limit
 
 
-@pytest.mark.parametrize("bug", params.BUG.choices[1:])
+@pytest.mark.parametrize("bug", audit_params.BUG.choices[1:])
 def test_five_thousand_canaries_tell_that_the_curve_is_not_as_claimed(bug: str) -> None:
     """By the Gaussian family: the power is 0.999 for half the noise and for twice the rate."""
     assert gaussian_epsilon(audited(asked(bug=bug), 3)) > claimed(4.58, 0.1, 500)
