@@ -62,7 +62,7 @@ class Asked:
         lower: Largest proved lower end; 0 where nothing better is known.
         upper: Smallest proved upper end; the largest possible truth where nothing better is known.
         confidence: 1 for a proof. Below 1 only where no method proves anything: then all intervals hold
-            together with this probability, by the union bound.
+            together with this probability, by the union bound over those that no other one covers.
         status: `ok` as soon as one method gave an answer (an estimate alone leaves the bracket trivial);
             `conflict` where proofs exclude one another, and then nothing is claimed; else the worst status.
         detail: For `ok`, empty; else the reason, in one sentence.
@@ -192,7 +192,7 @@ def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
         status, detail = worst.answer.status.value, worst.answer.detail
         return Asked(problem=problem, replies=tuple(replies), status=status, detail=detail)
     proved = [reply for reply in answered if reply.answer.rigorous and _informs(reply.answer, problem)]
-    used = proved or [reply for reply in answered if not reply.answer.rigorous]
+    used = proved or _uncovered([reply for reply in answered if not reply.answer.rigorous])
     confidence = 1.0 - math.fsum(1.0 - reply.answer.confidence for reply in used)
     if not used or confidence <= 0.0:
         return Asked(problem=problem, replies=tuple(replies), upper=problem.largest)
@@ -206,6 +206,12 @@ def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
         )
         return Asked(problem=problem, replies=tuple(replies), status=CONFLICT, detail=detail)
     return Asked(problem=problem, replies=tuple(replies), lower=lower, upper=upper, confidence=confidence)
+
+
+def _uncovered(replies: Sequence[Reply]) -> list[Reply]:
+    """Return the replies of the methods that no other one of them covers."""
+    covered = {name for reply in replies for name in reply.method.covers}
+    return [reply for reply in replies if reply.method.name not in covered]
 
 
 def _informs(answer: Answer, problem: Problem) -> bool:

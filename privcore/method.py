@@ -45,6 +45,8 @@ class Method(ABC):
     version: ClassVar[int] = 1
     shares: ClassVar[tuple[str, ...]] = ()
     """Problem fields whose equality lets points share their expensive state."""
+    covers: ClassVar[tuple[str, ...]] = ()
+    """Names of methods whose intervals contain this one, which holds at the same confidence all the same."""
     knobs: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:

@@ -23,6 +23,7 @@ from privcore.auditing.attaining import AuditingAttaining
 from privcore.auditing.best import AuditingBest
 from privcore.auditing.ceiling import AuditingCeiling
 from privcore.auditing.combined import AuditingCombined
+from privcore.auditing.dpsgd_family import AuditingDpsgd
 from privcore.auditing.expected import AuditingExpected
 from privcore.auditing.gaussian_family import AuditingGaussian
 from privcore.auditing.independent import AuditingIndependent
@@ -80,6 +81,7 @@ METHODS: tuple[type[Method], ...] = (
     AuditingApproximate,
     AuditingAttaining,
     AuditingCombined,
+    AuditingDpsgd,
     AuditingGaussian,
     AuditingIndependent,
     AuditingLaplace,

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.counts import SLACK, recursion_cost
-from privcore.auditing.problems import AuditEpsilon, Counts
+from privcore.auditing.problems import AuditDpsgdEpsilon, AuditEpsilon, Counts
 from privcore.auditing.recursion import GAUSSIAN, largest_refuted
 from privcore.gaussian import gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method
@@ -41,7 +41,7 @@ class AuditingGaussian(Method):
         )
 
 
-def refuted_mu(problem: AuditEpsilon) -> float:
+def refuted_mu(problem: AuditEpsilon | AuditDpsgdEpsilon) -> float:
     """Return the largest mu that the counts refute, rounded down."""
     mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.audit_confidence, _MOST_MU)
     return min(mu, _MOST_MU) * (1.0 - SLACK)

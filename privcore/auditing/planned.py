@@ -26,6 +26,7 @@ class AuditingPlanned(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditPlannedEpsilon,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = "arXiv:2410.22235, Section 5, idealised setting, and Theorem 10"
+    version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, AuditPlannedEpsilon)

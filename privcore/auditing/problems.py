@@ -58,6 +58,23 @@ class AuditEpsilon(Counts):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AuditDpsgdEpsilon(Counts):
+    """Largest epsilon at this delta that the counts refute for DP-SGD whose noise multiplier is not known.
+
+    DP-SGD of so many Gaussian steps, each of which includes every example with the same probability. If the
+    mechanism is one of these, its own epsilon is larger, but for an error of probability 1 - confidence.
+    """
+
+    name: ClassVar[str] = "audit-dpsgd-epsilon"
+    asks: ClassVar[str] = "epsilon"
+
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    steps: Annotated[int, params.STEPS]
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
 class AuditTail(Counts):
     """p-value of a claim: largest probability of so many correct guesses under (epsilon, delta)-DP."""
 

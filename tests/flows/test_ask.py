@@ -83,6 +83,17 @@ def test_several_confidences_are_joined_by_the_union_bound() -> None:
     assert asked.confidence <= 0.94 + 1e-15
 
 
+def test_an_audit_that_covers_the_others_needs_no_union_bound() -> None:
+    problem = find_problem("audit-epsilon").from_fields(
+        {"canaries": 1000, "guesses": 100, "correct": 90, "delta": 1e-5}
+    )
+    asked = ask(problem)
+    by_method = {reply.method.name: reply.answer for reply in asked.replies}
+    assert asked.confidence == 0.95
+    assert asked.lower == by_method["auditing.combined"].lower
+    assert asked.lower == max(answer.lower for answer in by_method.values())
+
+
 def test_no_truth_exceeds_the_largest_of_its_problem() -> None:
     problem = find_problem("unamplified-delta").from_fields({"sigma": 1, "epsilon": 1})
     asked = combined(problem, [Reply(method=EXACT, answer=Answer.at_least(0.1), seconds=0.0)])

@@ -38,6 +38,8 @@ def test_a_method_makes_its_claims(method: type[Method]) -> None:
     assert set(method.shares) <= {name for kind in method.problems for name in kind.parameters}
     for kind in method.problems:
         assert set(method.shares) & set(kind.parameters) or not method.shares
+    for covered in map(find, method.covers):
+        assert set(method.problems) <= set(covered.problems)
     for name, parameter in method.knobs.items():
         assert parameter.check(getattr(method(), name)) == getattr(method(), name)
 

@@ -15,13 +15,13 @@ from scipy.special import betainc, ndtr, ndtri
 
 from privcore import Answer, DomainError, Point, evaluate, find, find_problem
 from privcore.auditing.best import best_guesses, first_tried
-from privcore.auditing.ceiling import Attaining
 from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.planned import planned_audit, refuted_by
 from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
 from privcore.auditing.power import few_errors_bounds, least_refuting
 from privcore.auditing.recursion import GAUSSIAN
+from privcore.auditing.two_level import Attaining
 
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 DELTA, CONFIDENCE = 1e-5, 0.95
