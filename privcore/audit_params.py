@@ -86,3 +86,47 @@ AUDIT_CONFIDENCE = Real(
     typical=(0.95, 0.99),
     meaning="Confidence of an audit: one minus the probability with which it refutes what is true",
 )
+RUN = Integer(
+    name="run",
+    symbol="-",
+    lower=0,
+    upper=10**9,
+    typical=(0, 1, 2),
+    meaning="Number of a repetition with random numbers of its own",
+)
+RUNS_WITH = Integer(
+    name="runs_with",
+    symbol="n_1",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(20, 500, 1000),
+    meaning="Independent runs with the canary",
+)
+TRUE_POSITIVES = Integer(
+    name="true_positives",
+    symbol="x_1",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(0, 15, 450),
+    meaning="Runs with the canary in which the attack says that it is in",
+)
+RUNS_WITHOUT = Integer(
+    name="runs_without",
+    symbol="n_0",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(20, 500, 1000),
+    meaning="Independent runs without the canary",
+)
+FALSE_POSITIVES = Integer(
+    name="false_positives",
+    symbol="x_0",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(0, 3, 20),
+    meaning="Runs without the canary in which the attack says that it is in",
+)

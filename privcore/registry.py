@@ -28,11 +28,13 @@ from privcore.auditing.expected import AuditingExpected
 from privcore.auditing.gaussian_family import AuditingGaussian
 from privcore.auditing.independent import AuditingIndependent
 from privcore.auditing.laplace_family import AuditingLaplace
+from privcore.auditing.nasr import AuditingNasr
 from privcore.auditing.planned import AuditingPlanned
 from privcore.auditing.power import AuditingPower
 from privcore.auditing.programme import AuditingProgramme
 from privcore.auditing.recursive_tail import AuditingRecursion
 from privcore.auditing.revealed_tail import AuditingRevealed
+from privcore.auditing.runs import AuditingRuns
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.auditing.trained_audit import AuditingTrained
 from privcore.errors import unknown
@@ -115,6 +117,8 @@ METHODS: tuple[type[Method], ...] = (
     AuditingExpected,
     AuditingPlanned,
     AuditingPower,
+    AuditingRuns,
+    AuditingNasr,
 )
 
 PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))

@@ -109,7 +109,8 @@ class AuditPower(Problem):
     """Probability that an audit refutes a claim about independent Gaussian canaries of another mu.
 
     The attacker guesses about the canaries with the clearest scores, and the claim is refuted by Algorithm 3
-    or by the bound of Steinke et al., whichever needs fewer correct guesses.
+    or by the bound of Steinke et al., whichever needs fewer correct guesses. In the Gaussian family Algorithm
+    3 has to refute the mu of which the claim is the epsilon at delta.
     """
 
     name: ClassVar[str] = "audit-power"
@@ -122,6 +123,7 @@ class AuditPower(Problem):
     claimed_epsilon: Annotated[float, audit_params.CLAIMED_EPSILON]
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+    family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
     def check(self) -> None:
         """Refuse more guesses than canaries."""

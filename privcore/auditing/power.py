@@ -1,5 +1,6 @@
 """How surely an audit will refute a claim that is false: the power of its test."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,8 +12,9 @@ from privcore.auditing.binomial import Array
 from privcore.auditing.counts import SLACK
 from privcore.auditing.optimal import error_rates, few_errors
 from privcore.auditing.planning_problems import AuditPower
-from privcore.auditing.recursion import APPROXIMATE, NO_LINES, unlikely
+from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
+from privcore.gaussian import last_true, log_gaussian_delta
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem
 from privcore.sums import dot
@@ -20,6 +22,7 @@ from privcore.sums import dot
 _CELLS = 4000
 _ERROR = 1e-7
 """Absolute error of the regularised incomplete beta function: at most 1e-8 was found up to 1e9 trials."""
+_LEAST_MU, _MOST_MU = 1e-100, 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,21 +57,24 @@ class AuditingPower(Method):
 
 
 def least_refuting(problem: AuditPower) -> int | None:
-    """Return the least number of correct guesses that refutes the claim without a model, None without one.
+    """Return the least number of correct guesses that refutes the claim, None if even all do not.
 
     Example:
-        >>> counts = {"canaries": 1000, "guesses": 100, "mu": 1.0}
-        >>> least_refuting(AuditPower(**counts, claimed_epsilon=1.0, delta=1e-5))
-        81
+        >>> plan = {"canaries": 1000, "guesses": 100, "mu": 1.0, "claimed_epsilon": 1.0, "delta": 1e-5}
+        >>> least_refuting(AuditPower(**plan)), least_refuting(AuditPower(**plan, family="gaussian"))
+        (81, 75)
     """
     tau = 1.0 - problem.audit_confidence
-    claim = (APPROXIMATE, problem.claimed_epsilon, problem.delta)
+    epsilon, delta = problem.claimed_epsilon, problem.delta
+    modelled = problem.family == "gaussian"
+    claim = (GAUSSIAN, claimed_mu(epsilon, delta), 0.0) if modelled else (APPROXIMATE, epsilon, delta)
 
     def refutes(correct: int) -> bool:
         counts = (float(problem.canaries), float(problem.guesses), float(correct), 2.0)
-        return bool(unlikely(claim, NO_LINES, counts, tau * (1.0 - SLACK))) or (
-            revealed_tail(problem.canaries, problem.guesses, correct, problem.claimed_epsilon, problem.delta)
-            < tau
+        if unlikely(claim, NO_LINES, counts, tau * (1.0 - SLACK)):
+            return True
+        return (
+            not modelled and revealed_tail(problem.canaries, problem.guesses, correct, epsilon, delta) < tau
         )
 
     low, high = 0, problem.guesses
@@ -78,6 +84,22 @@ def least_refuting(problem: AuditPower) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
     return high
+
+
+def claimed_mu(epsilon: float, delta: float) -> float:
+    """Return the mu of the Gaussian mechanism that has this epsilon at delta, rounded up; at most 60.
+
+    Args:
+        epsilon: In nats, in [0, 700].
+        delta: In (0, 1).
+
+    Example:
+        >>> round(claimed_mu(4.377178, 1e-5), 6)
+        1.0
+    """
+    allowed = math.log(delta)
+    mu = last_true(lambda x: log_gaussian_delta(1.0 / x, epsilon) <= allowed, _LEAST_MU, _MOST_MU)[1]
+    return min(_MOST_MU, mu * (1.0 + SLACK))
 
 
 def few_errors_bounds(canaries: int, guesses: int, errors: int, mu: float) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """An audit from end to end: train once with canaries, guess which were included, refute an epsilon."""
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -27,15 +28,16 @@ class AuditingTrained(Method):
     r"""Train a classifier of digits by DP-SGD, its canaries included by coin flips, and audit what it became.
 
     Every canary has a coordinate of its own, and its score is how far training moved that coordinate. The
-    highest c'/2 scores are guessed to be in, the lowest c'/2 to be out, ties in random order. The epsilon
-    that the count of correct guesses refutes assumes nothing about the mechanism; the detail tells what a
-    Gaussian one would have. With c' fixed beforehand this holds at the stated confidence.
+    highest c'/2 scores are guessed to be in, the lowest c'/2 to be out, ties in random order. The lower end
+    is the epsilon that the count of correct guesses refutes, with c' fixed beforehand and whatever the
+    mechanism is. The value is what it refutes if the mechanism is Gaussian: an estimate that rests on this.
     """
 
     name: ClassVar[str] = "auditing.trained"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditTraining,)
     direction: ClassVar[Direction] = Direction.LOWER
     reference: ClassVar[str] = "arXiv:2410.22235, Algorithm 1, Theorem 10 and Section 5 (white box)"
+    version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("canaries",)
 
     def applies(self, problem: Problem) -> str | None:
@@ -83,7 +85,9 @@ class AuditingTrained(Method):
             f"{correct} of {problem.guesses} guesses correct; {gaussian:.4g} if the mechanism is Gaussian; "
             f"training accuracy {trained.accuracy:.3f}"
         )
-        return Answer.at_least(refuted.lower, confidence=problem.audit_confidence, detail=detail)
+        return Answer.enclosure(
+            refuted.lower, math.inf, value=gaussian, confidence=problem.audit_confidence, detail=detail
+        )
 
 
 def count_correct(

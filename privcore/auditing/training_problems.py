@@ -15,7 +15,7 @@ class AuditTraining(Problem):
     The training is DP-SGD on a small real data set and on canaries, each included with probability 1/2, with
     Poisson batches, and with a bug or without. The error has a probability of at most 1 - confidence over the
     inclusions, the batches and the noise. What the training claims is no part of the question: a refuted
-    epsilon above the claim catches a bug.
+    epsilon above the claim catches a bug. Runs of other numbers are other trainings of the same kind.
     """
 
     name: ClassVar[str] = "audit-training"
@@ -29,6 +29,7 @@ class AuditTraining(Problem):
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     bug: Annotated[str, audit_params.BUG] = "none"
+    run: Annotated[int, audit_params.RUN] = 0
 
     def check(self) -> None:
         """Refuse more guesses than canaries."""

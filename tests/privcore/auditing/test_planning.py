@@ -19,9 +19,10 @@ from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.planned import planned_audit, refuted_by
 from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
-from privcore.auditing.power import few_errors_bounds, least_refuting
+from privcore.auditing.power import claimed_mu, few_errors_bounds, least_refuting
 from privcore.auditing.recursion import GAUSSIAN
 from privcore.auditing.two_level import Attaining
+from privcore.gaussian import gaussian_epsilon_bounds
 
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 DELTA, CONFIDENCE = 1e-5, 0.95
@@ -281,6 +282,51 @@ def test_the_least_count_that_refutes_is_what_trying_all_of_them_finds() -> None
         assert least_refuting(AuditPower.from_fields({"mu": 1.0, **fields})) == least, fields
 
 
+def test_in_the_gaussian_family_the_least_count_refutes_the_mu_of_the_claim_and_one_less_does_not() -> None:
+    for claimed, guesses in ((0.0, 20), (0.5, 51), (2.0, 30), (3.0, 8)):
+        fields = {"canaries": 60, "guesses": guesses, "delta": 1e-3}
+        tails = {
+            c: answer(
+                "audit-gaussian-tail",
+                "auditing.recursion",
+                canaries=60,
+                guesses=guesses,
+                correct=c,
+                mu=claimed_mu(claimed, 1e-3),
+            ).upper
+            for c in range(guesses + 1)
+        }
+        least = min((c for c, p in tails.items() if p <= 0.05), default=None)
+        plan = {"mu": 1.0, "claimed_epsilon": claimed, "family": "gaussian", **fields}
+        assert least_refuting(AuditPower.from_fields(plan)) == least, plan
+        if least is not None:
+            values = [
+                answer("audit-epsilon", "auditing.gaussian", correct=c, **fields).value or 0.0
+                for c in (least - 1, least)
+            ]
+            assert values[0] <= claimed < values[1], plan
+
+
+def test_the_mu_of_a_claim_is_that_whose_epsilon_it_is_rounded_up() -> None:
+    for epsilon in (0.0, 1e-6, 0.3, 4.0, 80.0, 700.0):
+        for delta in (1e-12, 1e-5, 0.3):
+            mu = claimed_mu(epsilon, delta)
+            above, below = (gaussian_epsilon_bounds(1.0 / (mu * (1.0 + x)), delta)[0] for x in (0.0, -1e-8))
+            assert below <= epsilon <= above * (1.0 + 1e-9), (epsilon, delta)
+    assert claimed_mu(0.0, 0.3) == pytest.approx(2.0 * ndtri(0.65), rel=1e-9)
+    assert claimed_mu(700.0, 1.0 - 1e-16) <= 60.0
+
+
+def test_a_model_catches_more_of_a_false_claim() -> None:
+    fields = {"canaries": 5000, "guesses": 200, "mu": 0.53, "claimed_epsilon": 1.0, "delta": DELTA}
+    without, modelled = (
+        answer("audit-power", "auditing.power", family=family, **fields)
+        for family in ("approximate", "gaussian")
+    )
+    assert without.upper < 0.6
+    assert modelled.lower > 0.9
+
+
 def test_the_power_lies_between_its_ends_and_a_simulation_agrees() -> None:
     rng = np.random.default_rng(11)
     runs, m, guesses, mu = 20_000, 200, 60, 1.2
@@ -300,7 +346,8 @@ def test_the_power_lies_between_its_ends_and_a_simulation_agrees() -> None:
     assert found.lower <= few_errors(m, guesses, guesses - least, mu) <= found.upper
 
 
-def test_the_power_of_a_true_claim_is_at_most_the_level() -> None:
+@pytest.mark.parametrize("family", ["approximate", "gaussian"])
+def test_the_power_of_a_true_claim_is_at_most_the_level(family: str) -> None:
     # Gaussian noise with mu = 1 is (4.3772, 1e-5)-DP.
     for guesses in (10, 100, 1000):
         found = answer(
@@ -311,6 +358,7 @@ def test_the_power_of_a_true_claim_is_at_most_the_level() -> None:
             mu=1.0,
             claimed_epsilon=4.3772,
             delta=DELTA,
+            family=family,
         )
         assert found.upper <= 0.05
 

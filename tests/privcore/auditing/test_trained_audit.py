@@ -27,6 +27,7 @@ from privcore.auditing.canary_training import (
     train,
 )
 from privcore.auditing.combined import AuditingCombined
+from privcore.auditing.gaussian_family import AuditingGaussian
 from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.trained_audit import AuditingTrained, count_correct
 from privcore.auditing.training_problems import AuditTraining
@@ -53,13 +54,15 @@ def audited(problem: AuditTraining, seed: int) -> Answer:
 
 
 def gaussian_epsilon(answer: Answer) -> float:
-    """The epsilon in the detail, of a mechanism that is Gaussian."""
+    """The value, of a mechanism that is Gaussian; the detail repeats it."""
     found = re.fullmatch(
         r"\d+ of \d+ guesses correct; (\S+) if the mechanism is Gaussian; training accuracy 0\.\d{3}",
         answer.detail,
     )
     assert found, answer.detail
-    return float(found[1])
+    assert answer.value is not None
+    assert f"{answer.value:.4g}" == found[1]
+    return answer.value
 
 
 @cache
@@ -253,7 +256,18 @@ def test_the_answer_is_that_of_the_combined_audit_of_its_counts() -> None:
     correct = int(answer.detail.split()[0])
     counts = AuditEpsilon(canaries=1000, guesses=200, correct=correct, delta=DELTA)
     assert answer.lower == AuditingCombined().answer(counts, 0).lower
+    assert answer.value == AuditingGaussian().answer(counts, 0).value
     assert 100 < correct < 200
+
+
+def test_runs_of_other_numbers_are_other_trainings_and_run_0_is_the_only_one_without_a_number() -> None:
+    points = [
+        Point(problem=asked(canaries=300, guesses=100, steps=20, **fields), method=AuditingTrained())
+        for fields in ({}, {"run": 0}, {"run": 1}, {"run": 2})
+    ]
+    assert points[0].canonical == points[1].canonical
+    assert len({point.seed for point in points}) == 3
+    assert len({evaluate(point).detail for point in points}) == 3
 
 
 # ---------------------------------------------------------------------------------------------- the frame

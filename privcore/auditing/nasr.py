@@ -1,0 +1,59 @@
+"""The audit by many runs for the Gaussian family: what the error rates say if the mechanism is Gaussian."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scipy.special import ndtri
+
+from privcore.answer import Answer
+from privcore.auditing.gaussian_family import epsilon_of
+from privcore.auditing.runs import error_rates, runs_cost
+from privcore.auditing.runs_problems import AuditRunsEpsilon
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingNasr(Method):
+    r"""The epsilon of the least private Gaussian mechanism that the error rates refute.
+
+    $$\mu_- = \Phi^{-1}(1 - \mathrm{FPR}_+) - \Phi^{-1}(\mathrm{FNR}_+)$$
+
+    with the rates of `auditing.runs`, at the same confidence. To refute mu-GDP is not to refute its epsilon
+    at delta, unless the mechanism is Gaussian: this is an estimate that rests on the model.
+    """
+
+    name: ClassVar[str] = "auditing.nasr"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditRunsEpsilon,)
+    direction: ClassVar[Direction] = Direction.ESTIMATE
+    reference: ClassVar[str] = "Nasr et al. (2023), arXiv:2302.07956"
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, AuditRunsEpsilon)
+        return runs_cost(problem)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditRunsEpsilon)
+        rates = error_rates(problem)
+        mu = refuted_mu(rates.true_positive, rates.false_positive)
+        detail = f"model-based: mu = {mu:.6g} of Gaussian noise, confidence {problem.audit_confidence:.4g}"
+        return Answer.about(epsilon_of(mu, problem.delta), detail=detail)
+
+
+def refuted_mu(true_positive: float, false_positive: float) -> float:
+    """Return the mu below which no Gaussian mechanism has such rates, rounded down; 0 at least.
+
+    Args:
+        true_positive: Lower bound of the true positive rate, in [0, 1].
+        false_positive: Upper bound of the false positive rate, in [0, 1].
+
+    Reference:
+        Dong, Roth and Su (2022), arXiv:1905.02383.
+
+    Example:
+        >>> round(refuted_mu(0.84134475, 0.15865525), 6), refuted_mu(0.5, 0.6)
+        (2.0, 0.0)
+    """
+    if true_positive == 0.0 or false_positive == 1.0:
+        return 0.0
+    return max(0.0, float(ndtri(true_positive) - ndtri(false_positive)) * (1.0 - 1e-12) - 1e-12)
