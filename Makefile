@@ -7,6 +7,7 @@ SPEC ?= flows/sweeps/quickstart.toml
 SWEEP ?= quickstart
 FIGURES ?= figures
 LABELS := labels-advantage labels-quantile labels-ratio labels-rates labels-learning labels-claims labels-bounds
+AUDITS := audits-guesses audits-alternatives audits-confidence audits-training-free audits-claims
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -22,7 +23,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures test soak bench lint format docs lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures test soak bench lint format docs lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -52,6 +53,11 @@ label-figures: $(STAMP)  ## run the sweeps on label inference and draw their fig
 	@for name in $(LABELS); do \
 	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
 	$(BIN)/privsweep report label-figures --out $(FIGURES)
+
+audit-figures: $(STAMP)  ## run the sweeps on audits in one run and draw their figures into figures/
+	@for name in $(AUDITS); do \
+	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
+	$(BIN)/privsweep report audit-figures --out $(FIGURES)
 
 test: $(STAMP)  ## the whole suite but the soak tests
 	$(BIN)/python -m pytest $(SPREAD)

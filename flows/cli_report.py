@@ -1,4 +1,4 @@
-"""Commands that turn a store into something to look at: report figures, report label-figures."""
+"""Commands that turn a store into something to look at: `report figures` and its like for other papers."""
 
 import shlex
 import sys
@@ -14,13 +14,17 @@ from flows.cli_options import DEFAULT_STORE, FAILED, Json, StorePath
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from flows.drawing.figure import Figure
+    from flows.drawing.pictures import Picture as DrawnPicture
     from flows.figures.curves import Picture
-    from flows.label_figures.pictures import Picture as LabelPicture
 
 UNCOVERED = 3
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
 Format = Annotated[str, typer.Option("--format", help="png, svg or pdf.")]
+Names = Annotated[
+    list[str] | None, typer.Option("--figure", metavar="NAME", help="Draw this one; may stand repeatedly.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +44,16 @@ class _Page:
     stem: str
     identity: dict[str, Any]
     sweeps: tuple[str, ...]
-    picture: "Picture | LabelPicture"
+    picture: "Picture | DrawnPicture"
     draw: Callable[[Any, Path, str], None]
 
 
 def register(app: typer.Typer) -> None:
-    """Add `report figures` and `report label-figures` to the command line."""
+    """Add `report figures`, `report label-figures` and `report audit-figures` to the command line."""
     report = typer.Typer(help="What a store holds, to look at; no point is computed.", no_args_is_help=True)
     report.command("figures")(figures)
     report.command("label-figures")(label_figures)
+    report.command("audit-figures")(audit_figures)
     app.add_typer(report, name="report")
 
 
@@ -90,9 +95,7 @@ def figures(
 def label_figures(
     store: StorePath = DEFAULT_STORE,
     out: Out = Path("figures"),
-    figure: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Draw this one; may stand repeatedly.")
-    ] = None,
+    names: Names = None,
     kind: Format = "png",
     json: Json = False,
 ) -> None:
@@ -100,16 +103,38 @@ def label_figures(
 
     Dots, and distributions of additive advantages, are simulated anew, which takes seconds.
     """
-    from flows.label_figures.draw import draw
-    from flows.label_figures.paper import FIGURES, picture
+    from flows.label_figures.paper import FIGURES
+
+    _report_named(FIGURES, names, store, out, kind, json=json)
+
+
+def audit_figures(
+    store: StorePath = DEFAULT_STORE,
+    out: Out = Path("figures"),
+    names: Names = None,
+    kind: Format = "png",
+    json: Json = False,
+) -> None:
+    """The figures of arXiv:2410.22235 from the sweeps audits-*, as far as they are stored."""
+    from flows.audit_figures.paper import FIGURES
+
+    _report_named(FIGURES, names, store, out, kind, json=json)
+
+
+def _report_named(
+    figures: "Sequence[Figure]", names: list[str] | None, store: Path, out: Path, kind: str, *, json: bool
+) -> None:
+    """Draw the figures of these names, or all of them."""
+    from flows.drawing.draw import draw
+    from flows.drawing.figure import picture
     from privcore import DomainError
 
     _check_format(kind)
-    known = {each.name: each for each in FIGURES}
-    for name in figure or []:
+    known = {each.name: each for each in figures}
+    for name in names or []:
         if name not in known:
             raise DomainError(f"Expected --figure in {{{', '.join(known)}}}, got {name}.")
-    pictures = [picture(known[name], store) for name in dict.fromkeys(figure or known)]
+    pictures = [picture(known[name], store) for name in dict.fromkeys(names or known)]
     pages = [
         _Page(
             words=f"Figure {each.name}",

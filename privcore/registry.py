@@ -30,12 +30,15 @@ from privcore.auditing.independent import AuditingIndependent
 from privcore.auditing.laplace_family import AuditingLaplace
 from privcore.auditing.nasr import AuditingNasr
 from privcore.auditing.planned import AuditingPlanned
+from privcore.auditing.planned_approximate import AuditingPlannedApproximate
+from privcore.auditing.planned_steinke import AuditingPlannedSteinke
 from privcore.auditing.power import AuditingPower
 from privcore.auditing.programme import AuditingProgramme
 from privcore.auditing.recursive_tail import AuditingRecursion
 from privcore.auditing.revealed_tail import AuditingRevealed
 from privcore.auditing.runs import AuditingRuns
 from privcore.auditing.steinke import AuditingSteinke
+from privcore.auditing.summed import AuditingSummed
 from privcore.auditing.trained_audit import AuditingTrained
 from privcore.errors import unknown
 from privcore.labels.bag import LabelsBag
@@ -116,9 +119,12 @@ METHODS: tuple[type[Method], ...] = (
     AuditingCeiling,
     AuditingExpected,
     AuditingPlanned,
+    AuditingPlannedApproximate,
+    AuditingPlannedSteinke,
     AuditingPower,
     AuditingRuns,
     AuditingNasr,
+    AuditingSummed,
 )
 
 PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))

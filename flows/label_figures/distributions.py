@@ -5,11 +5,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from flows.drawing.pictures import Kind, Panel, Trace
+from flows.drawing.stored import Stored, number
 from flows.label_figures import scatter
-from flows.label_figures.pictures import Kind, Panel, Trace
 from flows.label_figures.setting import Setting
 from flows.label_figures.simulated import releases
-from flows.label_figures.stored import Stored, number
 from flows.label_figures.theme import COLORS, NAMES, PRIORS
 
 SETTINGS = (

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flows.label_figures.pictures import Panel, Trace
-from flows.label_figures.stored import Stored, number
+from flows.drawing.pictures import Panel, Trace
+from flows.drawing.stored import Stored, number
 from flows.label_figures.theme import PRIORS
 from privcore import find_problem
 

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from flows.label_figures.pictures import Kind, Panel, Trace
+from flows.drawing.colors import ramp
+from flows.drawing.pictures import Kind, Panel, Trace
+from flows.drawing.stored import Stored
 from flows.label_figures.setting import Setting
 from flows.label_figures.simulated import releases
-from flows.label_figures.stored import Stored
-from flows.label_figures.theme import COLORS, NAMES, PRIORS, ramp
+from flows.label_figures.theme import COLORS, NAMES, PRIORS
 
 RELEASES = 1000
 """Simulated releases of a cloud, as in the paper."""

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable, Mapping
 
-from flows.label_figures.pictures import Panel, Trace
+from flows.drawing.colors import ramp
+from flows.drawing.pictures import Panel, Trace
+from flows.drawing.stored import Stored, number
 from flows.label_figures.setting import Setting
-from flows.label_figures.stored import Stored, number
-from flows.label_figures.theme import COLORS, DATA, MARKERS, NAMES, PRIORS, power, ramp
+from flows.label_figures.theme import COLORS, DATA, MARKERS, NAMES, PRIORS, power
 from privcore import Problem
 from privcore.parameter import Value
 

@@ -30,7 +30,7 @@ def supporting_lines(epsilons: Array, deltas: Array) -> Lines:
 
     Example:
         >>> slopes, offsets = supporting_lines(np.array([0.0]), np.array([0.0]))
-        >>> slopes.tolist(), offsets.tolist()
+        >>> slopes.tolist(), abs(offsets).tolist()
         ([1.0], [0.0])
     """
     falls, rises = np.exp(-epsilons), np.exp(epsilons)

@@ -4,37 +4,30 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from PIL import Image
 
 from flows.cli import run
+from flows.drawing.draw import canvas, draw
+from flows.drawing.figure import Figure, picture
+from flows.drawing.pictures import Kind, Panel, Picture, Trace
+from flows.drawing.stored import Stored
 from flows.grid import expand
 from flows.label_figures import rates, scatter
-from flows.label_figures.draw import canvas, draw
-from flows.label_figures.paper import FIGURES, Figure, picture
-from flows.label_figures.pictures import Kind, Panel, Picture, Trace
-from flows.label_figures.stored import Stored
+from flows.label_figures.paper import FIGURES
 from flows.label_figures.theme import COLORS, DATA, PRIORS
 from flows.sweep import load, parse
 from privcore import Answer, Point, Status, evaluate
-from storage import Row, publish, to_table
+from tests.flows.support.figures import axes_of, check_legends, check_page, check_traces, points_of, store_of
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
 stored_figures = pytest.mark.parametrize(
     "figure", [figure for figure in FIGURES if figure.sweeps], ids=lambda figure: figure.name
 )
-
-
-def points_of(figure: Figure) -> list[Point]:
-    """The points that a figure wants."""
-    return list(Stored.of(figure.sweeps, figure.wants, Path("none")).points)
 
 
 def made_up(point: Point) -> Answer:
@@ -45,25 +38,6 @@ def made_up(point: Point) -> Answer:
     if point.problem.name == "label-ratio-quantile" and share > 0.8:
         return Answer.enclosure(5.0, math.inf, value=math.inf)
     return Answer.enclosure(0.9 * value, 1.1 * value, value=value)
-
-
-def store_of(path: Path, answers: dict[Point, Answer]) -> Path:
-    """Return a store that holds these answers."""
-    by_problem: dict[str, list[Row]] = {}
-    for point, answer in answers.items():
-        row = Row(
-            point=point,
-            answer=answer,
-            seconds=0.1,
-            cpu_seconds=0.1,
-            attempt=1,
-            finished_at=datetime(2026, 11, 1, tzinfo=UTC),
-            sweep="made-up",
-        )
-        by_problem.setdefault(point.problem.name, []).append(row)
-    for rows in by_problem.values():
-        publish(path, to_table(rows))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -172,69 +146,21 @@ def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.Captur
     assert [panel.traces for panel in middle[1:]] == [()] * 3
 
 
-def axes_of(picture: Picture) -> list[tuple[Panel, Axes]]:
-    """The panels of a picture with the axes on which they were drawn."""
-    drawn = canvas(picture).axes
-    columns = max(map(len, picture.rows)) + 1
-    return [
-        (panel, drawn[row * columns + column])
-        for row, panels in enumerate(picture.rows)
-        for column, panel in enumerate(panels)
-    ]
-
-
 @named
 def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
-    for panel, axes in axes_of(pictures[figure.name]):
-        lines = [
-            (line.get_color(), np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float))
-            for line in axes.get_lines()
-        ]
-        clouds = [np.asarray(cloud.get_offsets()) for cloud in axes.collections]
-        for trace in panel.traces:
-            if trace.kind is Kind.DOTS:
-                expected = np.column_stack([trace.x, trace.y])
-                assert any(np.array_equal(cloud, expected) for cloud in clouds)
-            else:
-                x = np.where(np.isfinite(trace.x), trace.x, np.nan)
-                assert any(
-                    color == trace.color
-                    and np.array_equal(xs, x, equal_nan=True)
-                    and np.array_equal(ys, np.array(trace.y))
-                    for color, xs, ys in lines
-                ), trace.label
+    check_traces(pictures[figure.name])
 
 
 @named
 def test_every_figure_is_no_empty_page_and_has_all_its_colours(
     figure: Figure, pictures: dict[str, Picture], tmp_path: Path
 ) -> None:
-    path = tmp_path / "drawn.png"
-    draw(pictures[figure.name], path, "png")
-    with Image.open(path) as image:
-        assert min(image.size) > 500
-        pixels = np.asarray(image.convert("RGB"), dtype=np.int64) @ [0x10000, 0x100, 1]
-    colors = {f"#{color:06X}" for color in np.unique(pixels).tolist()}
-    traces = [trace for row in pictures[figure.name].rows for panel in row for trace in panel.traces]
-    assert {trace.color for trace in traces if trace.x and trace.label} <= colors
+    check_page(pictures[figure.name], tmp_path / "drawn.png")
 
 
 @named
 def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures: dict[str, Picture]) -> None:
-    drawn = pictures[figure.name]
-    shown: list[str] = []
-    axes = canvas(drawn).axes
-    columns = len(axes) // len(drawn.rows)
-    for number, row in enumerate(drawn.rows):
-        legend = axes[(number + 1) * columns - 1].get_legend()
-        labels = list(dict.fromkeys(trace.label for panel in row for trace in panel.traces if trace.label))
-        if legend is None:
-            assert labels == shown, "the legend above stands for this row too"
-        else:
-            shown = [text.get_text() for text in legend.get_texts()]
-            assert shown == labels
-        looks = {(t.color, t.kind, t.style) for p in row for t in p.traces if t.label}
-        assert len(looks) == len(labels)
+    check_legends(pictures[figure.name])
 
 
 @pytest.mark.parametrize("figure", ["labels1", "labels4"])

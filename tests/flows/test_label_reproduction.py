@@ -1,12 +1,7 @@
 """The numbers in docs/reproduction-labels.md are what its queries print, on points computed from nothing."""
 
-import json
 import math
-import re
-import subprocess
-import sys
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +11,9 @@ from flows.sweep import load
 from privcore.labels.fourier import half_width
 from privcore.labels.poisson_binomial import binomial
 from privcore.labels.release import debiased_proportion
+from tests.flows.support.claims import Claims, agree, made
 
-ROOT = Path(__file__).resolve().parents[2]
-PRIVSWEEP = str(Path(sys.executable).with_name("privsweep"))
-TEXT = (ROOT / "docs/reproduction-labels.md").read_text()
-QUERIES = re.findall(r"```sql\n-- query (\d+) prints (.*)\n([^`]*)```", TEXT)
-ROWS = re.findall(
-    r"^\| (\d+) \| (.*) \| (.*): \*\*(.*)\*\* \| (.*) \| (query|test) (\S+) \|$", TEXT, re.MULTILINE
-)
+CLAIMS = Claims("reproduction-labels.md")
 SWEEPS = (
     "labels-advantage",
     "labels-quantile",
@@ -33,26 +23,6 @@ SWEEPS = (
     "labels-claims",
     "labels-bounds",
 )
-
-
-def unit(printed: str) -> float:
-    """One unit of the last digit of a printed number.
-
-    >>> unit("0.88"), unit("7.8e-09")
-    (0.01, 1e-10)
-    """
-    exponent = Decimal(printed).as_tuple().exponent
-    assert isinstance(exponent, int)
-    return 10.0**exponent
-
-
-def agree(values: list[float], printed: str) -> bool:
-    """Whether values are those that were printed, to a unit of the last digit."""
-    numbers = printed.split(", ")
-    return len(values) == len(numbers) and all(
-        abs(value - float(number)) <= 1.001 * unit(number)
-        for value, number in zip(values, numbers, strict=True)
-    )
 
 
 # ------------------------------------------------------------------------------------ what was found wrong
@@ -113,39 +83,25 @@ ERRATA: dict[str, Callable[[], list[float]]] = {
 
 @pytest.mark.parametrize("name", ERRATA)
 def test_a_statement_that_is_called_wrong_fails_at_these_numbers(name: str) -> None:
-    (printed,) = [row[3] for row in ROWS if row[5:] == ("test", name)]
-    assert agree(ERRATA[name](), printed)
+    assert agree(ERRATA[name](), CLAIMS.printed_of(name))
 
 
 # ------------------------------------------------------------------------------------ the table
 
 
 def test_the_rows_are_numbered_and_each_has_a_verdict_and_a_command() -> None:
-    assert [int(row[0]) for row in ROWS] == list(range(1, 1 + len(ROWS)))
-    assert len(ROWS) == sum(line.startswith("| ") and line[2].isdigit() for line in TEXT.splitlines())
-    for number, claim, what, printed, verdict, kind, name in ROWS:
-        assert min(map(len, (claim, what, printed, verdict))) > 0
-        assert name == number if kind == "query" else name in ERRATA
-    assert {row[6] for row in ROWS if row[5] == "test"} == ERRATA.keys()
+    CLAIMS.check_rows(ERRATA)
 
 
-def test_every_query_has_its_row_in_the_table() -> None:
-    printed = {row[0]: row[3] for row in ROWS if row[5] == "query"}
-    assert {number: shown for number, shown, _ in QUERIES} == printed
-    assert len(QUERIES) >= 30
+def test_every_query_has_its_row_in_the_table_and_prints_numbers() -> None:
+    CLAIMS.check_queries(at_least=30)
 
 
-def test_as_many_numbers_are_printed_as_are_selected() -> None:
-    for number, printed, query in QUERIES:
-        assert all(math.isfinite(float(value)) for value in printed.split(", ")), number
-        assert query.lstrip().startswith(("select", "with")), number
-
-
-def test_the_sweeps_of_the_table_exist_and_are_run_by_make(tmp_path: Path) -> None:
+def test_the_sweeps_of_the_table_exist_and_are_run_by_make() -> None:
     assert [load(name).name for name in SWEEPS] == list(SWEEPS)
-    makefile = (ROOT / "Makefile").read_text()
-    (recipe,) = re.findall(r"^label-figures:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
-    assert [name for name in re.findall(r"labels-[a-z]+", makefile) if name in SWEEPS] == list(SWEEPS)
+    listed, recipe = made("label-figures", "LABELS")
+    assert listed == list(SWEEPS)
+    assert "$(LABELS)" in recipe
     assert "report label-figures" in recipe
 
 
@@ -157,12 +113,4 @@ def test_a_printed_number_leaves_one_unit_of_its_last_digit() -> None:
 
 @pytest.mark.soak
 def test_the_queries_print_the_numbers_of_the_table(tmp_path: Path) -> None:
-    store = ["--store", str(tmp_path / "store")]
-    for name in SWEEPS:
-        subprocess.run([PRIVSWEEP, "run", name, *store], check=True, capture_output=True)
-    for number, printed, query in QUERIES:
-        found = subprocess.run(
-            [PRIVSWEEP, "sql", *store, "--json", query], check=True, capture_output=True, text=True
-        )
-        values = [float(value) for value in json.loads(found.stdout)[0].values()]
-        assert agree(values, printed), (number, values)
+    CLAIMS.check_numbers(SWEEPS, tmp_path / "store")

@@ -4,8 +4,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.drawing.pictures import Kind, Panel, Picture, Trace
 from flows.figures.draw import NO_DATE, STYLE, plain_ticks
-from flows.label_figures.pictures import Kind, Panel, Picture, Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

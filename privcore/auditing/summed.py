@@ -1,0 +1,111 @@
+"""How many guesses about canaries of DP-SGD are correct: the law of their summed scores, not a training."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import ndtr
+
+from privcore.answer import Answer
+from privcore.auditing.binomial import Array, window
+from privcore.auditing.summed_problems import AuditDpsgdCorrect
+from privcore.method import Cost, Direction, Method
+from privcore.problem import Problem
+from privcore.sums import dot
+
+_SLACK = 1e-9
+"""Relative: ten times the error of the binomial probabilities."""
+_NEGLIGIBLE = 1e-25
+"""Probabilities of participations that are left out; all of them together stay below the slack."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingSummed(Method):
+    r"""Find both thresholds, and add up what is right beyond them.
+
+    The score is $\mathcal N(0, T \sigma^2)$ without the canary, and with it $\mathrm{Bin}(T, q)$ more. The
+    upper threshold t has $\bar F_0(t) + \bar F_1(t) = c' / m$ and the lower one s has $F_0(s) + F_1(s) = c' /
+    m$; the expectation is $\frac m2 (\bar F_1(t) + F_0(s))$.
+    """
+
+    name: ClassVar[str] = "auditing.summed"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditDpsgdCorrect,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = "arXiv:2410.22235, Section 4, canaries of one coordinate"
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, AuditDpsgdCorrect)
+        q = problem.sampling_probability
+        spread = math.sqrt(problem.steps * q * (1.0 - q))
+        return Cost(seconds=5e-3 + 4e-5 * spread, bytes=1e6 + 5000.0 * spread)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditDpsgdCorrect)
+        if problem.guesses == 0:
+            return Answer.enclosure(0.0, 0.0, value=0.0, detail="no guess")
+        scores = Scores(problem.sigma, problem.sampling_probability, problem.steps)
+        low, high = scores.correct(problem.guesses / problem.canaries)
+        lower = problem.canaries * low * (1.0 - _SLACK)
+        upper = min(float(problem.guesses), problem.canaries * high * (1.0 + _SLACK))
+        value = min(max(0.5 * problem.canaries * (low + high), lower), upper)
+        return Answer.enclosure(lower, upper, value=value, detail="law of the summed scores")
+
+
+class Scores:
+    """The laws of a score with and without its canary."""
+
+    def __init__(self, sigma: float, rate: float, steps: int) -> None:
+        """Take the participations that are not negligible."""
+        participations = window(steps, rate)
+        kept = participations.law > _NEGLIGIBLE
+        self.law, self.times = participations.law[kept], participations.counts[kept]
+        self.deviation = sigma * math.sqrt(steps)
+
+    def correct(self, rate: float) -> tuple[float, float]:
+        r"""Return both ends of how often a canary is guessed about, and correctly.
+
+        Args:
+            rate: Share $c' / m$ of canaries about which there is a guess, in (0, 1].
+
+        Example:
+            >>> low, high = Scores(15.507, 4096 / 50_000, 2500).correct(0.1)
+            >>> round(5000 * low, 2), round(5000 * high, 2)
+            (316.85, 316.85)
+        """
+        first, last = (
+            float(self.times[0]) - 40.0 * self.deviation,
+            float(self.times[-1]) + 40.0 * self.deviation,
+        )
+        first = min(first, -40.0 * self.deviation)
+        inside, outside = _crossing(
+            lambda x: self.above(x) + float(ndtr(-x / self.deviation)), rate, first, last
+        )
+        below, beyond = _crossing(
+            lambda x: -self.below(x) - float(ndtr(x / self.deviation)), -rate, first, last
+        )
+        least = 0.5 * (self.above(outside) + float(ndtr(below / self.deviation)))
+        return least, 0.5 * (self.above(inside) + float(ndtr(beyond / self.deviation)))
+
+    def above(self, x: float) -> float:
+        """Return how often a score with its canary is above x."""
+        return float(dot(self.law, self._normal((self.times - x) / self.deviation)))
+
+    def below(self, x: float) -> float:
+        """Return how often a score with its canary is below x."""
+        return float(dot(self.law, self._normal((x - self.times) / self.deviation)))
+
+    @staticmethod
+    def _normal(z: Array) -> Array:
+        with np.errstate(under="ignore"):
+            return np.asarray(ndtr(z))
+
+
+def _crossing(falls: Callable[[float], float], level: float, low: float, high: float) -> tuple[float, float]:
+    """Return neighbouring numbers between which a falling function crosses a level."""
+    while True:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            return low, high
+        low, high = (middle, high) if falls(middle) > level else (low, middle)

@@ -1,0 +1,31 @@
+"""What is asked before an audit of DP-SGD whose attacker sees every step."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from privcore import audit_params, params
+from privcore.auditing.problems import check_counts
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditDpsgdCorrect(Problem):
+    """Expected number of correct guesses about canaries of DP-SGD by scores that are summed over its steps.
+
+    Every canary that is in has a coordinate of its own, to which a step adds its clipped gradient, of norm 1,
+    with the sampling probability, and noise of deviation sigma. The c'/2 highest sums are guessed to be in,
+    and the c'/2 lowest ones out, by thresholds beyond which that many are expected.
+    """
+
+    name: ClassVar[str] = "audit-dpsgd-correct"
+    asks: ClassVar[str] = "correct"
+
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+    sigma: Annotated[float, params.SIGMA]
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    steps: Annotated[int, params.STEPS]
+
+    def check(self) -> None:
+        """Refuse more guesses than canaries."""
+        check_counts(self.canaries, self.guesses, 0)

@@ -1,0 +1,101 @@
+"""What the tests of several papers' figures share: made-up stores, and looks at what was drawn."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from PIL import Image
+
+from flows.drawing.draw import canvas, draw
+from flows.drawing.figure import Figure
+from flows.drawing.pictures import Kind, Panel, Picture
+from flows.drawing.stored import Stored
+from privcore import Answer, Point
+from storage import Row, publish, to_table
+
+
+def points_of(figure: Figure) -> list[Point]:
+    """The points that a figure wants."""
+    return list(Stored.of(figure.sweeps, figure.wants, Path("none")).points)
+
+
+def store_of(path: Path, answers: Mapping[Point, Answer]) -> Path:
+    """Return a store that holds these answers."""
+    by_problem: dict[str, list[Row]] = {}
+    for point, answer in answers.items():
+        row = Row(
+            point=point,
+            answer=answer,
+            seconds=0.1,
+            cpu_seconds=0.1,
+            attempt=1,
+            finished_at=datetime(2026, 11, 1, tzinfo=UTC),
+            sweep="made-up",
+        )
+        by_problem.setdefault(point.problem.name, []).append(row)
+    for rows in by_problem.values():
+        publish(path, to_table(rows))
+    return path
+
+
+def axes_of(picture: Picture) -> list[tuple[Panel, Axes]]:
+    """The panels of a picture with the axes on which they were drawn."""
+    drawn = canvas(picture).axes
+    columns = max(map(len, picture.rows)) + 1
+    return [
+        (panel, drawn[row * columns + column])
+        for row, panels in enumerate(picture.rows)
+        for column, panel in enumerate(panels)
+    ]
+
+
+def check_traces(picture: Picture) -> None:
+    """Check that every trace is on the axes of its panel."""
+    for panel, axes in axes_of(picture):
+        lines = [
+            (line.get_color(), np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float))
+            for line in axes.get_lines()
+        ]
+        clouds = [np.asarray(cloud.get_offsets()) for cloud in axes.collections]
+        for trace in panel.traces:
+            if trace.kind is Kind.DOTS:
+                expected = np.column_stack([trace.x, trace.y])
+                assert any(np.array_equal(cloud, expected) for cloud in clouds)
+            else:
+                x = np.where(np.isfinite(trace.x), trace.x, np.nan)
+                assert any(
+                    color == trace.color
+                    and np.array_equal(xs, x, equal_nan=True)
+                    and np.array_equal(ys, np.array(trace.y))
+                    for color, xs, ys in lines
+                ), trace.label
+
+
+def check_page(picture: Picture, path: Path) -> None:
+    """Check that a drawn page is no empty one, and has the colours of all its traces."""
+    draw(picture, path, "png")
+    with Image.open(path) as image:
+        assert min(image.size) > 500
+        pixels = np.asarray(image.convert("RGB"), dtype=np.int64) @ [0x10000, 0x100, 1]
+    colors = {f"#{color:06X}" for color in np.unique(pixels).tolist()}
+    traces = [trace for row in picture.rows for panel in row for trace in panel.traces]
+    assert {trace.color for trace in traces if trace.x and trace.label} <= colors
+
+
+def check_legends(picture: Picture) -> None:
+    """Check that the legend beside a row, or that of a row above, names its traces once."""
+    shown: list[str] = []
+    axes = canvas(picture).axes
+    columns = len(axes) // len(picture.rows)
+    for number, row in enumerate(picture.rows):
+        legend = axes[(number + 1) * columns - 1].get_legend()
+        labels = list(dict.fromkeys(trace.label for panel in row for trace in panel.traces if trace.label))
+        if legend is None:
+            assert labels == shown, "the legend above stands for this row too"
+        else:
+            shown = [text.get_text() for text in legend.get_texts()]
+            assert shown == labels
+        looks = {(t.color, t.kind, t.style) for p in row for t in p.traces if t.label}
+        assert len(looks) == len(labels)

@@ -1,0 +1,296 @@
+"""The figures on audits in one run: what their sweeps ask, what is drawn of a store, what is missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.audit_figures import confidence, guesses
+from flows.audit_figures.looks import (
+    APPROXIMATE,
+    APPROXIMATE_CEILING,
+    DPSGD,
+    GAUSSIAN,
+    GAUSSIAN_CEILING,
+    STEINKE,
+    TRUE,
+    Look,
+)
+from flows.audit_figures.paper import FIGURES
+from flows.cli import run
+from flows.drawing.figure import Figure, picture
+from flows.drawing.pictures import Panel, Picture, Trace
+from flows.grid import expand
+from flows.sweep import load, parse
+from privcore import Answer, Direction, Point, evaluate
+from tests.flows.support.figures import check_legends, check_page, check_traces, points_of, store_of
+
+BY_NAME = {figure.name: figure for figure in FIGURES}
+named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+of_each_kind = pytest.mark.parametrize(
+    "figure", [BY_NAME[f"audits{n}"] for n in (1, 2, 3, 4, 9)], ids=lambda figure: figure.name
+)
+
+
+def made_up(point: Point) -> Answer:
+    """An answer with the ends that its method gives, which differs from point to point."""
+    fields = point.problem.as_fields()
+    value = 0.1 + 3.0 * int(point.id[:4], 16) / 0x10000
+    if point.problem.asks == "correct":  # else no count would be the expected one
+        return evaluate(point)
+    if point.problem.name in ("unamplified-epsilon", "poisson-epsilon"):
+        return Answer.enclosure(5.0 / float(fields["sigma"]), 5.0 / float(fields["sigma"]))
+    match point.method.direction:
+        case Direction.LOWER:
+            return Answer.at_least(value)
+        case Direction.ESTIMATE:
+            return Answer.about(value, detail="made up")
+        case _:
+            return Answer.enclosure(value, 1.2 * value, value=value)
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[Point, Answer]:
+    """A made-up answer to every point of every figure."""
+    return {point: made_up(point) for figure in FIGURES for point in points_of(figure)}
+
+
+@pytest.fixture(scope="module")
+def full(answers: dict[Point, Answer], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with all of them."""
+    return store_of(tmp_path_factory.mktemp("full") / "store", answers)
+
+
+@pytest.fixture(scope="module")
+def pictures(full: Path) -> dict[str, Picture]:
+    return {figure.name: picture(figure, full) for figure in FIGURES}
+
+
+def trace_of(panel: Panel, look: Look) -> Trace:
+    """The curve of a panel that has this name."""
+    (found,) = [trace for trace in panel.traces if trace.label == look.label]
+    return found
+
+
+def report(*arguments: object) -> int:
+    return run(["report", "audit-figures", *map(str, arguments)])
+
+
+# ------------------------------------------------------------------------------------ what is asked
+
+
+def test_the_table_has_the_nine_figures_of_the_paper() -> None:
+    assert list(BY_NAME) == [f"audits{n}" for n in range(1, 10)]
+
+
+def test_the_noise_of_figures_4_to_7_is_that_of_their_captions() -> None:
+    for name, noise in (("audits4", 1.0), ("audits5", 2.0), ("audits6", 4.0), ("audits7", 0.5)):
+        assert f"noise {noise:g}," in BY_NAME[name].title
+        for point in points_of(BY_NAME[name]):
+            fields = point.problem.as_fields()
+            assert fields.get("sigma", noise) == noise
+            assert fields.get("mu", 1.0 / noise) == 1.0 / noise
+
+
+def test_every_audit_of_figure_1_has_the_same_choice_of_guesses() -> None:
+    asked: dict[str, set[tuple[object, ...]]] = {}
+    for point in expand(load("audits-guesses").grids):
+        fields = point.problem.as_fields()
+        if point.problem.name == "audit-planned-epsilon":
+            asked.setdefault(f"{point.method.name} {fields['family']}", set()).add(
+                (fields["canaries"], fields["guesses"], fields["mu"])
+            )
+    ceiling = asked.pop("auditing.planned approximate")
+    assert len(asked) == 3
+    (same, *others) = asked.values()
+    assert all(other == same for other in others)
+    assert ceiling == {place for place in same if place[0] == guesses.MOST}
+    assert {place[0] for place in same} == {10**n for n in range(2, 8)}
+    assert {place[2] for place in same} == {1.0 / noise for noise in guesses.NOISES}
+
+
+# ------------------------------------------------------------------------------------ what is drawn
+
+
+def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
+    pictures: dict[str, Picture], answers: dict[Point, Answer]
+) -> None:
+    panels = [panel for row in pictures["audits1"].rows for panel in row]
+    for noise, panel in zip(guesses.NOISES, panels, strict=True):
+        for look, method, family in (
+            (GAUSSIAN, "auditing.planned", "gaussian"),
+            (STEINKE, "auditing.plannedsteinke", "approximate"),
+            (APPROXIMATE, "auditing.plannedapproximate", "approximate"),
+        ):
+            curve = trace_of(panel, look)
+            assert curve.x == tuple(10.0**n for n in range(2, 8))
+            for canaries, epsilon in zip(curve.x, curve.y, strict=True):
+                asked = {"canaries": canaries, "mu": 1.0 / noise, "family": family}
+                assert epsilon == max(
+                    answer.lower
+                    for point, answer in answers.items()
+                    if point.method.name == method and asked.items() <= point.problem.as_fields().items()
+                )
+        assert set(trace_of(panel, TRUE).y) == {5.0 / noise}
+
+
+@pytest.mark.parametrize("name", ["audits4", "audits5", "audits6", "audits7"])
+def test_a_ceiling_is_drawn_over_its_audit(name: str, pictures: dict[str, Picture]) -> None:
+    ((panel,),) = pictures[name].rows
+    audit, ceiling = trace_of(panel, GAUSSIAN), trace_of(panel, GAUSSIAN_CEILING)
+    assert ceiling.x == audit.x == trace_of(panel, APPROXIMATE_CEILING).x
+    assert len(audit.x) == 44
+    assert ceiling.y == pytest.approx([1.2 * epsilon for epsilon in audit.y])
+    assert {trace.label for trace in panel.traces if trace.marker} == {
+        GAUSSIAN.label,
+        APPROXIMATE.label,
+        STEINKE.label,
+    }
+
+
+def test_what_rests_on_a_model_says_so() -> None:
+    assert all("model-based" in look.label for look in (GAUSSIAN, DPSGD))
+    assert all("assumption-free" in look.label for look in (APPROXIMATE, STEINKE, APPROXIMATE_CEILING))
+
+
+def test_figure_2_places_audits_over_the_true_epsilon_of_their_counts(
+    pictures: dict[str, Picture], answers: dict[Point, Answer]
+) -> None:
+    ((panel,),) = pictures["audits2"].rows
+    assert panel.diagonal
+    true = sorted(5.0 / noise for noise in (15.507, 8.2535, 4.5147, 2.5765))
+    for look, name in ((GAUSSIAN, "auditing.gaussian"), (DPSGD, "auditing.dpsgd")):
+        curve = trace_of(panel, look)
+        assert curve.x == pytest.approx(true)
+        counts = {(140, 93), (200, 131), (300, 194), (400, 256), (500, 317), (700, 437)}
+        at_most_noise = [
+            answer.value
+            for point, answer in answers.items()
+            if point.method.name == name
+            and point.problem.as_fields()["canaries"] == 5000
+            and (point.problem.as_fields()["guesses"], point.problem.as_fields()["correct"]) in counts
+        ]
+        assert len(at_most_noise) == len(counts)
+        assert curve.y[0] == max(value or 0.0 for value in at_most_noise)
+
+
+def test_figure_3_is_about_more_than_two_alternatives(pictures: dict[str, Picture]) -> None:
+    ((left, right),) = pictures["audits3"].rows
+    assert trace_of(left, GAUSSIAN).x[0] == 10.0
+    assert trace_of(left, GAUSSIAN).x[-1] == 5000.0
+    assert trace_of(right, APPROXIMATE).x == (3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0)
+    assert STEINKE.label not in {trace.label for trace in left.traces}
+
+
+def test_figures_8_and_9_have_a_curve_for_each_confidence(pictures: dict[str, Picture]) -> None:
+    panels = [*pictures["audits8"].rows[0], *pictures["audits9"].rows[0]]
+    assert len(panels) == 3
+    for panel in panels:
+        assert [trace.label for trace in panel.traces] == [
+            TRUE.label,
+            *(f"confidence {level:g}" for level in confidence.CONFIDENCES),
+        ]
+        assert {trace.x for trace in panel.traces} == {panel.traces[0].x}
+        assert len(panel.traces[0].x) == 14
+
+
+@of_each_kind
+def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
+    check_traces(pictures[figure.name])
+
+
+@of_each_kind
+def test_every_figure_is_no_empty_page_and_has_all_its_colours(
+    figure: Figure, pictures: dict[str, Picture], tmp_path: Path
+) -> None:
+    check_page(pictures[figure.name], tmp_path / "drawn.png")
+
+
+@of_each_kind
+def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures: dict[str, Picture]) -> None:
+    check_legends(pictures[figure.name])
+
+
+# ---------------------------------------------------------------------------------- what is missing
+
+
+TINY = """
+name = "tiny"
+
+[[grid]]
+problem = "audit-epsilon"
+methods = ["auditing.steinke"]
+
+[grid.product]
+canaries = 100_000
+guesses = 1500
+correct = 1429
+delta = [1e-4, 1e-5]
+audit_confidence = 0.95
+"""
+
+
+def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    computed = {point: evaluate(point) for point in expand(parse(TINY.encode(), "tiny").grids)}
+    store = store_of(tmp_path / "store", computed)
+    assert report("--store", store, "--figure", "audits8", "--out", tmp_path) == 1
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'audits8.png'}\n"
+    assert err.startswith("privsweep: Figure audits8 lacks 222 of 224 points, which are not stored")
+    ((panel,),) = picture(BY_NAME["audits8"], store).rows
+    (curve,) = panel.traces
+    assert curve.label == "confidence 0.95"
+    assert curve.x == (1e-5, 1e-4)
+    assert curve.y == pytest.approx((2.6688, 0.9201), abs=1e-4)
+
+
+@named
+def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
+    figure: Figure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    assert report("--store", store, "--out", tmp_path / "out", "--figure", figure.name) == 3
+    out, err = capsys.readouterr()
+    (sweep,) = figure.sweeps
+    nothing = f"Figure {figure.name} is not drawn: nothing of it is stored in {store}"
+    assert (out, err) == (
+        "",
+        f"privsweep: {nothing}; `privsweep run {sweep} --store {store}` computes it.\n",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["audits1", "audits2", "audits3", "audits9"])
+def test_one_kind_of_points_alone_can_be_drawn(name: str, tmp_path: Path) -> None:
+    """The true epsilon, the counts, or a single audit."""
+    by_kind: dict[str, dict[Point, Answer]] = {}
+    for point in points_of(BY_NAME[name])[:: 10 if name == "audits1" else 1]:
+        by_kind.setdefault(f"{point.problem.name} {point.method.name}", {})[point] = made_up(point)
+    for number, some in enumerate(by_kind.values()):
+        drawn = picture(BY_NAME[name], store_of(tmp_path / f"store{number}", some))
+        assert sum(drawn.missing.values()) == drawn.points - len(some)
+        assert drawn.rows
+
+
+def test_a_figure_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report("--figure", "audits10") == 2
+    assert "Expected --figure in {audits1, audits2," in capsys.readouterr().err
+
+
+def test_json_says_what_was_drawn_where(
+    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report("--store", full, "--out", tmp_path, "--figure", "audits3", "--json") == 0
+    content: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    assert content == [
+        {
+            "figure": "audits3",
+            "sweeps": ["audits-alternatives"],
+            "notes": [],
+            "file": str(tmp_path / "audits3.png"),
+            "points": len(points_of(BY_NAME["audits3"])),
+            "missing": {},
+            "failed": {},
+        }
+    ]
