@@ -19,6 +19,9 @@ from pathlib import Path
 from privcore.errors import PrivsweepError
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
+HEALTH_SECONDS = 5.0
+_TRIES = 3
+"""Between choosing a free port and listening on it, another process may take it: the server then ends."""
 _COMMAND = "from tasks.lifeline import die_with; die_with({parent}); import uvicorn; uvicorn.main()"
 _SETTINGS = {
     "PREFECT_UI_ENABLED": "0",
@@ -49,18 +52,34 @@ def own_server(home: Path) -> Iterator[str]:
     try:
         with (home / "start.lock").open("w") as lock:
             flock(lock, LOCK_EX)  # two servers must not set up one database at once
-            port = _free_port()
-            server = _start(port, home, log)
-            _wait_for(server, port, log)
+            server, port = _started(home, log)
         yield f"http://127.0.0.1:{port}/api"
     finally:
         if server is not None:
-            server.terminate()
-            try:
-                server.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            _stop(server)
+
+
+def _stop(server: "subprocess.Popen[bytes]") -> None:
+    server.terminate()
+    try:
+        server.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def _started(home: Path, log: Path) -> "tuple[subprocess.Popen[bytes], int]":
+    """Return a server that answers, and its port."""
+    for _ in range(_TRIES):
+        port = _free_port()
+        server = _start(port, home, log)
+        try:
+            if _answers(server, port):
+                return server, port
+        except BaseException:
+            _stop(server)
+            raise
+    raise SchedulerError(f"The Prefect server did not start; {log} may say why.")
 
 
 def _start(port: int, home: Path, log: Path) -> "subprocess.Popen[bytes]":
@@ -78,18 +97,20 @@ def _start(port: int, home: Path, log: Path) -> "subprocess.Popen[bytes]":
         )
 
 
-def _wait_for(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
-    """Return when the server answers."""
+def _answers(server: "subprocess.Popen[bytes]", port: int) -> bool:
+    """Return whether the server answers, as soon as it does; False where it has ended."""
     local = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     give_up = time.monotonic() + START_SECONDS
     while server.poll() is None and time.monotonic() < give_up:
         try:
-            with local.open(f"http://127.0.0.1:{port}/api/health", timeout=5) as answer:
+            with local.open(f"http://127.0.0.1:{port}/api/health", timeout=HEALTH_SECONDS) as answer:
                 if answer.status == 200:
-                    return
+                    return True
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-    raise SchedulerError(f"The Prefect server did not start; {log} may say why.")
+    if server.poll() is None:
+        raise SchedulerError(f"The Prefect server did not answer within {START_SECONDS:g} s.")
+    return False
 
 
 def _free_port() -> int:

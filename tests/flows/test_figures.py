@@ -146,7 +146,7 @@ def lines_of(axes: Axes, series: Series) -> list[tuple[list[float], list[float]]
 
 def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None:
     code, _, errors = privsweep("run", "figure7", "--store", folder / "seven", "--engine", "serial")
-    assert (code, errors.count("Traceback")) == (0, 0)
+    assert (code, errors.count("Traceback")) == (0, 0), errors
     code, out, errors = privsweep("report", "figures", "--store", "seven", "--figure", 7, "--out", "drawn")
     assert (code, out, errors) == (0, "drawn/figure7.png\n", "")
     figure = FIGURES[6]
