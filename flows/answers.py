@@ -104,7 +104,18 @@ def bracket_text(problem: Problem, bracket: Bracket) -> str:
     """Return `epsilon in [0.06, 0.07]`, both ends rounded outwards, with a confidence below 1."""
     confidence = getattr(bracket, "confidence", 1.0)
     ends = f"{problem.asks} in [{rounded_down(bracket.lower)}, {rounded_up(bracket.upper)}]"
-    return ends if confidence == 1.0 else f"{ends} with confidence {rounded_down(confidence)}"
+    return ends if confidence == 1.0 else f"{ends} with confidence {sure(confidence)}"
+
+
+def sure(confidence: float) -> str:
+    """Return a confidence as it was asked for, or rounded down where it has many digits.
+
+    Example:
+        >>> sure(0.95), sure(1.0 - 0.1 - 0.2 / 3.0)
+        ('0.95', '0.833333')
+    """
+    text = exactly(confidence)
+    return text if len(text) <= 8 else rounded_down(confidence)
 
 
 def methods_text(lower_by: str, upper_by: str) -> str:

@@ -193,7 +193,9 @@ def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
         return Asked(problem=problem, replies=tuple(replies), status=status, detail=detail)
     proved = [reply for reply in answered if reply.answer.rigorous and _informs(reply.answer, problem)]
     used = proved or _uncovered([reply for reply in answered if not reply.answer.rigorous])
-    confidence = 1.0 - math.fsum(1.0 - reply.answer.confidence for reply in used)
+    confidence = min((reply.answer.confidence for reply in used), default=0.0)
+    if len(used) > 1:
+        confidence = 1.0 - math.fsum(1.0 - reply.answer.confidence for reply in used)
     if not used or confidence <= 0.0:
         return Asked(problem=problem, replies=tuple(replies), upper=problem.largest)
     low = max(used, key=lambda reply: reply.answer.lower)

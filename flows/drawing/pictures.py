@@ -90,5 +90,8 @@ class Picture:
 
     @property
     def empty(self) -> bool:
-        """Whether it needs stored points, and none is stored."""
-        return self.points > 0 and sum(self.missing.values()) == self.points
+        """Whether it needs stored points, and nothing can be drawn from those that are stored."""
+        return self.points > 0 and (
+            sum(self.missing.values()) == self.points
+            or not any(panel.traces for row in self.rows for panel in row)
+        )

@@ -25,6 +25,7 @@ class AuditingApproximate(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.LOWER
     reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10 and Algorithm 3, with Proposition 3"
+    version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, Counts)

@@ -24,6 +24,7 @@ class AuditingCombined(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.LOWER
     reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10, and arXiv:2305.08846, Theorem 5.2"
+    version: ClassVar[int] = 2
     covers: ClassVar[tuple[str, ...]] = ("auditing.approximate", "auditing.steinke")
 
     def cost(self, problem: Problem) -> Cost:

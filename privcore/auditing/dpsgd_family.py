@@ -29,7 +29,7 @@ class AuditingDpsgd(Method):
 
     The trade-off function of each noise multiplier comes from the certified law of its likelihood ratio, by
     supporting lines from below, for adding and removing an example. More noise is more private, so noise is
-    refuted from above. All roundings are to the safe side, but what is refuted are members of a family: the
+    refuted from above. Laws are rounded to the safe side, but what is refuted are members of a family: the
     number rests on the mechanism being DP-SGD, and stays an estimate.
     """
 
@@ -52,7 +52,9 @@ class AuditingDpsgd(Method):
             return Cost(seconds=1e-4, bytes=1e4)
         products = powering(problem.steps)
         cells = 30.0 / first_fineness("epsilon", self.tolerance, products) + 30.0
-        return Cost(seconds=0.06 + 4.0 * (products + 1) * (6e-4 + 1e-8 * cells * cells), bytes=2e7)
+        depth = max(1.0, -math.log10(_resolution(problem, 1.0).tail) / 15.0)  # deep tails take more cells
+        seconds = 0.06 + 4.0 * (products + 1) * (6e-4 + 1e-8 * cells * cells)
+        return Cost(seconds=depth * seconds, bytes=2e7)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, AuditDpsgdEpsilon)
@@ -64,18 +66,20 @@ class AuditingDpsgd(Method):
         start = min(max(1.0 / math.sqrt(math.log1p(limit)), _LEAST_NOISE), _MOST_NOISE)
         fine = _resolution(problem, first_fineness("epsilon", self.tolerance, powering(problem.steps)))
         scout = Resolution(fineness=min(0.25, _SCOUT * fine.fineness), tail=fine.tail)
-        rough = _least_refuted(lambda noise: _refuted(problem, noise, scout), start, 0.05, 0.01)
+        beyond: list[float] = []
+        rough = _least_refuted(lambda noise: _refuted(problem, noise, scout, beyond), start, 0.05, 0.01)
+        beyond.clear()
         noise = _least_refuted(
-            lambda noise: _refuted(problem, noise, fine), rough or start, 0.02, 0.03 * self.tolerance
+            lambda noise: _refuted(problem, noise, fine, beyond), rough or start, 0.02, 0.03 * self.tolerance
         )
         if noise is None:
-            return Answer.about(0.0, detail="model-based: no noise multiplier is refuted")
+            detail = f"model-based: no noise multiplier up to {_MOST_NOISE:g} is refuted"
+            return Answer.about(0.0, detail=detail)
         epsilon = epsilon_lower(_law(problem, noise, fine).lower, problem.delta, "add-remove")
-        return Answer.about(
-            epsilon,
-            detail=f"model-based: noise multiplier {noise:.6g} of DP-SGD, confidence "
-            f"{problem.audit_confidence:.4g}",
-        )
+        detail = f"model-based: noise multiplier {noise:.6g} of DP-SGD"
+        if noise <= _LEAST_NOISE or noise < max(beyond, default=0.0) * (1.0 + self.tolerance):
+            detail += ", the least that can be computed"
+        return Answer.about(epsilon, detail=f"{detail}, confidence {problem.audit_confidence:.4g}")
 
 
 def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:
@@ -92,11 +96,15 @@ def _law(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> Bracket:
     return product_of(step, problem.steps, res)
 
 
-def _refuted(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> bool:
-    """Return whether the counts refute a noise multiplier; not if its law is out of the range of doubles."""
+def _refuted(problem: AuditDpsgdEpsilon, noise: float, res: Resolution, beyond: list[float]) -> bool:
+    """Return whether the counts refute a noise multiplier; not if its law is out of the range of doubles.
+
+    Such noise is appended to `beyond`.
+    """
     try:
         law = _law(problem, noise, res).upper
     except LikelihoodRangeError:
+        beyond.append(noise)
         return False
     tau = 1.0 - problem.audit_confidence
     return bool(unlikely((LINES, 0.0, 0.0), lines_of(law), problem.counts, tau))

@@ -24,6 +24,7 @@ class AuditingLaplace(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
     reference: ClassVar[str] = "arXiv:2410.22235, Algorithm 3 and Definition 7, Laplace family"
+    version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, Counts)

@@ -19,6 +19,8 @@ Counts = tuple[float, float, float, float]
 """Canaries, guesses, correct guesses, and alternatives for every canary."""
 Lines = tuple[Array, Array]
 """Slopes of supporting lines of g, rising, and their values at 0; empty but for the last family."""
+_STALLED = 1e-13
+"""Relative growth that is taken for none: near a fixed point rounding would creep on, a step a guess."""
 NO_LINES: Lines = (np.zeros(0), np.zeros(0))
 
 
@@ -60,7 +62,8 @@ def unlikely(claim: Claim, lines: Lines, counts: Counts, tau: float) -> bool:
     """Return whether so many correct guesses have a probability of at most tau for every such mechanism.
 
     The recursion of the paper from the last guess to the first, which stops as soon as its end is known: what
-    does not grow in a step never passes the limit, and what grows once never falls.
+    does not grow in a step never passes the limit, and what grows once never falls. What grows by rounding
+    alone is taken not to grow, which refutes less.
     """
     canaries, guesses, correct, alternatives = counts
     if guesses == 0.0 or correct == 0.0:
@@ -70,7 +73,7 @@ def unlikely(claim: Claim, lines: Lines, counts: Counts, tau: float) -> bool:
     i = correct - 1.0
     while i >= 0.0:
         following = (alternatives - 1.0) * inverse(claim, lines, r)
-        if following <= h:
+        if following <= h * (1.0 + _STALLED):
             return False
         r += i / (guesses - i) * (following - h)
         h = following

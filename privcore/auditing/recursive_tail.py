@@ -25,6 +25,7 @@ class AuditingRecursion(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10 and Algorithm 3"
+    version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, Counts)

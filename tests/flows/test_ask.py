@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flows.answers import bracket_text
 from flows.ask import Asked, Reply, ask, combined, is_tight
 from privcore import METHODS, Answer, Method, PrivsweepError, Status, find, find_problem
 
@@ -92,6 +93,12 @@ def test_an_audit_that_covers_the_others_needs_no_union_bound() -> None:
     assert asked.confidence == 0.95
     assert asked.lower == by_method["auditing.combined"].lower
     assert asked.lower == max(answer.lower for answer in by_method.values())
+
+
+def test_a_confidence_is_printed_as_it_was_asked_for() -> None:
+    asked = replies(Answer.at_least(1.0, confidence=0.95))
+    assert asked.confidence == 0.95
+    assert bracket_text(QUESTION, asked) == "epsilon in [1, inf] with confidence 0.95"
 
 
 def test_no_truth_exceeds_the_largest_of_its_problem() -> None:

@@ -146,6 +146,8 @@ def test_counts_that_no_noise_explains_give_the_least_noise_that_can_be_computed
     answer = audit(100, 100, rate=1e-4, steps=1)
     assert answer.value is not None
     assert answer.value > 50.0
+    assert "the least that can be computed" in answer.detail
+    assert "the least that can be computed" not in audit(100, 80, canaries=1000, steps=100).detail
 
 
 def test_more_correct_guesses_refute_more() -> None:

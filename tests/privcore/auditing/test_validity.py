@@ -42,6 +42,21 @@ def literal(claim: tuple[int, float, float], counts: tuple[float, ...], tau: flo
     return r + h >= guesses / m
 
 
+def test_near_a_fixed_point_rounding_neither_lowers_a_p_value_nor_goes_on_for_ever() -> None:
+    """There r and h grow by a rounding a guess: the literal recursion, with 64 bits, still refutes."""
+    epsilon, m, correct = 0.403, 1_000_000, 600_000
+    tau = smallest_level((APPROXIMATE, epsilon, 1e-12), NO_LINES, (float(m), float(m), float(correct), 2.0))
+    slope, delta = np.exp(np.longdouble(-epsilon)), np.longdouble(1e-12)
+    r, h = np.longdouble(tau) * correct / m, np.longdouble(tau) * (m - correct) / m
+    for i in range(correct - 1, -1, -1):
+        following = max(slope * (r - delta), 1 - delta - (1 - r) / slope, np.longdouble(0))
+        if r + h >= 1 or following <= h:
+            break
+        r, h = r + np.longdouble(i) / (m - i) * (following - h), following
+    assert r + h >= 1
+    assert correct - i < 20_000
+
+
 def test_the_early_exits_decide_as_the_printed_algorithm_does() -> None:
     rng = random.Random(1)
     decided = 0
