@@ -1,4 +1,4 @@
-"""Columns of numbers from a Parquet or CSV file: the only module of the numerics that reads files."""
+"""Columns of numbers or categories from Parquet or CSV files: the only numerics that read files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from privcore.errors import DomainError
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 _MOST_ROWS = 10**8
 
@@ -39,7 +40,7 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
         # What is missing becomes NaN.
         arrays = [table.column(name).cast(pa.float64()).to_numpy() for name in names]
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
-        reason = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
+        reason = _sentence(error)
         raise DomainError(f"Cannot read {what} from the {column} {listed} of {path}: {reason}") from None
     if not 1 <= arrays[0].size <= _MOST_ROWS:
         raise DomainError(f"Expected 1 to {_MOST_ROWS} rows in {path}, got {arrays[0].size}.")
@@ -48,6 +49,38 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
             row = int(np.argmax(np.isnan(values))) + 1
             raise DomainError(f"Expected {what} in the column {name} of {path}, got none in row {row}.")
     return [np.asarray(values + 0.0) for values in arrays]
+
+
+def read_categories(path: Path, name: str) -> Counts:
+    """Return how often every value of a column of a file occurs, whatever its type, in no order.
+
+    Args:
+        path: A Parquet or CSV file; which of the two is seen from its first bytes.
+        name: Name of the column.
+
+    Raises:
+        DomainError: The file cannot be read, has no rows or no such column, or a value is missing.
+    """
+    import pyarrow as pa
+    import pyarrow.compute
+
+    try:
+        if not path.is_file():
+            raise DomainError(f"Expected a file with a column of categories, got {path}, which is none.")
+        column = _table(path, [name]).column(name)
+        if pa.types.is_floating(column.type):
+            column = pyarrow.compute.add(column, 0.0)  # no two zeros
+        missing = column.is_null(nan_is_null=True)
+        if pyarrow.compute.any(missing).as_py():
+            row = int(missing.to_numpy().argmax()) + 1
+            raise DomainError(f"Expected categories in the column {name} of {path}, got none in row {row}.")
+        counts = pyarrow.compute.value_counts(column).field("counts").to_numpy(zero_copy_only=False)
+    except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
+        reason = _sentence(error)
+        raise DomainError(f"Cannot read categories from the column {name} of {path}: {reason}") from None
+    if not 1 <= len(column) <= _MOST_ROWS:
+        raise DomainError(f"Expected 1 to {_MOST_ROWS} rows in {path}, got {len(column)}.")
+    return np.asarray(counts, dtype=np.int64)
 
 
 def _table(path: Path, names: Sequence[str]) -> Any:
@@ -67,3 +100,9 @@ def _table(path: Path, names: Sequence[str]) -> Any:
         if present.count(name) > 1:
             raise DomainError(f"Expected one column {name} in {path}, got {present.count(name)}.")
     return table.read(columns=list(dict.fromkeys(names))) if parquet else table
+
+
+def _sentence(error: Exception) -> str:
+    """Return the first line of what a library says, with a full stop."""
+    text = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
+    return f"{text.rstrip('.')}."

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import betaincc, betaincinv, ndtr, ndtri
 
-from privcore.auditing.binomial import Array
+from privcore.binomial import Array
 from privcore.sums import dot
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
 from privcore.answer import Answer
-from privcore.auditing.binomial import Array
 from privcore.auditing.counts import SLACK
 from privcore.auditing.optimal import error_rates, few_errors
 from privcore.auditing.planning_problems import AuditPower
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
+from privcore.binomial import Array
 from privcore.gaussian import last_true, log_gaussian_delta
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem

@@ -8,9 +8,9 @@ import numpy as np
 
 from privcore import audit_params
 from privcore.answer import Answer, Status
-from privcore.auditing.binomial import Array
 from privcore.auditing.counts import unlikely_at_most
 from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
+from privcore.binomial import Array
 from privcore.gaussian import gaussian_delta_bounds
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem

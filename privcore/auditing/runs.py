@@ -1,20 +1,14 @@
 """The audit by many runs: exact confidence bounds of both error rates of an attack, and what they refute."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from scipy.special import betainccinv, betaincinv
-
 from privcore.answer import Answer
-from privcore.auditing.binomial import ERROR, window
 from privcore.auditing.runs_problems import AuditRunsEpsilon
+from privcore.clopper_pearson import rate_at_least, rate_at_most, shared_error
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem
-
-_STEP = 1e-9
-"""Relative move of a rate away from its data; more where its tail is not yet seen to be small enough."""
 
 
 class Rates(NamedTuple):
@@ -83,7 +77,7 @@ def error_rates(problem: AuditRunsEpsilon) -> Rates:
         >>> round(rates.true_positive, 6), round(rates.false_positive, 6)
         (0.87977, 0.065346)
     """
-    error = -math.expm1(0.5 * math.log(problem.audit_confidence)) * (1.0 - 1e-14)
+    error = shared_error(problem.audit_confidence)
     found, missed = problem.true_positives, problem.runs_with - problem.true_positives
     wrong, left = problem.false_positives, problem.runs_without - problem.false_positives
     return Rates(
@@ -92,64 +86,6 @@ def error_rates(problem: AuditRunsEpsilon) -> Rates:
         true_negative=rate_at_least(problem.runs_without, left, error),
         false_negative=rate_at_most(problem.runs_with, missed, error),
     )
-
-
-def rate_at_least(trials: int, successes: int, error: float) -> float:
-    r"""Return the lower confidence bound p of a rate, where $\Pr[\mathrm{Bin}(n, p) \ge x]$ is the error.
-
-    Args:
-        trials: Number n of independent trials, >= 0.
-        successes: Number x of successes among them.
-        error: Probability with which the bound may exceed the truth, in (0, 1/2).
-
-    Returns:
-        Rounded down; the tail was computed anew and is below the error.
-
-    Reference:
-        Clopper and Pearson (1934), Biometrika 26, 404-413.
-
-    Example:
-        >>> round(rate_at_least(10, 10, 0.05), 6), rate_at_least(10, 0, 0.05)
-        (0.741134, 0.0)
-    """
-    if successes == 0:
-        return 0.0
-    start = float(betaincinv(successes, trials - successes + 1.0, error))
-    return _outward(start, -_STEP, lambda p: window(trials, p).at_least(successes), error)
-
-
-def rate_at_most(trials: int, successes: int, error: float) -> float:
-    r"""Return the upper confidence bound p of a rate, where $\Pr[\mathrm{Bin}(n, p) \le x]$ is the error.
-
-    Args and source are those of `rate_at_least`.
-
-    Returns:
-        Rounded up; the tail was computed anew and is below the error.
-
-    Example:
-        >>> round(rate_at_most(10, 0, 0.05), 6), rate_at_most(10, 10, 0.05)
-        (0.258866, 1.0)
-    """
-    if successes == trials:
-        return 1.0
-    start = float(betainccinv(successes + 1.0, float(trials - successes), error))
-
-    def at_most(p: float) -> float:
-        law = window(trials, p)
-        return float(law.law[: max(0, successes - law.first + 1)].sum())
-
-    return _outward(start, _STEP, at_most, error)
-
-
-def _outward(start: float, step: float, tail: Callable[[float], float], error: float) -> float:
-    """Return a rate beyond the start at which the tail is below the error; 0 or 1 if none is near."""
-    for power in range(15):
-        rate = start * (1.0 + step * 4.0**power)
-        if not 0.0 < rate < 1.0:
-            break
-        if tail(rate) * (1.0 + 10.0 * ERROR) + 1e-290 <= error:
-            return rate
-    return 0.0 if step < 0.0 else 1.0
 
 
 def _refuted(least: float, most: float, delta: float) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from privcore.answer import Answer
-from privcore.auditing.binomial import Array, window
 from privcore.auditing.summed_problems import AuditDpsgdCorrect
+from privcore.binomial import Array, window
 from privcore.method import Cost, Direction, Method
 from privcore.problem import Problem
 from privcore.sums import dot

@@ -4,8 +4,9 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaincinv, betaln, log_expit
 
 from privcore.errors import DomainError
+from privcore.notation import spelled
 from privcore.priors.density import Density
-from privcore.priors.prior import Array, Cells, spelled
+from privcore.priors.prior import Array, Cells
 
 _LEAST, _MOST = 0.05, 1000.0
 

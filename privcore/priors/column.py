@@ -7,41 +7,32 @@ import numpy as np
 
 from privcore.columns import read_columns
 from privcore.errors import DomainError
+from privcore.notation import referenced
 from privcore.priors.finite import Finite
 from privcore.priors.prior import Array
 
 
-def fingerprint(path: str, name: str) -> tuple[str, str, str]:
-    """Return the absolute path of a file, the column's name and the SHA-256 of its values.
+def fingerprint(path: Path, name: str) -> str:
+    """Return the SHA-256 of the values of a column.
 
     Raises:
         DomainError: The file cannot be read, has no such column, or the column is no list of probabilities.
     """
-    place = absolute(path)
-    return place, name, _sha256(_values(Path(place), name))
+    return _sha256(_values(path, name))
 
 
-def absolute(path: str) -> str:
-    """Return the absolute path of a file, which need not exist; raises `DomainError` where there is none."""
-    try:
-        return str(Path(path).expanduser().resolve())
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no such user, a NUL
-        raise DomainError(f"Cannot read probabilities from {path[:80]!r}: {str(error)[:80]}.") from None
-
-
-def column_prior(path: str, name: str, sha256: str) -> Finite:
+def column_prior(text: str, inside: str) -> Finite:
     """Return the law that gives every row of a column the same probability.
+
+    Args:
+        text: The canonical spelling.
+        inside: What stands in its parentheses: path, name and hash.
 
     Raises:
         DomainError: As `fingerprint`, or the values are no longer those of the hash.
     """
-    values = _values(Path(path), name)
-    if _sha256(values) != sha256:
-        raise DomainError(
-            f"Expected the column {name} of {path} as it was when it was first used; it changed."
-        )
+    values = referenced(inside, _values, _sha256)
     distinct, counts = np.unique(values, return_counts=True)
-    text = f"column({path},{name},sha256:{sha256})"
     return Finite(text, distinct, counts / values.size, error=1e-12)
 
 

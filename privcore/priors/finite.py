@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from privcore.errors import DomainError
-from privcore.priors.prior import Array, Cells, Prior, spelled
+from privcore.notation import spelled
+from privcore.priors.prior import Array, Cells, Prior
 from privcore.sums import dot
 
 _FEW = 64

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.special import expit, logit, ndtr
 
 from privcore.errors import DomainError
+from privcore.notation import spelled
 from privcore.priors.density import Density
-from privcore.priors.prior import Array, spelled
+from privcore.priors.prior import Array
 
 
 class LogitNormal(Density):

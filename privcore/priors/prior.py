@@ -9,16 +9,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def spelled(x: float) -> str:
-    """Return the shortest text of a number, without a trailing `.0`.
-
-    Example:
-        >>> spelled(30.0), spelled(0.1), spelled(1e-7)
-        ('30', '0.1', '1e-07')
-    """
-    return repr(float(x)).removesuffix(".0")
-
-
 @dataclass(frozen=True)
 class Cells:
     """A partition of [0, 1] into intervals, with what the prior puts into each.

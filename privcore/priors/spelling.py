@@ -1,24 +1,20 @@
 """How priors and bags are written: the grammar, and the one spelling of each."""
 
 import math
-import re
 from functools import lru_cache
 
 from privcore.errors import DomainError
-from privcore.parameter import SMALLEST_NORMAL
+from privcore.notation import CALL, canonical_reference, number, spelled
 from privcore.priors.beta import Beta
-from privcore.priors.column import absolute, column_prior, fingerprint
+from privcore.priors.column import column_prior, fingerprint
 from privcore.priors.finite import Finite
 from privcore.priors.logit_normal import LogitNormal
-from privcore.priors.prior import Prior, spelled
+from privcore.priors.prior import Prior
 from privcore.priors.uniform import Uniform
 
 MOST_MEMBERS = 10_000
 """Examples in a bag that is written out."""
 
-_CALL = re.compile(r"([a-z-]+)\s*\((.*)\)", re.DOTALL)
-_FINGERPRINT = re.compile(r"(.*),(.*),sha256:([0-9a-f]{64})", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _ARGUMENTS = {"point": 1, "two-point": 3, "beta": 2, "logit-normal": 2}
 
 
@@ -39,15 +35,9 @@ def canonical_prior(text: str) -> str | None:
         'two-point(0.05,0.7,0.25)'
     """
     text = text.strip()
-    call = _CALL.fullmatch(text)
+    call = CALL.fullmatch(text)
     if call and call[1] == "column":
-        given = _FINGERPRINT.fullmatch(call[2])
-        if given:
-            return f"column({absolute(given[1])},{given[2]},sha256:{given[3]})"
-        path, comma, name = call[2].rpartition(",")
-        if not comma:
-            return None
-        return "column({},{},sha256:{})".format(*fingerprint(path.strip(), name.strip()))
+        return canonical_reference("column", call[2], "probabilities", fingerprint)
     parsed = _parsed(text)
     return None if parsed is None else parsed.text
 
@@ -59,11 +49,9 @@ def prior(text: str) -> Prior:
     Raises:
         DomainError: As `canonical_prior`, or the values of a column are no longer those that were hashed.
     """
-    call = _CALL.fullmatch(text)
+    call = CALL.fullmatch(text)
     if call and call[1] == "column":
-        given = _FINGERPRINT.fullmatch(call[2])
-        assert given is not None
-        return column_prior(*given.groups())
+        return column_prior(text, call[2])
     parsed = _parsed(text)
     assert parsed is not None
     return parsed
@@ -73,9 +61,9 @@ def _parsed(text: str) -> Prior | None:
     """Return a prior that is written with numbers alone; None where the text is none."""
     if text == "uniform":
         return Uniform()
-    call = _CALL.fullmatch(text)
+    call = CALL.fullmatch(text)
     kind, inside = (call[1], call[2]) if call else ("point", text)
-    numbers = [_number(word) for word in inside.split(",")]
+    numbers = [number(word) for word in inside.split(",")]
     if _ARGUMENTS.get(kind) != len(numbers) or any(x is None for x in numbers):
         return None
     values = [x for x in numbers if x is not None]
@@ -137,18 +125,10 @@ def _list(text: str) -> list[float] | None:
         raise DomainError(f"Expected at most {MOST_MEMBERS} probabilities, got {len(words)}.")
     values = []
     for word in words:
-        x = _number(word)
+        x = number(word)
         if x is None:
             return None
         if not 0.0 <= x <= 1.0:
             raise DomainError(f"Expected probabilities in [0, 1], got {word.strip()[:40]}.")
         values.append(x)
     return values
-
-
-def _number(word: str) -> float | None:
-    """Return the finite number that a word spells, without the sign of a zero; None where there is none."""
-    if not _NUMBER.fullmatch(word.strip()):
-        return None
-    x = float(word)
-    return x + 0.0 if math.isfinite(x) and (x == 0.0 or abs(x) >= SMALLEST_NORMAL) else None

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 
 from privcore import Answer, DomainError, Point, evaluate, find, find_problem
-from privcore.auditing.runs import rate_at_least, rate_at_most
+from privcore.clopper_pearson import rate_at_least, rate_at_most
 from privcore.gaussian import gaussian_epsilon_bounds
 
 DELTA = 1e-5

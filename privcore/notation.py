@@ -1,0 +1,97 @@
+"""How the texts of laws, priors and columns are written: numbers, and calls such as `beta(2,30)`."""
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from privcore.errors import DomainError
+from privcore.parameter import SMALLEST_NORMAL
+
+Values = TypeVar("Values")
+
+CALL = re.compile(r"([a-z-]+)\s*\((.*)\)", re.DOTALL)
+_HASHED = re.compile(r"(.*),(.*),sha256:([0-9a-f]{64})", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def spelled(x: float) -> str:
+    """Return the shortest text of a number, without a trailing `.0`.
+
+    Example:
+        >>> spelled(30.0), spelled(0.1), spelled(1e-7)
+        ('30', '0.1', '1e-07')
+    """
+    return repr(float(x)).removesuffix(".0")
+
+
+def number(word: str) -> float | None:
+    """Return the finite number that a word spells, without the sign of a zero; None where there is none.
+
+    Example:
+        >>> number(" .50"), number("-0"), number("1e400"), number("nan")
+        (0.5, 0.0, None, None)
+    """
+    if not _NUMBER.fullmatch(word.strip()):
+        return None
+    x = float(word)
+    return x + 0.0 if math.isfinite(x) and (x == 0.0 or abs(x) >= SMALLEST_NORMAL) else None
+
+
+def absolute(path: str, what: str) -> str:
+    """Return the absolute path of a file, which need not exist.
+
+    Args:
+        path: As the user wrote it.
+        what: What the file holds, such as `probabilities`, for the message.
+
+    Raises:
+        DomainError: It is no path.
+    """
+    try:
+        return str(Path(path).expanduser().resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no such user, a NUL
+        raise DomainError(f"Cannot read {what} from {path[:80]!r}: {str(error)[:80]}.") from None
+
+
+def canonical_reference(kind: str, inside: str, what: str, digest: Callable[[Path, str], str]) -> str | None:
+    """Return the one spelling of a reference to a column, which carries the SHA-256 of what it holds.
+
+    Args:
+        kind: What stands before the parenthesis.
+        inside: `file,name`, or the absolute path, the name and the hash; a name has no comma.
+        what: What the column holds, for the messages.
+        digest: Returns the hash for a path and a name.
+
+    Returns:
+        `kind(path,name,sha256:hash)`, or None where there is no name.
+
+    Raises:
+        DomainError: It is no path, or the file cannot be read.
+    """
+    given = _HASHED.fullmatch(inside)
+    if given:
+        return f"{kind}({absolute(given[1], what)},{given[2]},sha256:{given[3]})"
+    path, comma, name = inside.rpartition(",")
+    if not comma:
+        return None
+    place, name = absolute(path.strip(), what), name.strip()
+    return f"{kind}({place},{name},sha256:{digest(Path(place), name)})"
+
+
+def referenced(inside: str, values: Callable[[Path, str], Values], digest: Callable[[Values], str]) -> Values:
+    """Return what a column holds, for what stands inside the parentheses of a canonical reference.
+
+    Raises:
+        DomainError: The file cannot be read, or what it holds no longer has that hash.
+    """
+    given = _HASHED.fullmatch(inside)
+    assert given is not None
+    path, name, sha256 = given.groups()
+    found = values(Path(path), name)
+    if digest(found) != sha256:
+        raise DomainError(
+            f"Expected the column {name} of {path} as it was when it was first used; it changed."
+        )
+    return found
