@@ -61,6 +61,39 @@ from privcore.labels.trained import LabelsTrained
 from privcore.labels.translated import LabelsTranslated
 from privcore.labels.variation import LabelsVariation
 from privcore.labels.wu import LabelsWu
+from privcore.membership.asymptotic import MembershipAsymptotic
+from privcore.membership.cauchy_schwarz import MembershipCauchySchwarz
+from privcore.membership.clopper_pearson import MembershipClopperPearson
+from privcore.membership.concentration import MembershipConcentration
+from privcore.membership.corollary15 import MembershipCorollary
+from privcore.membership.deviation import MembershipDeviation
+from privcore.membership.diversity import MembershipDiversityExact
+from privcore.membership.enumeration import MembershipEnumeration
+from privcore.membership.exact import MembershipExact
+from privcore.membership.experiment_guarantee import MembershipGuarantee
+from privcore.membership.experiment_noise import MembershipNoise
+from privcore.membership.experiment_purity import MembershipPurity
+from privcore.membership.experiment_quantised import MembershipClassifier
+from privcore.membership.experiment_trained import MembershipTrained
+from privcore.membership.information import MembershipInformation
+from privcore.membership.interpolation import MembershipInterpolation
+from privcore.membership.loss_attack import MembershipLossAttack
+from privcore.membership.loss_bit import MembershipLossBit
+from privcore.membership.majority import MembershipMajority
+from privcore.membership.mcdiarmid import MembershipMcDiarmid
+from privcore.membership.mean_limit import MembershipMeanLimit
+from privcore.membership.overfitting import MembershipOverfitting
+from privcore.membership.planning import MembershipPlanning
+from privcore.membership.private_paper import MembershipPrivatePaper
+from privcore.membership.proposition25 import MembershipProposition25
+from privcore.membership.quadrature import MembershipQuadrature
+from privcore.membership.regression_limit import MembershipRegressionLimit
+from privcore.membership.regression_sampling import MembershipSampling
+from privcore.membership.roc import MembershipNeymanPearson
+from privcore.membership.sharp import MembershipSharp
+from privcore.membership.sobol import MembershipSobol
+from privcore.membership.symmetric_channel import MembershipSymmetricChannel
+from privcore.membership.two_coordinates import MembershipTwoCoordinates
 from privcore.method import Method
 from privcore.problem import Problem
 
@@ -125,6 +158,39 @@ METHODS: tuple[type[Method], ...] = (
     AuditingRuns,
     AuditingNasr,
     AuditingSummed,
+    MembershipExact,
+    MembershipAsymptotic,
+    MembershipCauchySchwarz,
+    MembershipCorollary,
+    MembershipDeviation,
+    MembershipDiversityExact,
+    MembershipEnumeration,
+    MembershipPlanning,
+    MembershipNeymanPearson,
+    MembershipQuadrature,
+    MembershipTwoCoordinates,
+    MembershipInformation,
+    MembershipProposition25,
+    MembershipMeanLimit,
+    MembershipSobol,
+    MembershipSampling,
+    MembershipInterpolation,
+    MembershipLossAttack,
+    MembershipRegressionLimit,
+    MembershipSharp,
+    MembershipPrivatePaper,
+    MembershipSymmetricChannel,
+    MembershipMajority,
+    MembershipOverfitting,
+    MembershipLossBit,
+    MembershipConcentration,
+    MembershipMcDiarmid,
+    MembershipClopperPearson,
+    MembershipTrained,
+    MembershipNoise,
+    MembershipClassifier,
+    MembershipPurity,
+    MembershipGuarantee,
 )
 
 PROBLEMS: tuple[type[Problem], ...] = tuple(dict.fromkeys(p for m in METHODS for p in m.problems))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks import audits, figure1, labels
+from tests.benchmarks import audits, figure1, labels, membership
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -130,12 +130,14 @@ SECTIONS = {
     "figure1": figure1.table,
     "labels": labels.table,
     "audits": audits.table,
+    "membership": membership.table,
 }
 TITLES = {
     "audits": "Audits in one run, Gaussian family, beside jax-privacy 2.0",
     "certified": "Random allocation: certified bracket at 1 %, beside PLD-accounting 2.0 at its defaults",
     "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods beside random-allocation 1.0.5",
     "labels": "Labels: laws of sums and advantages, beside scipy and qif 1.6",
+    "membership": "Membership inference: the worst learner of discrete records",
     "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through the whole path",
 }
 

@@ -1,0 +1,1 @@
+"""Laws of a record: discrete, finite or countable, with or without a continuous part."""

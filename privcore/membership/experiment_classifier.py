@@ -1,0 +1,106 @@
+"""Train a network of three layers to tell digits from codes, by Adam on all records at once."""
+
+import itertools
+import math
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+HIDDEN = (256, 256)
+LEARNING_RATE = 0.01
+ITERATIONS = 500
+
+_DECAY, _SQUARE_DECAY, _STABLE = 0.9, 0.999, 1e-8
+_COMPILER = {
+    "xla_cpu_multi_thread_eigen": False,  # sums are taken in one order
+    "xla_cpu_use_fusion_emitters": False,  # saves a third of the compilation
+}
+
+Layers = list[tuple[Any, Any]]
+
+
+def logits(layers: Layers, inputs: Any) -> Any:
+    """Return the logits of inputs of shape (d, m), shape (classes, m).
+
+    Inputs are columns, so that gradients are sums along rows: those along columns XLA splits among threads,
+    and their last bits would depend on how many there are.
+
+    Example:
+        >>> logits([(np.ones((3, 2)), np.zeros((3, 1)))], np.array([[1.0], [2.0]])).tolist()
+        [[3.0], [3.0], [3.0]]
+    """
+    *hidden, (last, bias) = layers
+    for matrix, offset in hidden:
+        inputs = jax.nn.relu(matrix @ inputs + offset)
+    return last @ inputs + bias
+
+
+def classify(
+    inputs: NDArray[np.float32], counts: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64] | None:
+    """Return the class of every input, after training on so many records of each input and class.
+
+    Records with the same input and class have the same gradient, so it is enough to know how many there are.
+
+    Args:
+        inputs: The different inputs, shape (m, d).
+        counts: Number of training records of every input and class, shape (m, classes).
+        rng: Source of the first weights.
+
+    Returns:
+        Classes, shape (m,), also of inputs without a record; None where training left single precision.
+
+    Reference:
+        arXiv:2310.13786, Section 6.2 and Appendix D: two hidden layers of 256, cross-entropy, Adam at
+        rate 0.01, 500 iterations.
+
+    Example:
+        >>> halves = np.array([[0.0], [1.0]], dtype=np.float32)
+        >>> classify(halves, np.array([[3, 0], [1, 2]]), np.random.default_rng(0)).tolist()
+        [0, 1]
+    """
+    shares = (counts / counts.sum()).astype(np.float32)
+    first = _first_layers((inputs.shape[1], *HIDDEN, counts.shape[1]), rng)
+    # The same bits beside a GPU, and where the environment asks JAX for double precision.
+    with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(False):
+        scores = np.asarray(_train(first, np.ascontiguousarray(inputs.T), np.ascontiguousarray(shares.T)))
+    return scores.argmax(axis=0) if np.isfinite(scores).all() else None
+
+
+@partial(jax.jit, compiler_options=_COMPILER)
+def _train(first: Layers, inputs: Any, shares: Any) -> Any:
+    """Return the logits of the inputs after training."""
+
+    def loss(layers: Layers) -> Any:
+        return -(shares * jax.nn.log_softmax(logits(layers, inputs), axis=0)).sum()
+
+    def step(i: Any, state: tuple[Layers, Layers, Layers]) -> tuple[Layers, Layers, Layers]:
+        layers, means, squares = state
+        slope = jax.grad(loss)(layers)
+        t = i + 1.0
+        means = jax.tree.map(lambda m, g: _DECAY * m + (1.0 - _DECAY) * g, means, slope)
+        squares = jax.tree.map(lambda v, g: _SQUARE_DECAY * v + (1.0 - _SQUARE_DECAY) * g * g, squares, slope)
+
+        def move(w: Any, m: Any, v: Any) -> Any:
+            size = jnp.sqrt(v / (1.0 - _SQUARE_DECAY**t)) + _STABLE
+            return w - LEARNING_RATE * (m / (1.0 - _DECAY**t)) / size
+
+        return jax.tree.map(move, layers, means, squares), means, squares
+
+    zeros = jax.tree.map(jnp.zeros_like, first)
+    trained, _, _ = jax.lax.fori_loop(0, ITERATIONS, step, (first, zeros, zeros))
+    return logits(trained, inputs)
+
+
+def _first_layers(widths: tuple[int, ...], rng: np.random.Generator) -> Layers:
+    """Return uniform weights and offsets, of a size that falls with the inputs of a layer."""
+    layers = []
+    for n, m in itertools.pairwise(widths):
+        size = 1.0 / math.sqrt(n)
+        matrix, offset = rng.uniform(-size, size, (m, n)), rng.uniform(-size, size, (m, 1))
+        layers.append((matrix.astype(np.float32), offset.astype(np.float32)))
+    return layers

@@ -1,0 +1,129 @@
+"""Handwritten digits, split once, and moved to the centres of clusters that other images of them have."""
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+CLASSES = 10
+CLUSTERED, POOL, TESTED = 397, 1000, 400
+"""Images for the clusters, images from which training records are drawn, and images to test with."""
+
+_SEED = 2310
+_ROUNDS = 100
+"""Passes of k-means over its images; a criterion to stop earlier would rest on the last bits of a sum."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codes:
+    """Images by their code: the number of their cluster, or for raw images their own.
+
+    Attributes:
+        centres: Pixels in [0, 1] of every code, shape (codes, 64).
+        pool: Codes of the images in the pool, shape (1000,).
+        pool_digits: What they show.
+        tested: Codes of the images to test with, shape (400,).
+        tested_digits: What they show.
+    """
+
+    centres: NDArray[np.float32]
+    pool: NDArray[np.int64]
+    pool_digits: NDArray[np.int64]
+    tested: NDArray[np.int64]
+    tested_digits: NDArray[np.int64]
+
+    def cells(self) -> NDArray[np.int64]:
+        """Return how many images of the pool have each code and digit, shape (codes, 10)."""
+        return self._count(self.pool, self.pool_digits)
+
+    def purity(self) -> float:
+        """Return the largest accuracy on the tested images of any classifier that sees codes alone."""
+        cells = self._count(self.tested, self.tested_digits)
+        return float(cells.max(axis=1).sum() / len(self.tested))
+
+    def _count(self, codes: NDArray[np.int64], digits: NDArray[np.int64]) -> NDArray[np.int64]:
+        places = codes * CLASSES + digits
+        return np.bincount(places, minlength=len(self.centres) * CLASSES).reshape(-1, CLASSES)
+
+
+def refusal() -> str | None:
+    """Return why there are no images here, or None."""
+    return None if _bundled() else "The images are those of scikit-learn: pip install 'privsweep[learn]'."
+
+
+@lru_cache(maxsize=8)
+def codes(clusters: int) -> Codes:
+    """Return the images by their code, the same every time.
+
+    The clusters are those of k-means in small batches, as in the paper, with a fixed seed. They rest on
+    images that are neither trained on nor tested: a code says nothing about other training records.
+
+    Args:
+        clusters: Number K of clusters, at most 397; for 0 the code of an image is its own.
+
+    Reference:
+        arXiv:2310.13786, Section 6.2 and Appendix D, on other digits.
+
+    Example:
+        >>> quantised = codes(20)
+        >>> quantised.centres.shape, int(quantised.cells().sum()), len(quantised.tested)
+        ((20, 64), 1000, 400)
+    """
+    from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    pixels, digits = _images()
+    apart, images = pixels[:CLUSTERED], pixels[CLUSTERED:]
+    centres, code = images, np.arange(len(images))
+    if clusters:
+        means = MiniBatchKMeans(
+            clusters, batch_size=256, max_iter=_ROUNDS, max_no_improvement=None, n_init=1, random_state=_SEED
+        )
+        with threadpool_limits(1):  # threads spend more time waiting than it takes
+            means.fit(apart)
+            centres, code = means.cluster_centers_, means.predict(images)
+    code, shown = code.astype(np.int64), digits[CLUSTERED:]
+    return Codes(
+        centres=centres.astype(np.float32),
+        pool=code[:POOL],
+        pool_digits=shown[:POOL],
+        tested=code[POOL:],
+        tested_digits=shown[POOL:],
+    )
+
+
+def counts(clusters: int, attributes: str) -> NDArray[np.int64]:
+    """Return how often every record occurs in the pool: a code, or a code with a label.
+
+    Args:
+        clusters: Number of clusters.
+        attributes: One of `membership_params.ATTRIBUTES`.
+
+    Returns:
+        Positive counts with the sum 1000, in falling order.
+
+    Example:
+        >>> counts(2, "cluster").tolist(), counts(2, "cluster-and-label")[:3].tolist()
+        ([602, 398], [109, 99, 99])
+    """
+    cells = codes(clusters).cells()
+    found = cells.sum(axis=1) if attributes == "cluster" else cells.ravel()
+    return np.sort(found[found > 0])[::-1]
+
+
+@cache
+def _images() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the images and what they show, in the order of the split."""
+    from sklearn.datasets import load_digits
+
+    pixels, shown = load_digits(return_X_y=True)
+    order = np.random.default_rng(_SEED).permutation(len(shown))
+    return pixels[order] / 16.0, shown[order].astype(np.int64)
+
+
+@cache
+def _bundled() -> bool:
+    """Return whether the package with the images is there."""
+    return find_spec("sklearn") is not None
