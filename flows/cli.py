@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from flows import cli_ask, cli_audit, cli_labels, cli_report, cli_sweep
+from flows import cli_ask, cli_audit, cli_labels, cli_membership, cli_report, cli_sweep
 
 MISUSE = 2
 INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
@@ -47,6 +47,7 @@ cli_sweep.register(app)
 cli_ask.register(app)
 cli_labels.register(app)
 cli_audit.register(app)
+cli_membership.register(app)
 cli_report.register(app)
 
 

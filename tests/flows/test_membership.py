@@ -1,0 +1,122 @@
+"""`privsweep membership`: all limits and attacks on one problem, and what misuse is told."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli import run
+from flows.membership import Known, Weights, sandwich
+from privcore import DomainError
+
+
+def content(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, Any]:
+    assert run(["membership", *map(str, words), "--json"]) == code
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
+
+
+def test_the_bracket_is_between_the_attack_and_the_least_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = content(
+        capsys, "--law", "uniform(10)", "--records", 100, "--epsilon", 1, "--attack", 350, 1000, 250, 1000
+    )
+    assert [row["problem"] for row in shown["bounds"]] == [
+        "membership-attack-advantage",
+        "membership-advantage",
+        "membership-private-advantage",
+    ]
+    assert shown["advantage"]["upper"] == pytest.approx(0.118678812142, abs=1e-11)
+    assert 0.0 < shown["advantage"]["lower"] < 0.05
+    assert shown["confidence"] == 0.95
+    assert shown["security"]["lower"] == 1.0 - shown["advantage"]["upper"]
+
+
+def test_a_limit_over_many_learners_is_no_lower_end_for_this_one() -> None:
+    row = sandwich(Known(law="uniform(10)", records=100))["bounds"][0]
+    assert row["lower"] == 0.0
+    assert row["worst_case"]["lower"] == pytest.approx(row["upper"], rel=1e-9)
+
+
+def test_shares_and_weights_become_odds_and_accuracies() -> None:
+    known = Known(law="uniform(10)", records=100, tested=Weights(nonmember_share=0.6, member_weight=1.2))
+    found = sandwich(known)
+    assert found["odds"] == pytest.approx(1.25)
+    assert found["advantage"]["upper"] == pytest.approx(0.03738873, abs=1e-8)
+    assert found["accuracy"]["lower"] == pytest.approx(0.6)
+    assert found["accuracy"]["upper"] == pytest.approx(0.6 + 0.48 * 0.03738873, abs=1e-8)
+
+
+def test_errors_of_bounds_from_data_add_up() -> None:
+    known = Known(sample="600,300,100", records=50, attack=(50, 100, 45, 100), confidence=0.99)
+    assert sandwich(known)["confidence"] == pytest.approx(0.98)
+
+
+def test_a_proof_needs_no_confidence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["membership", "--bits", "64", "--records", "1000"]) == 0
+    printed = capsys.readouterr().out
+    assert "proved" in printed
+    assert "with confidence" not in printed
+    assert "0.148932" in printed, "sqrt(64 ln 2 / 2000) rounded up"
+    upper = sandwich(Known(bits=64, records=1000))["advantage"]["upper"]
+    assert upper == pytest.approx(math.sqrt(64 * math.log(2.0) / 2000.0), rel=1e-6)
+
+
+def test_an_attack_beyond_the_limits_ends_with_1_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["membership", "--attack", "80", "100", "5", "100", "--epsilon", "1"]) == 1
+    assert "better than the limits allow" in capsys.readouterr().out
+    shown = content(capsys, "--attack", 80, 100, 5, 100, "--epsilon", 1, code=1)
+    assert shown["consistent"] is False
+    assert "advantage" not in shown
+
+
+def test_a_column_of_categories_is_a_law_and_a_sample(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("city\n" + "\n".join(["Rome"] * 600 + ["Oslo"] * 300 + ["Bern"] * 100) + "\n")
+    law = content(capsys, "--law", f"column({file},city)", "--records", 50)
+    written = content(capsys, "--law", "atoms(0.6,0.3,0.1)", "--records", 50)
+    assert law["advantage"]["upper"] == pytest.approx(written["advantage"]["upper"], rel=1e-9)
+    assert "sha256" not in law["bounds"][0]["known"]
+    sample = content(capsys, "--sample", f"column({file},city)", "--records", 50)
+    assert sample["confidence"] == 0.95
+    assert sample["advantage"]["upper"] > law["advantage"]["upper"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "Expected something that is known: --law, --sample, --epsilon, --bits, --information or"),
+        (("--bits", "3"), "Expected --records with --bits: how many the learner is trained on."),
+        (("--law", "uniform(3)"), "Expected --records with --law"),
+        (("--law", "atoms(0.5,0.4)", "--records", "9"), "Expected probabilities"),
+        (("--law", "atoms(1.5,-0.5)", "--records", "9"), "Expected"),
+        (("--law", "normal(0,1)", "--records", "9"), "Expected law in"),
+        (("--law", "uniform(3)", "--records", "0"), "Expected records in"),
+        (("--law", "uniform(3)", "--records", "9", "--member-weight", "0"), "Expected member_weight in"),
+        (("--law", "uniform(3)", "--records", "9", "--nonmember-share", "1"), "Expected nonmember_share in"),
+        (("--law", "column(none.csv,city)", "--records", "9"), "Expected a file"),
+        (("--delta", "0.1", "--bits", "1", "--records", "9"), "Expected --delta and --neighbours with"),
+        (("--epsilon", "1", "--neighbours", "cousins"), "Expected neighbours in"),
+        (("--attack", "9", "5", "0", "5"), "Expected true_positives <= members"),
+        (("--attack", "a", "5", "0", "5"), "Expected four counts for --attack, got a 5 0 5."),
+        (("--attack", "-1", "5", "0", "5"), "Expected four counts for --attack, got -1 5 0 5."),
+        (("--information", "nan"), "Expected information in"),
+        (("--information", "1", "--confidence", "1"), "Expected confidence_level in"),
+    ],
+)
+def test_misuse_is_one_sentence_and_code_2(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert run(["membership", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"privsweep: {sentence}"), captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_nothing_known_is_refused_in_python_too() -> None:
+    with pytest.raises(DomainError, match="something that is known"):
+        sandwich(Known())
