@@ -8,6 +8,7 @@ SWEEP ?= quickstart
 FIGURES ?= figures
 LABELS := labels-advantage labels-quantile labels-ratio labels-rates labels-learning labels-claims labels-bounds
 AUDITS := audits-guesses audits-alternatives audits-confidence audits-training-free audits-claims
+MEMBERSHIP := membership-overfitting membership-dimension membership-quantised membership-rates membership-roc membership-regression membership-privacy membership-claims
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -23,7 +24,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures test soak bench lint format docs lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures test soak bench lint format docs lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -58,6 +59,11 @@ audit-figures: $(STAMP)  ## run the sweeps on audits in one run and draw their f
 	@for name in $(AUDITS); do \
 	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
 	$(BIN)/privsweep report audit-figures --out $(FIGURES)
+
+membership-figures: $(STAMP)  ## run the sweeps on membership inference (ten minutes) and draw their figures into figures/
+	@for name in $(MEMBERSHIP); do \
+	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
+	$(BIN)/privsweep report membership-figures --out $(FIGURES)
 
 test: $(STAMP)  ## the whole suite but the soak tests
 	$(BIN)/python -m pytest $(SPREAD)

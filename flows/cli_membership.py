@@ -108,6 +108,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
 
 def _show(content: Mapping[str, Any]) -> None:
     """Print a sandwich for people."""
+    from flows.answers import sure
     from flows.printing import exactly, rounded_down, rounded_up, show
 
     rows = [
@@ -122,10 +123,10 @@ def _show(content: Mapping[str, Any]) -> None:
     ]
     show(["known", "at least", "at most", "confidence", "by"], rows, title="advantage of the best attack")
     if not content["consistent"]:
-        doubt = f", but for an error of probability {rounded_up(1.0 - content['confidence'])}"
-        print(f"the attack is better than the limits allow: they are not of this learner{doubt}")
+        sure_of = f", with confidence {sure(content['confidence'])}"
+        print(f"the attack is better than the limits allow: they are not of this learner{sure_of}")
         return
-    doubt = "" if content["confidence"] == 1.0 else f" with confidence {rounded_down(content['confidence'])}"
+    doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
     for name in ("advantage", "security", "accuracy"):
         ends = content[name]
         print(f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]{doubt}")

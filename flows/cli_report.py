@@ -49,11 +49,12 @@ class _Page:
 
 
 def register(app: typer.Typer) -> None:
-    """Add `report figures`, `report label-figures` and `report audit-figures` to the command line."""
+    """Add `report figures` and its like for other papers to the command line."""
     report = typer.Typer(help="What a store holds, to look at; no point is computed.", no_args_is_help=True)
     report.command("figures")(figures)
     report.command("label-figures")(label_figures)
     report.command("audit-figures")(audit_figures)
+    report.command("membership-figures")(membership_figures)
     app.add_typer(report, name="report")
 
 
@@ -117,6 +118,19 @@ def audit_figures(
 ) -> None:
     """The figures of arXiv:2410.22235 from the sweeps audits-*, as far as they are stored."""
     from flows.audit_figures.paper import FIGURES
+
+    _report_named(FIGURES, names, store, out, kind, json=json)
+
+
+def membership_figures(
+    store: StorePath = DEFAULT_STORE,
+    out: Out = Path("figures"),
+    names: Names = None,
+    kind: Format = "png",
+    json: Json = False,
+) -> None:
+    """The figures of arXiv:2310.13786, and more, from the sweeps membership-*, as far as they are stored."""
+    from flows.membership_figures.paper import FIGURES
 
     _report_named(FIGURES, names, store, out, kind, json=json)
 

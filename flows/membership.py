@@ -138,8 +138,8 @@ def sandwich(known: Known) -> dict[str, Any]:
         )
     lower = max(row["lower"] for row in rows)
     upper = min(row["upper"] for row in rows)
-    used = [row for row in rows if row["confidence"] < 1.0]
-    confidence = 1.0 - math.fsum(1.0 - row["confidence"] for row in used)
+    used = [row["confidence"] for row in rows if row["confidence"] < 1.0]
+    confidence = min(used, default=1.0) if len(used) < 2 else 1.0 - math.fsum(1.0 - c for c in used)
     content: dict[str, Any] = {
         "nonmember_share": known.tested.nonmember_share,
         "member_weight": known.tested.member_weight,

@@ -1,0 +1,1 @@
+"""The figures of arXiv:2310.13786 on limits of membership inference, and more, drawn from a store."""
