@@ -120,7 +120,7 @@ def sandwich(known: Known) -> dict[str, Any]:
 
     The advantage of the best attack on this learner is at most the largest over all learners of whom the same
     is known, and at least what a tried attack shows. Bounds from data hold with their confidence; the bracket
-    holds with that of those that it rests on, by the union bound.
+    holds with that of all of them, by the union bound.
 
     Args:
         known: What the user knows.
@@ -131,7 +131,7 @@ def sandwich(known: Known) -> dict[str, Any]:
     Raises:
         DomainError: Nothing is known, or something is impossible.
     """
-    rows = [_row(evidence, ask(evidence.question)) for evidence in known.evidence()]
+    rows = [_row(evidence, ask(evidence.question), known.tested.odds) for evidence in known.evidence()]
     if not rows:
         raise DomainError(
             "Expected something that is known: --law, --sample, --epsilon, --bits, --information or --attack."
@@ -160,18 +160,20 @@ def sandwich(known: Known) -> dict[str, Any]:
     }
 
 
-def _row(evidence: Evidence, asked: Asked) -> dict[str, Any]:
+def _row(evidence: Evidence, asked: Asked, odds: float) -> dict[str, Any]:
     """Return what an answer says of this learner: a largest advantage over many is no lower bound for one."""
     if not asked.ok:
         raise DomainError(f"No answer from {evidence.question.name}: {asked.detail}")
     mine = evidence.about == "this"
+    # Limits without odds are those of odds 1, which are the largest: no lower end for others.
+    least = asked.lower if odds in (1.0, evidence.question.as_fields().get("odds")) else 0.0
     return {
         "known": evidence.what,
         "problem": evidence.question.name,
         "fields": evidence.question.as_fields(),
         "lower": asked.lower if mine else 0.0,
         "upper": asked.upper,
-        "worst_case": None if mine else {"lower": asked.lower, "upper": asked.upper},
+        "worst_case": None if mine else {"lower": least, "upper": asked.upper},
         "confidence": asked.confidence,
         "method": asked.lower_by if mine else asked.upper_by,
     }

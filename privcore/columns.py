@@ -105,4 +105,5 @@ def _table(path: Path, names: Sequence[str]) -> Any:
 def _sentence(error: Exception) -> str:
     """Return the first line of what a library says, with a full stop."""
     text = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
-    return f"{text.rstrip('.')}."
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)  # a file may hold anything
+    return f"{shown.rstrip('.')}."

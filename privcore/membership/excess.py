@@ -67,6 +67,9 @@ def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array
         return values, values * (ERROR + error)
     values, errors = np.zeros_like(p), np.zeros_like(p)
     inside = (m < n) & (q > 0.0)
+    if odds > 1.0:  # a threshold that rounds to n may be below it
+        near = ~inside & (q > 0.0) & (threshold * (1.0 - 3.0 * error) < n)
+        errors[near] = 3.0 * error * p[near]
     p, q, m, mean, threshold = (x[inside] for x in (p, q, m, mean, threshold))
     law = modes(n - 1.0, p, q, m)
     relative = ERROR + 4.0 * _UNIT * np.abs(m - mean)

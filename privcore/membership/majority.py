@@ -70,4 +70,5 @@ def agreement_advantage(bits: int, bias: float) -> tuple[float, int]:
     if bits == 1:
         return bias * (1.0 - _ERROR), 1
     member, fresh = (float(betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
-    return max(0.0, (member - fresh) * (1.0 - _ERROR) - _ERROR), count
+    error = _ERROR + 1e-16 * math.sqrt(bits)  # 1/2 + bias is rounded, and tails move by its multiple
+    return max(0.0, (member - fresh) * (1.0 - _ERROR) - error), count

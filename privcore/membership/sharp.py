@@ -83,7 +83,8 @@ def substitution_advantage(epsilon: float, odds: float) -> float:
     over = epsilon - abs(math.log(odds))
     if over <= 0.0:
         return 0.0
-    return math.expm1(-0.5 * over) ** 2 / -math.expm1(-epsilon)
+    gain = -math.expm1(-0.5 * over)
+    return gain * (gain / -math.expm1(-epsilon))  # the square of a small gain would be no number
 
 
 def add_remove_advantage(epsilon: float, odds: float) -> float:
@@ -111,18 +112,19 @@ def add_remove_advantage(epsilon: float, odds: float) -> float:
         >>> round(add_remove_advantage(1.0, 1.0), 6), round(math.tanh(0.5), 6)
         (0.462117, 0.462117)
     """
-    g = max(odds, 1.0 / odds)
     if 2.0 * epsilon <= abs(math.log(odds)):
         return 0.0
     inverse = math.exp(-epsilon)  # 1 / E, which does not overflow
     share = 1.0 / (1.0 + inverse)  # E / (E + 1)
+    log_odds = abs(math.log(odds))
     if odds >= 1.0:
-        if g * inverse <= 0.5 * (1.0 + inverse):
-            return -share * math.expm1(math.log(g) - epsilon)
+        if odds * inverse <= 0.5 * (1.0 + inverse):
+            return -share * math.expm1(log_odds - epsilon)
         # (u - v)^2 with u^2 - v^2 = E^2 - g, over (E + 1): no cancellation of the roots
-        root = math.sqrt(-math.expm1(-2.0 * epsilon) * g) + math.sqrt(g - 1.0)
-        return share * math.exp(epsilon) * (math.expm1(math.log(g) - 2.0 * epsilon) / root) ** 2
-    if g <= 2.0 * share:
-        return -share * math.expm1(math.log(g) - epsilon)
-    root = math.sqrt(-math.expm1(-2.0 * epsilon)) + inverse * math.sqrt(g - 1.0)
-    return share * (math.expm1(math.log(g) - 2.0 * epsilon) / root) ** 2
+        root = math.sqrt(-math.expm1(-2.0 * epsilon) * odds) + math.sqrt(odds - 1.0)
+        return share * math.exp(epsilon) * (math.expm1(log_odds - 2.0 * epsilon) / root) ** 2
+    if 2.0 * share * odds >= 1.0:
+        return -share * math.expm1(log_odds - epsilon)
+    # 1 / odds would round what is close to 1
+    root = math.sqrt(-math.expm1(-2.0 * epsilon)) + inverse * math.sqrt((1.0 - odds) / odds)
+    return share * (math.expm1(log_odds - 2.0 * epsilon) / root) ** 2

@@ -20,7 +20,7 @@ CHUNK = 2**15
 """Atoms at a time: their arrays stay in the cache of a core."""
 HEADS = 2**23
 """Of infinitely many atoms, how many are summed one by one."""
-MANY = 10**10
+MANY = 10**9
 """Records beyond which the incomplete beta function takes several times as long."""
 _UNDERFLOW = 1e-280
 """More than all atoms lose together whose excess is too small for a double."""
@@ -81,7 +81,7 @@ def worst_cost(law: Law, records: int, odds: float, heads: int = HEADS) -> Cost:
     atoms = rare if law.finite else min(rare, heads)
     blocks = 0.0 if law.finite or rare <= heads else math.log(rare / heads) / _BLOCK
     # The incomplete beta function is slow for odds other than 1, and slower for more records.
-    each = 1e-7 if odds == 1.0 else 7e-7 if records <= MANY else 2e-6
+    each = 1e-7 if odds == 1.0 else 7e-7 if records <= MANY else 4e-6
     stored = 60.0 * atoms if law.finite else 0.0
     return Cost(
         seconds=2e-3 + each * (atoms + 2.0 * blocks),

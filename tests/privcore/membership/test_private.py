@@ -259,3 +259,32 @@ def test_the_paper_says_nothing_about_adding_or_removing() -> None:
 def test_a_bad_field_is_refused(field: str, value: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)):
         problem("membership-private-advantage", **({"claimed_epsilon": 1.0} | {field: value}))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "odds"),
+    [
+        (4.4654516e-12, 0.9999999999910835),
+        (1e-8, 0.9999999829771911),
+        (1e-16, 0.9999999999999999),
+        (0.3, 0.9),
+    ],
+)
+def test_odds_just_below_1_lose_no_digits(epsilon: float, odds: float) -> None:
+    """Compared with the formulas in 60 digits: 1 / odds in doubles would round what matters."""
+    with mp.workdps(60):
+        e, g = mp.exp(mp.mpf(epsilon)), 1 / mp.mpf(odds)
+        if g > e * e:
+            truth = mp.mpf(0)
+        elif g <= 2 * e / (e + 1):
+            truth = (e - g) / (e + 1)
+        else:
+            truth = (mp.sqrt(e * e - 1) - mp.sqrt(g - 1)) ** 2 / (e * (e + 1))
+        answer = ask(claimed_epsilon=epsilon, odds=odds, neighbours="add-remove")
+        assert answer.lower <= truth <= answer.upper
+        assert answer.upper <= truth * (1 + mp.mpf("1e-12")) + mp.mpf("1e-29")
+
+
+def test_a_tiny_epsilon_has_a_tiny_advantage_and_not_none() -> None:
+    answer = ask(claimed_epsilon=1e-200)
+    assert 2.49e-201 < answer.lower <= 2.5e-201 <= answer.upper < 2.51e-201

@@ -41,6 +41,17 @@ def test_a_quantile_of_the_risk_is_the_risk_of_a_value(level: float, p: float) -
     assert (quantile.lower, quantile.upper) == pytest.approx((risk.lower, risk.upper), rel=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("p", "n", "odds", "truth"),
+    [(0.3333333333333333, 1, 3.0, 5.5e-17), (0.9999999865880019, 30, 1.0000000134119982, 6.9e-17)],
+)
+def test_a_threshold_that_rounds_to_all_records_leaves_a_little_risk(
+    p: float, n: int, odds: float, truth: float
+) -> None:
+    answer = ask("membership-record-risk", atom_probability=p, records=n, odds=odds)
+    assert answer.lower <= truth <= answer.upper < 1e-14
+
+
 def test_the_rarest_of_infinitely_many_values_and_new_values_are_at_full_risk() -> None:
     fields: dict[str, Any] = {"records": 1000, "odds": 2.0}
     assert ask("membership-risk-quantile", law="zipf(2)", risk_level=1.0, **fields).lower == 1.0
