@@ -24,7 +24,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures test soak bench lint format docs lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures test soak faults bench bench-store lint format docs lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -71,8 +71,14 @@ test: $(STAMP)  ## the whole suite but the soak tests
 soak: $(STAMP)  ## the long forms of the tests (minutes to hours)
 	$(BIN)/python -m pytest -m soak $(SPREAD)
 
+faults: $(STAMP)  ## kill, fill, damage, confuse; write what survived into docs/faults.md
+	$(BIN)/python -m tests.faults.report docs/faults.md $(SPREAD)
+
 bench: $(STAMP) $(PEERS_STAMP)  ## measure against peers, which get an environment of their own
 	$(BIN)/python -m tests.benchmarks.bench
+
+bench-store: $(STAMP)  ## measure the store with ten million made-up rows (some minutes, 4 GiB)
+	$(BIN)/python -m tests.benchmarks.bench --only store
 
 $(PEERS_STAMP): tests/benchmarks/peers.lock
 	@echo "installing the peers into .venv-peers"

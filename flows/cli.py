@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from flows import cli_ask, cli_audit, cli_labels, cli_membership, cli_report, cli_sweep
+from flows import cli_ask, cli_audit, cli_labels, cli_maintenance, cli_membership, cli_report, cli_sweep
 
 MISUSE = 2
 INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
@@ -49,6 +49,7 @@ cli_labels.register(app)
 cli_audit.register(app)
 cli_membership.register(app)
 cli_report.register(app)
+cli_maintenance.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -63,6 +64,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     try:
         command = typer.main.get_command(app)
+        cli_maintenance.allow_degraded(command)
         result = command.main(args=list(arguments), prog_name="privsweep", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -1,6 +1,5 @@
-"""Commands that read a store, and compute nothing: lookup and sql."""
+"""Commands that read a store, and compute nothing: lookup, sql and export."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
     from privcore import Problem
     from storage import Found
 
+LimitSeconds = Annotated[float, typer.Option(help="Time that the query may take.")]
+
 TIGHT = 0.01
 """Relative width of a bracket from other grid points up to which it is an answer without being asked for."""
 
@@ -21,6 +22,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command("lookup")(lookup)
     app.command("sql")(sql)
+    app.command("export")(export)
 
 
 def lookup(
@@ -46,42 +48,73 @@ def lookup(
 def sql(
     query: Annotated[str, typer.Argument(help="One SELECT over results, best, conflicts, failures, ...")],
     store: StorePath = DEFAULT_STORE,
-    limit_seconds: Annotated[float, typer.Option(help="Time that the query may take.")] = 60.0,
+    limit_seconds: LimitSeconds = 60.0,
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
 ) -> None:
     """Any SELECT over a store; the views are in the documentation."""
-    from flows.ask import LimitError
-    from flows.printing import as_csv, as_json, exactly, show
+    from flows.export import FORMATS
+    from flows.printing import exactly, show
     from privcore import DomainError
-    from storage import LimitError as QueryLimitError
-    from storage import open_store
 
     if json and csv:
         raise DomainError("Expected --json or --csv, got both.")
+    table = _queried(store, query, limit_seconds)
+    if json or csv:
+        print(FORMATS["json" if json else "csv"](table).decode(), end="")
+    else:
+        columns = [map(exactly, column.to_pylist()) for column in table.columns]
+        show(table.column_names, list(map(list, zip(*columns, strict=True))))
+
+
+def export(
+    query: Annotated[str | None, typer.Argument(help="One SELECT, as for sql.")] = None,
+    store: StorePath = DEFAULT_STORE,
+    format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json, md or tex; else as in --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
+    store_sql: Annotated[
+        bool, typer.Option("--store-sql", help="Instead, the views and macros for plain DuckDB.")
+    ] = False,
+    limit_seconds: LimitSeconds = 60.0,
+) -> None:
+    """The result of a SELECT over a store as a file for others."""
+    from flows.export import FORMATS, chosen_format, refuse_store
+    from privcore import DomainError
+    from storage import open_store
+    from storage.export import store_sql as statements
+    from storage.layout import write_atomically
+
+    if (query is None) != store_sql:
+        raise DomainError("Expected a query or --store-sql, and not both.")
+    if out is not None:
+        refuse_store(out)
+    if query is None:
+        with open_store(store) as opened:
+            content = statements(opened.root).encode()
+    else:
+        name = chosen_format(format, out)
+        if name == "parquet" and out is None:
+            raise DomainError("Expected --out FILE for the format parquet.")
+        content = FORMATS[name](_queried(store, query, limit_seconds))
+    if out is None:
+        print(content.decode(), end="")
+    else:
+        write_atomically(out, content)
+
+
+def _queried(store: Path, query: str, limit_seconds: float) -> Any:
+    """Return the table that a query gives; a limit ends the command with its own code."""
+    from flows.ask import LimitError
+    from storage import LimitError as QueryLimitError
+    from storage import open_store
+
     try:
         with open_store(store) as opened:
-            table = opened.sql(query, limit_seconds=limit_seconds)
+            return opened.sql(query, limit_seconds=limit_seconds)
     except QueryLimitError as error:
         raise LimitError(str(error)) from error
-    names = table.column_names
-    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    if json:
-        print(as_json([dict(zip(_distinct(names), map(_no_nan, row), strict=True)) for row in rows]))
-    elif csv:
-        print(as_csv(names, rows), end="")
-    else:
-        show(names, [[exactly(cell) for cell in row] for row in rows])
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Return the names of columns, later ones of the same name with a number behind."""
-    return [name if name not in names[:k] else f"{name}_{k + 1}" for k, name in enumerate(names)]
-
-
-def _no_nan(cell: Any) -> Any:
-    """Return null for NaN, which a query may produce and strict JSON lacks."""
-    return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 # ------------------------------------------------------------------------------ answers from a store

@@ -103,10 +103,17 @@ def _strict(content: Any) -> Any:
     return content if content is None or isinstance(content, str | int | float) else str(content)
 
 
+class _Lines(io.StringIO):
+    """Text whose lines end in a line feed alone."""
+
+    def write(self, line: str, /) -> int:
+        return super().write(line.removesuffix("\r\n") + "\n")
+
+
 def as_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return CSV with all digits; text that a spreadsheet would run as a formula gets a quote in front."""
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
+    target = _Lines()
+    writer = csv.writer(target, lineterminator="\r\n")  # so that it quotes a cell with either of the two
     writer.writerow([_harmless(name) for name in names])
     writer.writerows([_harmless(cell) for cell in row] for row in rows)
     return target.getvalue()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from flows.plan import MAX_POINTS, Plan, TooLargeError, make_plan
 from flows.server import SchedulerError, own_server
-from flows.status import Coverage, coverage, record
+from flows.status import Coverage, coverage, is_broken, record
 from flows.sweep import Sweep
 from privcore.errors import PrivsweepError
 from tasks import engine
@@ -87,8 +87,10 @@ def run(
         PrivsweepError: The sweep contradicts itself, the store cannot be used, or an engine does not work.
     """
     from storage.catalog import open_store
+    from storage.layout import check_path
 
     began, started = time.monotonic(), datetime.now(UTC)
+    check_path(store)
     store = store.absolute()
     computed = 0
 
@@ -110,7 +112,8 @@ def run(
             watch(plan, None)
             open_store(store, create=True).close()
             if plan.batches:
-                record(sweep, plan.ids, store, started)  # so that `status` knows the sweep while it runs
+                if not is_broken(sweep, store):  # else its manifest is what tells that points were lost
+                    record(sweep, plan.ids, store, started)  # so that `status` knows the sweep meanwhile
                 job = Job(store=store, sweep=sweep.name, limits=sweep.limits)
                 outcomes = engine.run(engine_name, plan.batches, job, workers or engine.cores())
                 with closing(outcomes), _no_output_of_others():

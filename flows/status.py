@@ -77,12 +77,23 @@ def recorded_sweeps(store: Path) -> list[Sweep]:
         return [from_spec(manifest.spec, f"manifest of {manifest.name}") for manifest in opened.manifests()]
 
 
+def is_broken(sweep: Sweep, store: Path) -> bool:
+    """Return whether the manifest of a sweep lists parts that are not there."""
+    from storage.catalog import open_store
+    from storage.parts import parts
+
+    with open_store(store) as opened:
+        listed = {part for m in opened.manifests() if m.digest == sweep.digest for part in m.parts}
+    return bool(listed) and not listed <= {f"{path.parent.name}/{path.name}" for path in parts(store)}
+
+
 def record(sweep: Sweep, ids: Mapping[str, list[str]], store: Path, started: datetime) -> Coverage:
     """Write the manifest of a sweep, as it stands now, and return how much is stored.
 
     It names every part that holds a point of the sweep, whoever computed it.
     """
     from storage.catalog import open_store
+    from storage.export import write_store_sql
     from storage.manifest import COMPLETE, INCOMPLETE, Manifest, write_manifest
     from storage.schema import provenance
 
@@ -101,4 +112,5 @@ def record(sweep: Sweep, ids: Mapping[str, list[str]], store: Path, started: dat
         status=INCOMPLETE if now.missing else COMPLETE,
     )
     write_manifest(store, manifest)
+    write_store_sql(store)
     return now

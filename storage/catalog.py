@@ -13,20 +13,24 @@ import pyarrow.compute as pc
 
 from privcore.problem import Problem
 from storage import layout, snapshot
+from storage.degraded import Around, allowed
 from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of, read_part
 from storage.query import run_query
-from storage.verify import verify
+from storage.replaced import steadily
+from storage.verify import Report, verify
 from storage.views import CHOICE
 
 
-def open_store(path: str | Path, *, create: bool = False) -> "Store":
+def open_store(path: str | Path, *, create: bool = False, degraded: bool | None = None) -> "Store":
     """Return the store in a folder.
 
     Args:
         path: The folder.
         create: Whether to make an empty store where there is none, and to tidy up after killed writers.
+        degraded: Whether to read around damaged, foreign and missing parts, with a `DegradedWarning` for
+            each; else they are refused by name. None means no, but inside `degraded_reading`.
 
     Raises:
         StoreError: There is no store, something else is in its place, or a newer release made it.
@@ -37,7 +41,7 @@ def open_store(path: str | Path, *, create: bool = False) -> "Store":
     layout.check(root)
     if create:
         layout.remove_leftovers(root)
-    return Store(root)
+    return Store(root, degraded=allowed.get() if degraded is None else degraded)
 
 
 class Store:
@@ -47,8 +51,9 @@ class Store:
         root: The folder.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, degraded: bool = False) -> None:
         self.root = root
+        self._around = Around(root) if degraded else None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._digest = ""
         self._stamp: tuple[tuple[str, int], ...] | None = None
@@ -77,11 +82,13 @@ class Store:
         Raises:
             StoreError: A part is damaged; the sentence names it.
         """
+        return steadily(self.root, lambda: self._stored(problem_name))
+
+    def _stored(self, problem_name: str) -> dict[str, str]:
         tables = []
-        for path in parts(self.root):
-            if problem_of(path) == problem_name:
-                table = read_part(path, ["point_id", "status", "finished_at"])
-                tables.append(table.append_column("part", pa.repeat(path.name, len(table))))
+        for path in self._parts(problem_name):
+            table = read_part(path, ["point_id", "status", "finished_at"])
+            tables.append(table.append_column("part", pa.repeat(path.name, len(table))))
         if not tables:
             return {}
         rows = pa.concat_tables(tables).unify_dictionaries()
@@ -96,12 +103,20 @@ class Store:
             ids: Their ids.
         """
         wanted = pa.array(list(ids), pa.string())
-        return [
-            str(path.relative_to(self.root / layout.DATA))
-            for path in parts(self.root)
-            if problem_of(path) == problem_name
-            and pc.any(pc.is_in(read_part(path, ["point_id"])["point_id"], wanted)).as_py()
-        ]
+
+        def held() -> list[str]:
+            return [
+                str(path.relative_to(self.root / layout.DATA))
+                for path in self._parts(problem_name)
+                if pc.any(pc.is_in(read_part(path, ["point_id"])["point_id"], wanted)).as_py()
+            ]
+
+        return steadily(self.root, held)
+
+    def _parts(self, problem_name: str) -> list[Path]:
+        """Return the parts of a problem."""
+        found = self._around.parts() if self._around else parts(self.root)
+        return [path for path in found if problem_of(path) == problem_name]
 
     def sql(self, query: str, *, limit_seconds: float = 60.0) -> pa.Table:
         """Return the result of one SELECT over the views; it sees no file and changes nothing.
@@ -134,25 +149,35 @@ class Store:
 
     def verify(self) -> list[str]:
         """Return what is wrong with the store, one sentence each that names the file, or nothing."""
+        return [finding.detail for finding in self.examine().findings if not finding.harmless]
+
+    def examine(self) -> Report:
+        """Return all that a verification finds, what is harmless included."""
         return verify(self.root)
 
     def manifests(self) -> list[Manifest]:
         """Return the manifests of the sweeps that were run, the latest last."""
-        return manifests(self.root)
+        return self._around.manifests() if self._around else steadily(self.root, lambda: manifests(self.root))
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor on a snapshot of what the store holds now."""
         with self._lock:
             stamp = _stamp(self.root)
             if self._connection is None or stamp is None or stamp != self._stamp:
-                now = snapshot.contents(self.root)
-                if self._connection is None or now.digest != self._digest:
-                    connection = snapshot.connect(now)
-                    if self._connection is not None:
-                        self._connection.close()
-                    self._connection, self._digest = connection, now.digest
+                self._connection = steadily(self.root, self._connected)
                 self._stamp = stamp
             return self._connection.cursor()
+
+    def _connected(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection to a snapshot of what the store holds now, the one at hand if that will do."""
+        now = self._around.contents() if self._around else snapshot.contents(self.root)
+        if self._connection is not None and now.digest == self._digest:
+            return self._connection
+        connection = snapshot.connect(now)
+        if self._connection is not None:
+            self._connection.close()
+        self._digest = now.digest
+        return connection
 
 
 def _chosen(rows: pa.Table) -> pa.Table:
@@ -176,7 +201,7 @@ def _stamp(root: Path) -> tuple[tuple[str, int], ...] | None:
     """
     data = root / layout.DATA
     times = []
-    for folder in (root / layout.SWEEPS, data, *sorted(data.glob("problem=*"))):
+    for folder in (root / layout.SWEEPS, root / layout.REPLACED, data, *sorted(data.glob("problem=*"))):
         try:
             times.append((folder.name, folder.stat().st_mtime_ns))
         except FileNotFoundError:

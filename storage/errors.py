@@ -7,6 +7,14 @@ class StoreError(PrivsweepError):
     """The store is missing, of a newer version, or has a file that is damaged or does not belong there."""
 
 
+class DamagedError(StoreError):
+    """A file of the store is not what its name or its folder says; `repair` moves it away."""
+
+
+class DegradedWarning(UserWarning):
+    """A file of the store was left out, so that what is read may lack rows."""
+
+
 class QueryError(PrivsweepError):
     """The SQL is not one valid SELECT."""
 

@@ -1,22 +1,26 @@
 """What stands where in a store, and how a file appears there whole or not at all."""
 
 import json
-import os
+import re
 import secrets
 import shutil
 import stat
 import time
 from pathlib import Path
 
-from storage.errors import StoreError
+from storage import disk
+from storage.errors import DamagedError, StoreError
 from storage.schema import SCHEMA_VERSION
 
 MARK = "store.json"
 DATA = "data"
 SWEEPS = "sweeps"
+REPLACED = "replaced"
+QUARANTINE = "quarantine"
 CACHE = "cache"
 
 DAY = 86_400.0
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -31,35 +35,44 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     temporary = path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.tmp"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(path.parent)
         try:
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+            disk.write(temporary, content)
+            disk.rename(temporary, path)
+        except BaseException:
+            disk.unlink(temporary)
+            raise
+        disk.sync_folder(path.parent)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {reason(error)}.") from error
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename inside the folder survive a power loss."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def check_path(root: Path) -> None:
+    """Refuse what cannot be the path of a store, before anything is made there.
+
+    Args:
+        root: The path as its user gave it: once it is absolute, an address looks like a folder.
+
+    Raises:
+        StoreError: It is an address such as s3://bucket/x, or has a question mark.
+    """
+    if match := _ADDRESS.fullmatch(str(root)):
+        address = f"{match[1]}://{match[2]}"
+        raise StoreError(
+            f"Expected a folder for the store, got {address[:200]}: object stores are not supported yet."
+        )
+    if "?" in str(root.absolute()):  # DuckDB names its log by what stands before one
+        raise StoreError(f"Expected a path without question marks for the store, got {str(root)[:200]!r}.")
 
 
 def create(root: Path) -> None:
     """Make a folder into a store; a store stays as it is.
 
     Raises:
-        StoreError: There is a file in its place, or a folder with other things in it.
+        StoreError: There is a file in its place, or a folder with other things in it, or a path
+            that no store can have.
     """
+    check_path(root)
     if _is_folder(root):
         if (root / MARK).exists():
             return
@@ -68,6 +81,7 @@ def create(root: Path) -> None:
             raise StoreError(f"Expected a store or an empty folder, got {root} with {foreign[0]} in it.")
     mark = json.dumps({"format": "privsweep store", "schema_version": SCHEMA_VERSION}).encode() + b"\n"
     if not _is_folder(root):
+        _remove_staged(root)
         _appear(root, mark)
     if not (root / MARK).exists():
         write_atomically(root / MARK, mark)
@@ -76,13 +90,34 @@ def create(root: Path) -> None:
 def _appear(root: Path, mark: bytes) -> None:
     """Make a store at once, so that no other process meets its folder without the mark."""
     staged = root.parent / f".{root.name[:80]}.{secrets.token_hex(8)}.tmp"
-    write_atomically(staged / MARK, mark)
     try:
-        staged.rename(root)
-    except OSError as error:
+        disk.make_folder(staged)
+        disk.write(staged / MARK, mark)
+        disk.sync_folder(staged)
+        disk.rename(staged, root)
+        disk.sync_folder(root.parent)
+    except BaseException as error:
         shutil.rmtree(staged, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         if not _is_folder(root):  # else somebody else was quicker
             raise StoreError(f"Cannot write {root}: {reason(error)}.") from error
+
+
+def _remove_staged(root: Path) -> None:
+    """Delete what `_appear` left beside a store when it was killed more than a day ago."""
+    name = re.compile(rf"\.{re.escape(root.name[:80])}\.[0-9a-f]{{16}}\.tmp")
+    limit = time.time() - DAY
+    try:
+        beside = [path for path in root.parent.iterdir() if name.fullmatch(path.name)]
+        old = [
+            path for path in beside if stat.S_ISDIR(path.lstat().st_mode) and path.lstat().st_mtime < limit
+        ]
+    except OSError:  # no such folder yet, or somebody else's cleaning
+        return
+    for path in old:
+        if not {entry.name for entry in path.glob("*")} - {MARK}:  # else it is not ours
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def check(root: Path) -> None:
@@ -91,6 +126,7 @@ def check(root: Path) -> None:
     Raises:
         StoreError: With the path, and with both versions where they differ.
     """
+    check_path(root)
     if not _is_folder(root):
         raise StoreError(f"There is no store at {root}.")
     try:
@@ -133,30 +169,46 @@ def reason(error: Exception) -> str:
 
 
 def refuse_newer(version: object, where: Path) -> None:
-    """Raise `StoreError` unless this release can read a file or store of that schema version."""
+    """Raise `StoreError` unless this release can read a file or store of that schema version.
+
+    Raises:
+        DamagedError: It is no version at all.
+        StoreError: It is newer.
+    """
     if type(version) is not int or version < 1:
-        raise StoreError(f"{where} has no valid schema version, got {version!r}.")
+        raise DamagedError(f"{where} has no valid schema version, got {version!r}.")
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"{where} has schema version {version} and this release reads {SCHEMA_VERSION}: update privsweep."
         )
 
 
-def remove_leftovers(root: Path, older_than: float = DAY) -> None:
-    """Delete temporary files and folders that a killed writer left behind.
+def leftovers(root: Path, older_than: float = DAY) -> list[Path]:
+    """Return the temporary files and folders that a killed writer left behind, sorted.
 
     Args:
         root: The store.
-        older_than: Age in seconds below which a file may still belong to a living writer.
+        older_than: Age in seconds below which one may still belong to a living writer.
     """
     limit = time.time() - older_than
-    for leftover in root.glob("**/.*.tmp"):
+    found: list[Path] = []
+    for path in sorted(root.glob("**/.*.tmp")):
         try:
-            if leftover.stat().st_mtime >= limit:
-                continue
+            if path.stat().st_mtime < limit and not any(path.is_relative_to(folder) for folder in found):
+                found.append(path)
+        except OSError:  # somebody else's cleaning
+            continue
+    return found
+
+
+def remove_leftovers(root: Path, older_than: float = DAY) -> None:
+    """Delete what `leftovers` finds, and what killed makers of this store left beside it."""
+    _remove_staged(root)
+    for leftover in leftovers(root, older_than):
+        try:
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
-                leftover.unlink(missing_ok=True)
+                disk.unlink(leftover)
         except OSError:  # somebody else's cleaning, or a read-only disk: neither hurts a reader
             continue

@@ -1,15 +1,20 @@
 """Lookup: what the stored brackets prove about a problem, on the grid and off it, without interpolation."""
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
 from privcore.parameter import Value
-from privcore.problem import Problem, Trend
+from privcore.problem import Problem
+from storage.corners import relation
 from storage.errors import StoreError
 from storage.views import quoted, view_name
+
+_Corner = tuple[float, str | None, dict[str, Value] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +54,8 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         StoreError: Two stored brackets contradict one another, so that neither can be trusted.
     """
     try:
-        lower, lower_method, lower_from = _best_corner(connection, problem, "lower")
-        upper, upper_method, upper_from = _best_corner(connection, problem, "upper")
+        found = _tabulated(connection, problem) or _searched(connection, problem)
+        (lower, lower_method, lower_from), (upper, upper_method, upper_from) = found
     except duckdb.CatalogException:  # no method for this problem, and no row of it
         return None
     if lower_from is None and upper_from is None:
@@ -72,41 +77,84 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
     )
 
 
-def _best_corner(
-    connection: duckdb.DuckDBPyConnection, problem: Problem, end: str
-) -> tuple[float, str | None, dict[str, Value] | None]:
-    """Return the end that the best corner on one side gives, its method and its fields."""
-    names = list(problem.parameters)
-    corner = " and ".join(f'"{name}" {_relation(problem, name, end)} ?' for name in names)
-    values = list(problem.as_fields().values())
-    row = connection.execute(
-        f"""
-        select {end}, {end}_method, {quoted(names)}
-        from brackets."{view_name(problem.name)}"
-        where {corner} and {end}_method is not null
-        order by {end} {"asc" if end == "upper" else "desc"}, ({_equal(names)}) desc, {quoted(names)}
-        limit 1
-        """,
-        values + values,
-    ).fetchone()
+def _tabulated(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner] | None:
+    """Return the best corners below and above from the table of them, or None where there is no table.
+
+    Beyond the stored values, or between those of a field without a proved trend, there is no corner.
+    """
+    view = view_name(problem.name)
+    values: dict[str, list[Value]] = {}
+    query = f'select field, number, word from axes."{view}"'
+    for field, number, word in connection.execute(query).fetchall():
+        values.setdefault(field, []).append(number if word is None else word)
+    if not values:
+        return None
+    below, above = (_cell(problem, values, end) for end in ("lower", "upper"))
+    rows: dict[int | None, tuple[int, int]] = {None: (-1, -1)}
+    for cell in {below, above} - {None}:  # one and the same on the grid
+        query = f'select lower_row, upper_row from corners."{view}" where rowid = {cell}'
+        rows[cell] = connection.execute(query).fetchall()[0]
+    lower, upper = rows[below][0], rows[above][1]
+    found = {row: _bracket(connection, problem, f"where rowid = {row}") for row in {lower, upper} - {-1}}
+    return _end(found.get(lower), "lower"), _end(found.get(upper), "upper")
+
+
+def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> int | None:
+    """Return the number of the cell in which a question lies, seen from one side."""
+    cell = 0
+    for name, value in problem.as_fields().items():
+        stored = values[name]
+        at_most = relation(type(problem), name, end) == "<="
+        index = bisect_right(stored, value) - 1 if at_most else bisect_left(stored, value)
+        if not 0 <= index < len(stored) or (name not in problem.monotone and stored[index] != value):
+            return None
+        cell = cell * len(stored) + index
+    return cell
+
+
+def _searched(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner]:
+    """Return the best corners below and above after looking at all."""
+    found = []
+    for end in ("lower", "upper"):
+        corner = " and ".join(
+            f'"{name}" {relation(type(problem), name, end)} ?' for name in problem.parameters
+        )
+        order = f"{end} {'asc' if end == 'upper' else 'desc'}, ({_equal(problem)}) desc"
+        fields = quoted(problem.parameters)
+        condition = f"where {corner} and {end}_method is not null order by {order}, {fields} limit 1"
+        bracket = _bracket(connection, problem, condition, [*problem.as_fields().values()] * 2)
+        found.append(_end(bracket, end))
+    return found[0], found[1]
+
+
+def _bracket(
+    connection: duckdb.DuckDBPyConnection, problem: Problem, condition: str, values: Sequence[Value] = ()
+) -> dict[str, Any] | None:
+    """Return the first stored bracket under a condition, with its fields under the key `of`."""
+    columns = f"lower, lower_method, upper, upper_method, {quoted(problem.parameters)}"
+    query = f'select {columns} from brackets."{view_name(problem.name)}" {condition}'
+    row = connection.execute(query, values).fetchone()
     if row is None:
+        return None
+    lower, lower_method, upper, upper_method, *fields = row
+    return {
+        "lower": (lower, lower_method),
+        "upper": (upper, upper_method),
+        "of": dict(zip(problem.parameters, fields, strict=True)),
+    }
+
+
+def _end(bracket: Mapping[str, Any] | None, end: str) -> _Corner:
+    """Return an end with its method and fields; without a bracket the one that says nothing."""
+    if bracket is None:
         return (math.inf if end == "upper" else 0.0), None, None
-    return row[0], row[1], dict(zip(names, row[2:], strict=True))
-
-
-def _relation(problem: Problem, name: str, end: str) -> str:
-    """Return how a corner's field compares with the question's."""
-    if name not in problem.monotone:
-        return "="
-    grows = problem.monotone[name].trend is Trend.INCREASING
-    return ">=" if grows == (end == "upper") else "<="
+    return *bracket[end], bracket["of"]
 
 
 def _is_stored(connection: duckdb.DuckDBPyConnection, problem: Problem) -> bool:
-    condition = _equal(list(problem.parameters))
-    query = f'select 1 from brackets."{view_name(problem.name)}" where {condition} limit 1'
+    query = f'select 1 from brackets."{view_name(problem.name)}" where {_equal(problem)} limit 1'
     return connection.execute(query, list(problem.as_fields().values())).fetchone() is not None
 
 
-def _equal(names: list[str]) -> str:
-    return " and ".join(f'"{name}" = ?' for name in names)
+def _equal(problem: Problem) -> str:
+    return " and ".join(f'"{name}" = ?' for name in problem.parameters)

@@ -1,19 +1,24 @@
 """A sweep's manifest: what was asked, what came of it, and which parts must be there; written last."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from storage import layout
-from storage.errors import StoreError
+from storage.errors import DamagedError, StoreError
+from storage.parts import is_name
+from storage.replaced import newest, replacements
 from storage.schema import SCHEMA_VERSION
 
 COMPLETE = "complete"
 INCOMPLETE = "incomplete"
+HASH = "sha256"
+"""Key of the hash of all that a manifest says; those of earlier releases lack it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,10 @@ class Manifest:
         if self.status not in (COMPLETE, INCOMPLETE):
             raise ValueError(f"Expected status complete or incomplete, got {self.status!r}.")
 
+    def with_parts(self, parts: tuple[str, ...]) -> Self:
+        """Return the manifest with other parts."""
+        return replace(self, parts=parts)
+
 
 def write_manifest(root: Path, manifest: Manifest) -> Path:
     """Write a manifest to `sweeps/<digest>.json`; it replaces an earlier one of the same sweep.
@@ -60,54 +69,78 @@ def write_manifest(root: Path, manifest: Manifest) -> Path:
         StoreError: The disk refused; an earlier manifest is left as it was.
     """
     path = Path(root) / layout.SWEEPS / f"{manifest.digest}.json"
-    layout.write_atomically(path, to_json(manifest).encode() + b"\n")
+    content = _content(manifest)
+    layout.write_atomically(path, _canonical({**content, HASH: _hash(content)}).encode() + b"\n")
     return path
 
 
 def to_json(manifest: Manifest) -> str:
-    """Return a manifest as canonical JSON."""
-    content = {
+    """Return a manifest as canonical JSON, without its hash."""
+    return _canonical(_content(manifest))
+
+
+def _content(manifest: Manifest) -> dict[str, Any]:
+    return {
         **manifest.__dict__,
         "started_at": manifest.started_at.isoformat(),
         "finished_at": manifest.finished_at.isoformat(),
     }
+
+
+def _canonical(content: Mapping[str, Any]) -> str:
     return json.dumps(content, sort_keys=True, indent=1, allow_nan=False)
 
 
+def _hash(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a manifest's content, whatever the order and the spaces in its file."""
+    return hashlib.sha256(_canonical(content).encode()).hexdigest()
+
+
 def manifests(root: Path) -> list[Manifest]:
-    """Return the manifests of a store, the latest last.
+    """Return the manifests of a store, the latest last, with parts that were replaced under today's names.
 
     Raises:
         StoreError: One cannot be read, or is of a newer version; the sentence names the file.
     """
     files = sorted((Path(root) / layout.SWEEPS).glob("[!.]*.json"))
-    return sorted((read_manifest(file) for file in files), key=lambda m: (m.finished_at, m.digest))
+    found = sorted((read_manifest(file) for file in files), key=lambda m: (m.finished_at, m.digest))
+    made = replacements(root)  # after the manifests: a part is replaced before it goes
+    return [sweep.with_parts(newest(sweep.parts, made)) for sweep in found]
 
 
 def read_manifest(path: Path) -> Manifest:
     """Return one manifest.
 
     Raises:
+        DamagedError: It is not what was written.
         StoreError: It cannot be read, or is of a newer version.
     """
     try:
         content = json.loads(path.read_bytes())
         version = content["schema_version"]
+        expected = content.pop(HASH, None)
     except OSError as error:
         raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
     except (ValueError, KeyError, TypeError):
-        raise StoreError(f"{path} is damaged: expected a sweep's manifest; run the sweep again.") from None
+        raise DamagedError(f"{path} is damaged: expected a sweep's manifest; run the sweep again.") from None
     layout.refuse_newer(version, path)
     try:
         times = {key: datetime.fromisoformat(content[key]) for key in ("started_at", "finished_at")}
         manifest = Manifest(**{**content, **times, "parts": tuple(content["parts"])})
+        found = _hash(content)
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is damaged: {error}; run the sweep again.") from error
+        raise DamagedError(f"{path} is damaged: {error}; run the sweep again.") from error
+    for name in manifest.parts:
+        if not is_name(name):
+            raise DamagedError(f"{path} is damaged: it lists {name!r} as a part; run the sweep again.")
     if manifest.digest != path.stem:
-        raise StoreError(f"{path} is damaged: it is the manifest of {manifest.digest}.")
+        raise DamagedError(f"{path} is damaged: it is the manifest of {manifest.digest}.")
+    if expected not in (None, found):
+        raise DamagedError(f"{path} is damaged: its content does not match its SHA-256; run the sweep again.")
     return manifest
 
 
 def missing(root: Path, sweep: Manifest, name: str) -> str:
     """Return the sentence about a part that a manifest lists and the store lacks."""
-    return f"{root / layout.DATA / name} of sweep {sweep.name} is missing: restore it or run it again."
+    path = root / layout.DATA / name
+    return f"{path} of sweep {sweep.name} is missing: restore it, or let privsweep repair compute it again."

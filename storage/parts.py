@@ -12,10 +12,13 @@ import pyarrow.parquet as pq
 from privcore import PROBLEMS
 from privcore.parameter import Value
 from storage import layout
-from storage.errors import StoreError
+from storage.errors import DamagedError, StoreError
 from storage.schema import PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
 
 ROW_GROUP = 122_880
+NUMBERS = ("lower", "upper", "value", "confidence")
+"""Columns in which NaN is refused: it would pass through comparisons and reach a bracket."""
+
 _FOLDER = re.compile(r"problem=([a-z][a-z0-9-]*)")
 _NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.parquet")
 
@@ -32,14 +35,13 @@ def publish(root: Path, table: pa.Table) -> Path:
 
     Raises:
         StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
-        ValueError: The table does not come from `to_table`, is empty, or has NaN for an end.
+        ValueError: The table does not come from `to_table`, is empty, or has NaN in its answers.
     """
     problem = (table.schema.metadata or {}).get(PROBLEM_KEY, b"").decode()
     if not problem or table.num_rows == 0:
         raise ValueError(f"Expected a table from to_table with at least one row, got {table.num_rows} rows.")
-    for name in ("lower", "upper", "value"):
-        if pc.any(pc.is_nan(table[name])).as_py():
-            raise ValueError(f"Expected {name} without NaN.")
+    if name := _with_nan(table):
+        raise ValueError(f"Expected {name} without NaN.")
     root = Path(root)
     layout.create(root)
     layout.check(root)
@@ -49,6 +51,14 @@ def publish(root: Path, table: pa.Table) -> Path:
     if not (path.exists() and path.stat().st_size == len(content)):
         layout.write_atomically(path, content)
     return path
+
+
+def _with_nan(table: pa.Table) -> str:
+    """Return the name of a column of answers that has NaN, or "" for none."""
+    return next(
+        (name for name in NUMBERS if name in table.column_names and pc.any(pc.is_nan(table[name])).as_py()),
+        "",
+    )
 
 
 def _to_bytes(table: pa.Table) -> bytes:
@@ -79,21 +89,37 @@ def parts(root: Path) -> list[Path]:
     """
     found, foreign = survey(root)
     if foreign:
-        raise StoreError(f"{foreign[0]} does not belong into a store; move it away.")
+        raise StoreError(f"{foreign[0]} does not belong into a store; privsweep repair moves it away.")
     return found
 
 
 def survey(root: Path) -> tuple[list[Path], list[Path]]:
     """Return the parts, and what stands among them without being one, both sorted; dot-names are ignored."""
+    while True:
+        replaced = layout.entries(Path(root) / layout.REPLACED)
+        listed = _listed(Path(root) / layout.DATA)
+        # A listing during a replacement may lack both the new part and an old one.
+        if layout.entries(Path(root) / layout.REPLACED) == replaced:
+            return listed
+
+
+def _listed(data: Path) -> tuple[list[Path], list[Path]]:
+    """Return parts and foreign entries of the data folder, as they are met."""
     found: list[Path] = []
     foreign: list[Path] = []
-    for folder in layout.entries(Path(root) / layout.DATA):
+    for folder in layout.entries(data):
         if not _FOLDER.fullmatch(folder.name) or not folder.is_dir():
             foreign.append(folder)
             continue
         for file in layout.entries(folder):
             (found if _NAME.fullmatch(file.name) else foreign).append(file)
     return found, foreign
+
+
+def is_name(name: object) -> bool:
+    """Return whether this can be a part's name relative to the data folder, which no path outside it is."""
+    folder, _, file = name.partition("/") if isinstance(name, str) else ("", "", "")
+    return bool(_FOLDER.fullmatch(folder) and _NAME.fullmatch(file))
 
 
 def problem_of(part: Path) -> str:
@@ -109,8 +135,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         columns: The columns wanted, or None for all.
 
     Raises:
-        StoreError: The part is missing, damaged, of a newer version, or has columns this release cannot
-            interpret; the sentence names the file.
+        DamagedError: Its bytes, columns or rows are not what its name and folder say; the sentence names it.
+        StoreError: The part is missing, of a newer version, or has a column this release does not know.
     """
     match = _NAME.fullmatch(path.name)
     try:
@@ -118,9 +144,9 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     except OSError as error:
         raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
     if match is None or hashlib.sha256(content).hexdigest() != match[2]:
-        raise StoreError(
+        raise DamagedError(
             f"{path} is damaged: its bytes do not match the SHA-256 in its name; "
-            "delete it and run its sweep again."
+            "privsweep repair computes its points again."
         )
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
@@ -131,8 +157,11 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
             use_threads=len(content) > 1_000_000,  # for small parts, threads cost more than they save
         )
     except (pa.ArrowException, OSError) as error:
-        raise StoreError(f"{path} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
-    return table if columns is not None else _conform(path, table)
+        raise DamagedError(f"{path} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
+    table = _conform(path, table, columns)
+    if name := _with_nan(table):
+        raise DamagedError(f"{path} has NaN in {name}; privsweep repair moves it away.")
+    return table
 
 
 def _check_schema(path: Path, schema: pa.Schema) -> None:
@@ -142,13 +171,13 @@ def _check_schema(path: Path, schema: pa.Schema) -> None:
     layout.refuse_newer(int(version) if version.isdigit() else version, path)
     problem = metadata.get(PROBLEM_KEY, b"").decode()
     if problem != problem_of(path):
-        raise StoreError(
+        raise DamagedError(
             f"{path} holds rows of {problem or 'an unnamed problem'} in the folder of {problem_of(path)}."
         )
 
 
-def _conform(path: Path, table: pa.Table) -> pa.Table:
-    """Return the table with today's columns.
+def _conform(path: Path, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:
+    """Return the table with today's columns, all or those wanted.
 
     A problem that this release does not know keeps its columns. A column that it does not know could change
     the meaning of a row, so that is refused.
@@ -157,6 +186,8 @@ def _conform(path: Path, table: pa.Table) -> pa.Table:
     if problem is None:
         return table
     schema = schema_for(problem)
+    if wanted is not None:
+        schema = pa.schema([schema.field(name) for name in wanted], metadata=schema.metadata)
     if table.schema == schema:
         return table
     for name in table.column_names:
@@ -177,13 +208,13 @@ def _column(path: Path, table: pa.Table, field: pa.Field, default: Value | None)
     if field.name in table.column_names:
         column = table[field.name]
         if column.type != field.type:
-            raise StoreError(f"{path} has {field.name} as {column.type}, expected {field.type}.")
+            raise DamagedError(f"{path} has {field.name} as {column.type}, expected {field.type}.")
     elif default is not None or field.nullable:
         column = pa.chunked_array([pa.nulls(len(table), field.type)])
     else:
-        raise StoreError(f"{path} lacks the column {field.name}.")
+        raise DamagedError(f"{path} lacks the column {field.name}.")
     if default is not None:
         column = column.fill_null(pa.scalar(default, field.type))
     if column.null_count and not field.nullable:
-        raise StoreError(f"{path} has rows without {field.name}.")
+        raise DamagedError(f"{path} has rows without {field.name}.")
     return column

@@ -4,7 +4,6 @@ import hashlib
 import json
 import tempfile
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,15 +12,16 @@ import pyarrow as pa
 
 from privcore import METHODS, PROBLEMS
 from storage import layout
+from storage.build import LAYOUT, build
 from storage.errors import StoreError
 from storage.manifest import Manifest, manifests, missing, to_json
-from storage.parts import ROW_GROUP, parts, problem_of, read_part
+from storage.parts import parts
 from storage.schema import SCHEMA_VERSION, schema_for
-from storage.views import LAYOUT, add_problem, add_views, quote
 
 KEPT = 2  # snapshots that stay: the newest, and one that another process may be about to open
 
 _OPENING = threading.Lock()
+_FULL = (duckdb.Error, pa.ArrowException, OSError)  # what a full disk or memory raises
 
 # Queries come from users: no file, no network, no write, no change of these settings.
 _LOCKED = {
@@ -81,7 +81,7 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
     """Return a read-only, locked connection to the snapshot of these contents; build it where it is missing.
 
     Raises:
-        StoreError: A part is damaged; the sentence names it.
+        StoreError: A part is damaged, or there is no room; the sentence names the file.
     """
     try:
         folder = what.root / layout.CACHE
@@ -91,15 +91,18 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
     except OSError:  # a store on a read-only disk can be queried all the same
         with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
             path = Path(scratch) / "snapshot.duckdb"
-            _build(what, path)
+            try:
+                build(path, what.root, what.parts, what.manifests)
+            except _FULL as error:
+                raise _unbuilt(path, error) from error
             return _open(path)  # the file lives as long as the connection
     path = folder / f"snapshot-{what.digest}.duckdb"
     for _ in range(3):
         if not path.exists():
             try:
                 _build_aside(what, path)
-            except (duckdb.Error, pa.ArrowException, OSError) as error:  # disk or memory is full
-                raise StoreError(f"Cannot build {path}: {str(error).splitlines()[0]}.") from error
+            except _FULL as error:
+                raise _unbuilt(path, error) from error
         try:
             return _open(path)
         except duckdb.Error:  # removed by another process in between, or not what we wrote
@@ -107,9 +110,13 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
     raise StoreError(f"Cannot open {path}; delete the folder {folder}.")
 
 
+def _unbuilt(path: Path, error: Exception) -> StoreError:
+    return StoreError(f"Cannot build {path}: {str(error).splitlines()[0]}.")
+
+
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     with _OPENING:  # connections of one process to one file share their settings
-        connection = duckdb.connect(str(path), read_only=True, config=dict(_LOCKED))
+        connection = duckdb.connect(str(path.absolute()), read_only=True, config=dict(_LOCKED))
         if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
             connection.execute("set global TimeZone = 'UTC'")
             connection.execute("set global lock_configuration = true")
@@ -120,7 +127,7 @@ def _build_aside(what: Contents, path: Path) -> None:
     """Build a snapshot under another name, put it in place whole, and remove old ones."""
     with tempfile.TemporaryDirectory(prefix=".snapshot-", suffix=".tmp", dir=path.parent) as scratch:
         unfinished = Path(scratch) / path.name
-        _build(what, unfinished)
+        build(unfinished, what.root, what.parts, what.manifests)
         unfinished.replace(path)
     others = [p for p in path.parent.glob("snapshot-*.duckdb") if p != path]
     for old in sorted(others, key=_age)[KEPT - 1 :]:
@@ -133,69 +140,3 @@ def _age(path: Path) -> float:
         return -path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _build(what: Contents, path: Path) -> None:
-    """Write the snapshot: every part is read once, and its hash is compared on the way."""
-    of_problem: dict[str, list[Path]] = {problem.name: [] for problem in PROBLEMS}
-    for part in what.parts:
-        of_problem.setdefault(problem_of(part), []).append(part)
-    known = {problem.name: schema_for(problem) for problem in PROBLEMS}
-    schemas: dict[str, pa.Schema] = {}
-    with duckdb.connect(str(path), config={"python_enable_replacements": "false"}) as connection:
-        connection.execute("create schema brackets")
-        for problem, files in of_problem.items():
-            schemas[problem] = _load(connection, files, known.get(problem), what.root / layout.DATA)
-            add_problem(connection, problem, schemas[problem])
-        _load_sweeps(connection, what.manifests)
-        add_views(connection, schemas)
-
-
-def _load(
-    connection: duckdb.DuckDBPyConnection, files: list[Path], schema: pa.Schema | None, data: Path
-) -> pa.Schema:
-    """Fill the temporary table `raw` with the rows of these parts; return its columns."""
-    if schema is None:  # a problem of another release: its columns are those that any part has
-        schema = pa.unify_schemas([read_part(file).schema for file in files])
-    # Not `create table as` from no rows: DuckDB 2.0.0 can lose what is inserted into such a table later on.
-    connection.register("rows", schema.empty_table())
-    columns = [f"{quote(name)} {kind}" for name, kind, *_ in connection.execute("describe rows").fetchall()]
-    connection.execute(f"create or replace temp table raw ({', '.join(columns)}, part varchar)")
-    read = 0
-    for table in _in_chunks(files, data):
-        connection.register("rows", table)
-        connection.execute("insert into raw by name from rows")
-        read += len(table)
-    connection.unregister("rows")
-    # The condition has every row looked at; a bare count is answered from statistics.
-    kept = connection.execute("select count(*) from raw where point_id <> ''").fetchall()[0][0]
-    if kept != read:
-        raise StoreError(f"DuckDB {duckdb.__version__} kept {kept} of {read} rows; do not use this version.")
-    return schema
-
-
-def _in_chunks(files: list[Path], data: Path) -> Iterator[pa.Table]:
-    """Yield the rows of all parts, many small parts together: an insertion costs more than its rows."""
-    waiting: list[pa.Table] = []
-    for file in files:
-        table = read_part(file)
-        name = pa.repeat(str(file.relative_to(data)), len(table)).dictionary_encode()
-        waiting.append(table.append_column("part", name))
-        if sum(map(len, waiting)) >= ROW_GROUP or file == files[-1]:
-            yield pa.concat_tables(waiting, promote_options="default").combine_chunks()
-            waiting = []
-
-
-def _load_sweeps(connection: duckdb.DuckDBPyConnection, sweeps: tuple[Manifest, ...]) -> None:
-    connection.execute(
-        """
-        create table sweeps (
-            name varchar, digest varchar, status varchar, started_at timestamptz, finished_at timestamptz,
-            git_commit varchar, schema_version bigint, parts bigint, counts varchar, spec varchar
-        )
-        """
-    )
-    for m in sweeps:
-        values = [m.name, m.digest, m.status, m.started_at, m.finished_at, m.git_commit, m.schema_version]
-        values += [len(m.parts), json.dumps(m.counts), json.dumps(m.spec, sort_keys=True)]
-        connection.execute(f"insert into sweeps values ({', '.join('?' * len(values))})", values)

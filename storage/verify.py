@@ -1,61 +1,189 @@
 """Verification: whether every file of a store is what its name and its manifest say."""
 
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from storage import layout
-from storage.errors import StoreError
+from storage.errors import DamagedError, StoreError
 from storage.manifest import Manifest, missing, read_manifest
-from storage.parts import ids_hash, read_part, survey
+from storage.parts import ids_hash, problem_of, read_part, survey
+from storage.replaced import TRIES, Replacement, files, newest, read_replacement
+from storage.views import CHOICE
+
+DAMAGED, TRUNCATED, MISSING, FOREIGN, MISNAMED = "damaged", "truncated", "missing", "foreign", "misnamed"
+UNREADABLE, MANIFEST, CONTRADICTION = "unreadable", "manifest", "contradiction"
+DUPLICATE, LEFTOVER = "duplicate", "leftover"
+HARMLESS = frozenset({DUPLICATE, LEFTOVER})
 
 
-def verify(root: Path) -> list[str]:
-    """Return what is wrong with a store, one sentence each that names the file; nothing if it is sound.
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that a store should not have, or lacks.
+
+    Attributes:
+        kind: `damaged`, `truncated` or `misnamed` (a part), `missing` (one that a manifest lists), `foreign`
+            (no part), `unreadable` (newer, or the system refuses), `manifest` (of a sweep or a replacement),
+            `contradiction` (two answers to one point), `duplicate` or `leftover`.
+        file: Its path below the store.
+        problem: Name of the problem whose rows are concerned, or "".
+        detail: One sentence that names the file and says what to do.
+    """
+
+    kind: str
+    file: str
+    problem: str
+    detail: str
+
+    @property
+    def harmless(self) -> bool:
+        """Whether every reader gets the right rows all the same."""
+        return self.kind in HARMLESS
+
+
+@dataclass
+class Report:
+    """What a verification found, and how much it looked at."""
+
+    findings: list[Finding] = field(default_factory=list)
+    parts: int = 0
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is nothing but what is harmless."""
+        return all(finding.harmless for finding in self.findings)
+
+
+def verify(root: Path) -> Report:
+    """Return what is wrong with a store.
 
     Every byte is read: hashes, page checksums, schema, the points that a part's name promises, the parts
-    that a manifest lists, and that two rows of one point have the same answer.
+    that a manifest lists, and that two rows of one point have the same answer. Writers, readers, `compact`
+    and `gc` may be at work; what they replace meanwhile is looked up anew.
 
     Raises:
         StoreError: The folders themselves cannot be read.
     """
-    sweeps, complaints = _manifests(root)  # before the parts: a sweep that ends meanwhile lists later ones
+    began = time.monotonic()
+    layout.check(root)
+    seen: dict[Path, _Seen] = {}
+    report = Report()
+    for _ in range(TRIES):
+        before = files(root)
+        report = _look(root, seen)
+        if files(root).issuperset(before):
+            break
+    report.seconds = time.monotonic() - began
+    return report
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """A part that was read: its bytes, and its answers or what is wrong with it."""
+
+    bytes: int
+    answers: pa.Table | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def _look(root: Path, seen: dict[Path, _Seen]) -> Report:
+    """Return what one pass over a store finds; parts that were read before are not read again."""
+    report = Report()
+    sweeps, report.findings = _records(root)  # before the parts: a sweep that ends meanwhile lists later ones
     found, foreign = survey(root)
-    complaints += [f"{path} does not belong into a store; move it away." for path in foreign]
-    answers = []
-    for path in found:
-        try:
-            table = read_part(path)
-        except StoreError as error:
-            complaints.append(str(error))
-            continue
-        if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
-            complaints.append(f"{path} does not hold the points that its name promises.")
-        table = table.select(["point_id", "status", "lower", "upper", "value"])
-        answers.append(table.append_column("part", pa.repeat(str(path), len(table)).dictionary_encode()))
-    names = {str(path.relative_to(root / layout.DATA)) for path in found}
-    complaints += [
-        missing(root, sweep, name) for sweep in sweeps for name in sweep.parts if name not in names
+    report.findings += [
+        _finding(root, FOREIGN, path, f"{path} does not belong into a store; privsweep repair moves it away.")
+        for path in foreign
     ]
-    return complaints + _disagreements(answers)
+    answers: dict[str, list[pa.Table]] = {}
+    for path in found:
+        if path not in seen:
+            seen[path] = _read(root, path)
+        part = seen[path]
+        report.findings += part.findings
+        report.parts, report.bytes = report.parts + 1, report.bytes + part.bytes
+        if part.answers is not None:
+            report.rows += len(part.answers)
+            answers.setdefault(problem_of(path), []).append(part.answers)
+    names = {str(path.relative_to(root / layout.DATA)) for path in found}
+    report.findings += [
+        _finding(root, MISSING, root / layout.DATA / name, missing(root, sweep, name))
+        for sweep in sweeps
+        for name in sweep.parts
+        if name not in names
+    ]
+    for tables in answers.values():
+        report.findings += _compared(root, tables)
+    report.findings += [
+        _finding(
+            root, LEFTOVER, path, f"{path} was left by a killed writer; privsweep gc deletes it in a day."
+        )
+        for path in layout.leftovers(root, older_than=0.0)
+    ]
+    return report
 
 
-def _manifests(root: Path) -> tuple[list[Manifest], list[str]]:
-    """Return the manifests that can be read, and what is wrong with the others."""
-    sweeps, complaints = [], []
-    for path in layout.entries(root / layout.SWEEPS):
+def _finding(root: Path, kind: str, path: Path, detail: str) -> Finding:
+    problem = problem_of(path) if path.parent.name.startswith("problem=") else ""
+    return Finding(kind=kind, file=str(path.relative_to(root)), problem=problem, detail=detail)
+
+
+def _read(root: Path, path: Path) -> _Seen:
+    """Read one part."""
+    try:
+        table = read_part(path)
+    except StoreError as error:
+        kind = UNREADABLE
+        if isinstance(error, DamagedError):
+            kind = DAMAGED if _is_complete(path) else TRUNCATED
+        return _Seen(bytes=_size(path), findings=(_finding(root, kind, path, str(error)),))
+    wrong: tuple[Finding, ...] = ()
+    if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
+        detail = f"{path} does not hold the points that its name promises; privsweep repair moves it away."
+        wrong = (_finding(root, MISNAMED, path, detail),)
+    table = table.select(["point_id", "status", "lower", "upper", "value", "finished_at"])
+    name = pa.repeat(str(path.relative_to(root / layout.DATA)), len(table)).dictionary_encode()
+    return _Seen(bytes=_size(path), answers=table.append_column("part", name), findings=wrong)
+
+
+def _is_complete(path: Path) -> bool:
+    """Return whether a Parquet file ends as one does."""
+    return path.read_bytes().endswith(b"PAR1")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _records(root: Path) -> tuple[list[Manifest], list[Finding]]:
+    """Return the manifests that can be read, with today's names of parts, and what is wrong with the rest."""
+    sweeps: list[Manifest] = []
+    made: list[Replacement] = []
+    findings = []
+    for path in layout.entries(root / layout.SWEEPS) + layout.entries(root / layout.REPLACED):
         try:
-            sweeps.append(read_manifest(path))
+            if path.parent.name == layout.SWEEPS:
+                sweeps.append(read_manifest(path))
+            else:
+                made.append(read_replacement(path))
         except StoreError as error:
-            complaints.append(str(error))
-    return sweeps, complaints
+            kind = MANIFEST if isinstance(error, DamagedError) else UNREADABLE
+            findings.append(_finding(root, kind, path, str(error)))
+    return [sweep.with_parts(newest(sweep.parts, made)) for sweep in sweeps], findings
 
 
-def _disagreements(answers: list[pa.Table]) -> list[str]:
-    """Return the points that have two different answers, although a method promises the same bits."""
-    if not answers:
-        return []
+def _compared(root: Path, answers: list[pa.Table]) -> Iterator[Finding]:
+    """Yield the points that have two answers, and the parts with rows that do not count."""
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("answers", pa.concat_tables(answers))
         found = connection.execute(
@@ -65,4 +193,17 @@ def _disagreements(answers: list[pa.Table]) -> list[str]:
             order by point_id
             """
         ).fetchall()
-    return [f"Point {point} has different answers in {one} and {other}." for point, one, other in found]
+        idle = connection.execute(
+            f"""
+            select part, count(*) from (
+                select part, row_number() over (partition by point_id order by {CHOICE}) as place from answers
+            ) where place > 1 group by part order by part
+            """
+        ).fetchall()
+    data = root / layout.DATA
+    for point, one, other in found:
+        detail = f"Point {point} has different answers in {data / one} and {data / other}."
+        yield _finding(root, CONTRADICTION, data / one, detail)
+    for part, count in idle:
+        detail = f"{data / part} has {count} rows of points that count elsewhere; privsweep gc drops them."
+        yield _finding(root, DUPLICATE, data / part, detail)

@@ -1,13 +1,12 @@
-"""The tables and views of a snapshot, as SQL; docs and users rely on their names and columns."""
+"""The views over a store as SQL, for the snapshot and for plain DuckDB; users rely on their names."""
 
-import duckdb
+from collections.abc import Iterable, Mapping
+
 import pyarrow as pa
 
 from privcore import METHODS
+from storage.errors import StoreError
 from storage.schema import BOOKKEEPING
-
-LAYOUT = 3
-"""Raised with every change of what a snapshot contains, so that an old cache is not taken for a new one."""
 
 CHOICE = """
     case status when 'ok' then 0 when 'not_applicable' then 1 when 'crashed' then 3 else 2 end,
@@ -28,7 +27,7 @@ def fields_of(schema: pa.Schema) -> list[str]:
     return [name for name in schema.names if name not in BOOKKEEPING]
 
 
-def quoted(names: list[str]) -> str:
+def quoted(names: Iterable[str]) -> str:
     """Return column names for a select list."""
     return ", ".join(map(quote, names))
 
@@ -38,47 +37,80 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def add_problem(connection: duckdb.DuckDBPyConnection, problem: str, schema: pa.Schema) -> None:
-    """Make a problem's two tables out of the rows that wait in the temporary table `raw`.
+def sql_type(kind: pa.DataType) -> str:
+    """Return DuckDB's name of a column's type, as an SQL query would show it.
 
-    `main.<problem>` has one row a point; `brackets.<problem>` one row a problem, the best rigorous bracket.
+    Raises:
+        StoreError: No column of ours has this type.
     """
-    view, fields = view_name(problem), fields_of(schema)
-    connection.execute(
-        f"""
-        create table main."{view}" as
-        select * from raw
-        qualify row_number() over (partition by point_id order by {CHOICE}) = 1
-        order by {quoted(fields)}, method, point_id
-        """
-    )
-    connection.execute(
-        f"""
-        create table brackets."{view}" as
+    types = {
+        pa.float64(): "double",
+        pa.int64(): "bigint",
+        pa.bool_(): "boolean",
+        pa.timestamp("us", tz="UTC"): "timestamptz",
+        pa.string(): "varchar",
+    }
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if kind not in types:
+        raise StoreError(f"Expected a column of numbers, texts, times or booleans, got {kind}.")
+    return types[kind]
+
+
+def chosen(rows: str) -> str:
+    """Return the query for one row of each point.
+
+    Args:
+        rows: A relation that may have several; a table, or a query in parentheses.
+    """
+    return f"from {rows} qualify row_number() over (partition by point_id order by {CHOICE}) = 1"
+
+
+def best_of_several(rows: str, fields: Iterable[str]) -> str:
+    """Return the query for the best rigorous bracket of each problem.
+
+    Args:
+        rows: A relation with one row of each point.
+        fields: The problem's fields.
+    """
+    return f"""
         with ends as (
             select problem_id,
                    any_value(problem) as problem,
-                   {", ".join(f"any_value({quote(name)}) as {quote(name)}" for name in fields)},
+                   {", ".join(f"any_value(r.{quote(name)}) as {quote(name)}" for name in fields)},
                    min({{'bound': -lower, 'method': method, 'point_id': point_id}}) as low,
                    min({{'bound': upper, 'method': method, 'point_id': point_id}}) as high
-            from main."{view}"
-            where {_rigorous()}
+            from {rows} as r
+            where {rigorous()}
             group by problem_id
         )
-        select problem_id, problem, {quoted(fields)},
+        select problem_id, problem, {_of("ends", fields)},
                0 - low.bound as lower,
                high.bound as upper,
                if(low.bound < 0, low.method, null) as lower_method,
                if(high.bound < 'inf', high.method, null) as upper_method,
                if(low.bound < 0, low.point_id, null) as lower_point,
                if(high.bound < 'inf', high.point_id, null) as upper_point
-        from ends
-        order by {quoted(fields)}
-        """
-    )
+        from ends"""
 
 
-def _rigorous() -> str:
+def best_of_one(rows: str, fields: Iterable[str]) -> str:
+    """Return the same query for problems with one rigorous row each, where nothing has to be compared."""
+    return f"""
+        select problem_id, problem, {_of("r", fields)}, lower, upper,
+               if(lower > 0, method, null) as lower_method,
+               if(upper < 'inf', method, null) as upper_method,
+               if(lower > 0, point_id, null) as lower_point,
+               if(upper < 'inf', point_id, null) as upper_point
+        from {rows} as r
+        where {rigorous()}"""
+
+
+def _of(table: str, fields: Iterable[str]) -> str:
+    """Return qualified columns: in a view below a macro, DuckDB 2.0.0 takes a bare one for an argument."""
+    return ", ".join(f"{table}.{quote(name)}" for name in fields)
+
+
+def rigorous() -> str:
     """Return the condition under which a row's ends are proved and say something.
 
     A method whose numbers moved has a higher version: what an older version claimed is no longer relied on.
@@ -89,44 +121,53 @@ def _rigorous() -> str:
     return f"status = 'ok' and confidence = 1 and (lower > 0 or upper < 'inf') {' '.join(superseded)}"
 
 
-def add_views(connection: duckdb.DuckDBPyConnection, problems: dict[str, pa.Schema]) -> None:
-    """Make the views over all problems."""
+def views(problems: Mapping[str, pa.Schema]) -> list[str]:
+    """Return the statements that make the views over all problems.
+
+    Args:
+        problems: Columns by problem; each has its rows in `main.<problem>`, its brackets in
+            `brackets.<problem>`.
+    """
     fields = list(dict.fromkeys(name for schema in problems.values() for name in fields_of(schema)))
     before = ["point_id", "problem_id", "problem", "method", "method_version", "knobs"]
     some = next(iter(problems.values()))
     after = [n for n in some.names if n in BOOKKEEPING and n not in before]
     ends = ["lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point"]
-    connection.execute(
+    return [
         f"""
-        create view results as select {quoted([*before, *fields, *after, "part"])}
-        from ({_union("main", list(problems))});
-
-        create view best as select {quoted(["problem_id", "problem", *fields, *ends])}
-        from ({_union("brackets", list(problems))});
-
-        create view conflicts as
+        create or replace view results as select {quoted([*before, *fields, *after, "part"])}
+        from ({_union("main", problems)})
+        """,
+        f"""
+        create or replace view best as select {quoted(["problem_id", "problem", *fields, *ends])}
+        from ({_union("brackets", problems)})
+        """,
+        f"""
+        create or replace view conflicts as
         select problem_id, a.problem, {", ".join(f"a.{quote(name)}" for name in fields)},
                a.lower, b.upper,
                a.method as lower_method, b.method as upper_method,
                a.method_version as lower_method_version, b.method_version as upper_method_version,
                a.point_id as lower_point, b.point_id as upper_point
         from (from best select problem_id where lower > upper)
-        join (from results where {_rigorous()}) as a using (problem_id)
-        join (from results where {_rigorous()}) as b using (problem_id)
-        where a.lower > b.upper;
-
-        create view failures as
-        select * from results where status not in ('ok', 'not_applicable');
-
-        create view provenance as
+        join (from results where {rigorous()}) as a using (problem_id)
+        join (from results where {rigorous()}) as b using (problem_id)
+        where a.lower > b.upper
+        """,
+        """
+        create or replace view failures as
+        select * from results where status not in ('ok', 'not_applicable')
+        """,
+        """
+        create or replace view provenance as
         select method, method_version, git_commit, git_dirty, versions, host,
                count(*) as points, sum(seconds) as seconds, sum(cpu_seconds) as cpu_seconds,
                min(finished_at) as first_finished_at, max(finished_at) as last_finished_at
         from results
         group by all
-        """
-    )
+        """,
+    ]
 
 
-def _union(schema: str, problems: list[str]) -> str:
+def _union(schema: str, problems: Iterable[str]) -> str:
     return " union all by name ".join(f'from {schema}."{view_name(problem)}"' for problem in problems)

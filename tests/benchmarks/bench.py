@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks import audits, figure1, labels, membership
+from tests.benchmarks import audits, figure1, labels, membership, store
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -131,6 +131,7 @@ SECTIONS = {
     "labels": labels.table,
     "audits": audits.table,
     "membership": membership.table,
+    "store": store.table,
 }
 TITLES = {
     "audits": "Audits in one run, Gaussian family, beside jax-privacy 2.0",
@@ -138,6 +139,7 @@ TITLES = {
     "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods beside random-allocation 1.0.5",
     "labels": "Labels: laws of sums and advantages, beside scipy and qif 1.6",
     "membership": "Membership inference: the worst learner of discrete records",
+    "store": "The store: 10,000,000 rows in 100 parts",
     "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through the whole path",
 }
 
@@ -151,18 +153,28 @@ def main() -> None:
     if options.only == "own-points":
         own_points()
         return
-    lines = ["# Benchmarks", "", "Measured by `make bench`; one run, one machine, other work beside it.", ""]
     for name, section in SECTIONS.items():
         if options.only not in (None, name):
             continue
         print(f"\n{TITLES[name]}\n", flush=True)
-        lines += [f"## {TITLES[name]}", ""]
+        lines = []
         for line in section():
             print(line, flush=True)
             lines.append(line)
-        lines.append("")
-    if options.write:
-        (ROOT / "docs" / "benchmarks.md").write_text("\n".join(lines), encoding="utf-8")
+        if options.write:
+            _write(TITLES[name], lines)
+
+
+def _write(title: str, lines: list[str]) -> None:
+    """Put a section into docs/benchmarks.md, in the place of the one with its title or at the end."""
+    path = ROOT / "docs" / "benchmarks.md"
+    head, *sections = path.read_text(encoding="utf-8").rstrip().split("\n## ")
+    of_title = {section.partition("\n")[0]: section for section in sections}
+    of_title[title] = "\n".join([title, "", *lines]).rstrip() + "\n"
+    path.write_text(
+        "\n## ".join([head.rstrip() + "\n", *(s.rstrip() + "\n" for s in of_title.values())]),
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

@@ -65,7 +65,9 @@ def test_a_part_that_was_deleted_is_missed_by_the_manifest_that_lists_it(root: P
         assert store.verify() == []
         assert store.sql("from results").num_rows == 4
         lost.unlink()
-        sentence = f"{lost} of sweep made-up is missing: restore it or run it again."
+        sentence = (
+            f"{lost} of sweep made-up is missing: restore it, or let privsweep repair compute it again."
+        )
         assert store.verify() == [sentence]
         with pytest.raises(StoreError) as caught:
             store.sql("from results")
@@ -82,7 +84,9 @@ def test_a_part_whose_points_are_not_those_of_its_name_is_found(root: Path) -> N
     part = put(root, rows(2))
     moved = part.with_name("0" * 32 + part.name[32:])
     part.rename(moved)
-    assert open_store(root).verify() == [f"{moved} does not hold the points that its name promises."]
+    assert open_store(root).verify() == [
+        f"{moved} does not hold the points that its name promises; privsweep repair moves it away."
+    ]
 
 
 def test_a_damaged_manifest_is_found_by_name(root: Path) -> None:

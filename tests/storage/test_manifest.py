@@ -65,6 +65,11 @@ def test_an_unknown_status_is_refused() -> None:
         ({"started_at": "noon"}, "is damaged: Invalid isoformat string: 'noon'; run the sweep again."),
         ({"digest": "ff00ff00"}, "is damaged: it is the manifest of ff00ff00."),
         ({"parts": None}, "is damaged: 'NoneType' object is not iterable; run the sweep again."),
+        ({"parts": ["../a.parquet"]}, "is damaged: it lists '../a.parquet' as a part; run the sweep again."),
+        ({"parts": ["/etc/passwd"]}, "is damaged: it lists '/etc/passwd' as a part; run the sweep again."),
+        ({"parts": [3]}, "is damaged: it lists 3 as a part; run the sweep again."),
+        ({"git_commit": "x"}, "is damaged: its content does not match its SHA-256; run the sweep again."),
+        ({"sha256": "x"}, "is damaged: its content does not match its SHA-256; run the sweep again."),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_refused_by_name(
@@ -76,3 +81,12 @@ def test_a_manifest_that_cannot_be_read_is_refused_by_name(
     with pytest.raises(StoreError) as caught:
         manifests(root)
     assert str(caught.value) == f"{path} {complaint}"
+
+
+def test_a_manifest_of_before_there_were_hashes_is_read(root: Path) -> None:
+    open_store(root, create=True)
+    path = write_manifest(root, MANIFEST)
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    path.write_text(json.dumps(content))
+    assert manifests(root) == [MANIFEST]

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import resource
@@ -237,6 +238,35 @@ def test_a_foreign_file_is_refused_by_name(root: Path, name: str) -> None:
     assert complaint == str(caught.value)
 
 
+def test_what_killed_makers_left_beside_a_store_goes_and_nothing_else_does(root: Path) -> None:
+    gone = root.parent / ".store.0123456789abcdef.tmp"
+    kept = [
+        root.parent / name
+        for name in (".store.fedcba9876543210.tmp", ".other.0123456789abcdef.tmp", ".store.mine.tmp")
+    ]
+    for folder in (gone, *kept):
+        folder.mkdir()
+        (folder / "store.json").write_text("half a fi")
+    foreign = root.parent / ".store.00000000deadbeef.tmp"
+    foreign.mkdir()
+    (foreign / "precious.txt").write_text("precious")
+    for folder in (gone, foreign, *kept[1:]):
+        os.utime(folder, (time.time() - 90_000,) * 2)
+    open_store(root, create=True).close()
+    assert sorted(root.parent.iterdir()) == sorted([root, foreign, *kept])
+
+
+def test_a_store_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"Cannot .* the store '.*/file/store': Not a directory\."):
+        open_store(tmp_path / "file" / "store", create=True)
+    with pytest.raises(StoreError, match=r"got s3://bucket/x: object stores are not supported yet\."):
+        open_store("s3://bucket/x", create=True)
+    with pytest.raises(StoreError, match=r"Expected a path without question marks for the store"):
+        open_store(tmp_path / "a?b", create=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_only_old_leftovers_of_killed_writers_are_removed(root: Path) -> None:
     part = put(root, rows(1))
     fresh, old = part.parent / ".part.1.tmp", part.parent / ".part.2.tmp"
@@ -259,3 +289,24 @@ def test_publishing_into_a_store_of_a_newer_release_is_refused(root: Path) -> No
     with pytest.raises(StoreError, match="schema version 2 and this release reads 1"):
         put(root, rows(1))
     assert parts(root) == []
+
+
+@pytest.mark.parametrize("column", ["lower", "upper", "value", "confidence"])
+def test_a_part_with_nan_in_an_answer_is_refused_by_name(root: Path, column: str) -> None:
+    part = put(root, rows(2))
+    table = pq.read_table(part, partitioning=None)
+    nan = pa.array([1.0, math.nan])
+    harmed = republish(part, table.set_column(table.column_names.index(column), column, nan))
+    with pytest.raises(StoreError) as caught:
+        read_part(harmed)
+    assert str(caught.value) == f"{harmed} has NaN in {column}; privsweep repair moves it away."
+
+
+def test_a_column_that_is_missing_or_of_another_type_is_refused_where_few_are_read(root: Path) -> None:
+    part = put(root, rows(2))
+    table = pq.read_table(part, partitioning=None)
+    lacking = republish(part, table.drop_columns(["status"]))
+    with pytest.raises(StoreError) as caught:
+        read_part(lacking, ["point_id", "status"])
+    assert str(caught.value) == f"{lacking} lacks the column status."
+    assert read_part(lacking, ["point_id"]).column_names == ["point_id"]

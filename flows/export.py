@@ -1,0 +1,152 @@
+"""The result of a query as a file: CSV, Parquet, JSON, Markdown or LaTeX, never inside a store."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flows.printing import as_csv, as_json, exactly
+from privcore import DomainError
+from privcore.errors import unknown
+
+Rows = Sequence[Sequence[Any]]
+
+MARK = "store.json"
+"""What makes a folder a store."""
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~$&!^{}])")
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{letter: "\\" + letter for letter in "&%$#_{}"},
+}
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return the names of columns, later ones of the same name with their position behind.
+
+    Example:
+        >>> distinct(["a", "a", "a_2", "b"])
+        ['a', 'a_2', 'a_2_3', 'b']
+    """
+    found: list[str] = []
+    for k, name in enumerate(names, 1):
+        candidates = (name, *(f"{name}_{number}" for number in range(k, k + len(names))))
+        found.append(next(candidate for candidate in candidates if candidate not in found))
+    return found
+
+
+def no_nan(cell: Any) -> Any:
+    """Return null for NaN, at any depth: a query may produce it, and strict JSON lacks it.
+
+    Example:
+        >>> no_nan({"a": [math.nan, 1.0]})
+        {'a': [None, 1.0]}
+    """
+    if isinstance(cell, Mapping):
+        return {key: no_nan(value) for key, value in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [no_nan(value) for value in cell]
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
+
+
+def json_text(names: Sequence[str], rows: Rows) -> str:
+    """Return a list of objects in strict JSON: NaN is null, infinity the string "inf"."""
+    return as_json([dict(zip(distinct(names), map(no_nan, row), strict=True)) for row in rows]) + "\n"
+
+
+def markdown(names: Sequence[str], rows: Rows) -> str:
+    r"""Return a table in Markdown; no cell can end its column, start a link or pass for HTML.
+
+    Example:
+        >>> print(markdown(["sigma", "by"], [[1.5, "a|b"]]), end="")
+        | sigma | by |
+        |---:|---|
+        | 1.5 | a\|b |
+    """
+    marks = ["---:" if numeric else "---" for numeric in _numeric(len(names), rows)]
+    lines = [list(names), *rows]
+    text = [
+        "| " + " | ".join(_MARKDOWN.sub(r"\\\1", exactly(cell)) for cell in line) + " |" for line in lines
+    ]
+    return "\n".join([text[0], f"|{'|'.join(marks)}|", *text[1:]]) + "\n"
+
+
+def tex(names: Sequence[str], rows: Rows) -> str:
+    r"""Return a table in LaTeX, for the package booktabs; every cell is text, never a command.
+
+    Example:
+        >>> print(tex(["sigma", "by"], [[1.5, "a_b"]]), end="")
+        \begin{tabular}{rl}
+        \toprule
+        sigma & by \\
+        \midrule
+        1.5 & a\_b \\
+        \bottomrule
+        \end{tabular}
+    """
+    marks = "".join("r" if numeric else "l" for numeric in _numeric(len(names), rows))
+    lines = [" & ".join(_in_tex(exactly(cell)) for cell in line) + r" \\" for line in [list(names), *rows]]
+    head = [rf"\begin{{tabular}}{{{marks}}}", r"\toprule", lines[0], r"\midrule"]
+    return "\n".join([*head, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _in_tex(text: str) -> str:
+    # A bracket at the start of a line would be read as the argument of the \\ before it.
+    escaped = "".join(_TEX.get(letter, letter) for letter in text)
+    return "{}" + escaped if escaped.startswith(("[", "*")) else escaped
+
+
+def _numeric(count: int, rows: Rows) -> list[bool]:
+    """Return which columns hold numbers alone."""
+    return [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(count)]
+
+
+def _parquet(table: Any) -> bytes:
+    from storage.export import parquet_bytes
+
+    return parquet_bytes(table)
+
+
+def _as_text(write: Callable[[Sequence[str], Rows], str]) -> Callable[[Any], bytes]:
+    def encoded(table: Any) -> bytes:
+        rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return write(table.column_names, rows).encode()
+
+    return encoded
+
+
+FORMATS: Mapping[str, Callable[[Any], bytes]] = {
+    "csv": _as_text(as_csv),
+    "parquet": _parquet,
+    "json": _as_text(json_text),
+    "md": _as_text(markdown),
+    "tex": _as_text(tex),
+}
+"""The content of a file by its format, from a table that a store returned."""
+
+
+def chosen_format(name: str | None, out: Path | None) -> str:
+    """Return the format that was asked for, else the one that the file's name says, else CSV.
+
+    Raises:
+        UnknownNameError: There is no such format.
+    """
+    found = name or (out.suffix.removeprefix(".").lower() if out is not None else "") or "csv"
+    if found not in FORMATS:
+        raise unknown("format", found, list(FORMATS))
+    return found
+
+
+def refuse_store(out: Path) -> None:
+    """Raise `DomainError` where a file would stand inside a store, whatever links lead there."""
+    target = out.resolve()
+    for folder in target.parents:
+        if (folder / MARK).exists():
+            raise DomainError(f"Expected a file outside of every store, got {out} inside the store {folder}.")
+    if target.is_dir():
+        raise DomainError(f"Expected a file, got the folder {out}.")

@@ -1,0 +1,179 @@
+"""What a snapshot contains, and how it is built: rows, brackets, corners, views and macros."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from privcore import PROBLEMS
+from storage import layout
+from storage.corners import add_corners
+from storage.errors import StoreError
+from storage.macros import macros
+from storage.manifest import Manifest
+from storage.parts import ROW_GROUP, problem_of, read_part
+from storage.schema import schema_for
+from storage.views import (
+    CHOICE,
+    best_of_one,
+    best_of_several,
+    fields_of,
+    quote,
+    quoted,
+    rigorous,
+    sql_type,
+    view_name,
+    views,
+)
+
+LAYOUT = f"4-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
+"""What a snapshot contains: a number that is raised with every change, and a hash of the macros. They change
+with trends, domains and defaults of problems, so that no cache outlives a proof that is withdrawn.
+"""
+
+LIMIT_BYTES = 3_000_000_000  # of memory while building; what needs more goes to the disk meanwhile
+
+
+def build(path: Path, root: Path, parts: Sequence[Path], sweeps: Sequence[Manifest]) -> None:
+    """Write a snapshot: every part is read once, and its hash is compared on the way.
+
+    Args:
+        path: The file to write; a folder beside it holds what does not fit into memory.
+        root: The store.
+        parts: Its parts.
+        sweeps: Its manifests.
+
+    Raises:
+        StoreError: A part is damaged; the sentence names it.
+        duckdb.Error: The disk or the memory is full; what was written is incomplete.
+    """
+    of_problem: dict[str, list[Path]] = {problem.name: [] for problem in PROBLEMS}
+    for part in parts:
+        of_problem.setdefault(problem_of(part), []).append(part)
+    kinds = {kind.name: kind for kind in PROBLEMS}
+    schemas: dict[str, pa.Schema] = {}
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "python_enable_replacements": "false",
+        "memory_limit": f"{LIMIT_BYTES}B",
+        "temp_directory": f"{path}.spill",
+    }
+    with duckdb.connect(str(path.absolute()), config=settings) as connection:  # `md:x` would be a URL
+        connection.execute("create schema brackets; create schema corners; create schema axes")
+        for problem, files in of_problem.items():
+            schema = schema_for(kinds[problem]) if problem in kinds else _joint_schema(files)
+            schemas[problem] = schema
+            _add_table(connection, problem, schema)
+            if files:
+                _load(connection, problem, files, root / layout.DATA)
+                _drop_duplicates(connection, view_name(problem))
+            _add_brackets(connection, view_name(problem), fields_of(schema), bool(files))
+            if files and problem in kinds:
+                add_corners(connection, kinds[problem])
+        _load_sweeps(connection, sweeps)
+        connection.execute(";".join([*views(schemas), *macros()]))
+        connection.execute("checkpoint")  # a close would do it too, but tells nobody where the disk is full
+
+
+def _joint_schema(files: list[Path]) -> pa.Schema:
+    """Return the columns that any part of a problem has; it is one of another release."""
+    return pa.unify_schemas([read_part(file).schema for file in files])
+
+
+def _add_table(connection: duckdb.DuckDBPyConnection, problem: str, schema: pa.Schema) -> None:
+    """Make the empty table of a problem's rows.
+
+    Not by `create table as` from no rows: DuckDB 2.0.0 can lose what is inserted into such a table later.
+    """
+    columns = ", ".join(f"{quote(field.name)} {sql_type(field.type)}" for field in schema)
+    connection.execute(f'create table main."{view_name(problem)}" ({columns}, part varchar)')
+
+
+def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path], data: Path) -> None:
+    """Fill the table of a problem with the rows of these parts."""
+    table, read = f'main."{view_name(problem)}"', 0
+    for chunk in _in_chunks(files, data):
+        connection.register("rows", chunk)
+        connection.execute(f"insert into {table} by name from rows")
+        read += len(chunk)
+    connection.unregister("rows")
+    # The condition has every row looked at; a bare count is answered from statistics.
+    kept = connection.execute(f"select count(*) from {table} where point_id <> ''").fetchall()[0][0]
+    if kept != read:
+        raise StoreError(f"DuckDB {duckdb.__version__} kept {kept} of {read} rows; do not use this version.")
+
+
+def _in_chunks(files: list[Path], data: Path) -> Iterator[pa.Table]:
+    """Yield the rows of all parts, many small parts together: an insertion costs more than its rows."""
+    waiting: list[pa.Table] = []
+    for file in files:
+        table = read_part(file)
+        name = pa.repeat(str(file.relative_to(data)), len(table)).dictionary_encode()
+        waiting.append(table.append_column("part", name))
+        if sum(map(len, waiting)) >= ROW_GROUP or file == files[-1]:
+            yield pa.concat_tables(waiting, promote_options="default").combine_chunks()
+            waiting = []
+
+
+def _drop_duplicates(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    """Leave one row of each point; comparing only the few that have several keeps wide rows out of a sort."""
+    connection.execute(
+        f"""
+        create or replace temp table several as
+        select point_id from main."{view}" group by point_id having count(*) > 1
+        """
+    )
+    if _is_empty(connection, "several"):
+        return
+    connection.execute(
+        f"""
+        delete from main."{view}" where rowid in (
+            select rowid from main."{view}" where point_id in (from several)
+            qualify row_number() over (partition by point_id order by {CHOICE}) > 1
+        )
+        """
+    )
+
+
+def _add_brackets(
+    connection: duckdb.DuckDBPyConnection, view: str, fields: list[str], has_rows: bool
+) -> None:
+    """Make the table of best brackets, sorted by the fields so that statistics find rows fast."""
+    if not has_rows:
+        connection.execute(f'create view brackets."{view}" as {best_of_one(f"""main."{view}" """, fields)}')
+        return
+    connection.execute(
+        f"""
+        create or replace temp table several as
+        select problem_id from main."{view}" where {rigorous()} group by problem_id having count(*) > 1
+        """
+    )
+    compared = f'(from main."{view}" semi join several using (problem_id))'
+    alone = f'(from main."{view}" anti join several using (problem_id))'
+    query = (
+        best_of_one(f'main."{view}"', fields)
+        if _is_empty(connection, "several")
+        else f"{best_of_one(alone, fields)} union all ({best_of_several(compared, fields)})"
+    )
+    connection.execute(f'create table brackets."{view}" as from ({query}) order by {quoted(fields)}')
+
+
+def _is_empty(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
+    return not connection.execute(f"from {table} limit 1").fetchall()
+
+
+def _load_sweeps(connection: duckdb.DuckDBPyConnection, sweeps: Sequence[Manifest]) -> None:
+    connection.execute(
+        """
+        create table sweeps (
+            name varchar, digest varchar, status varchar, started_at timestamptz, finished_at timestamptz,
+            git_commit varchar, schema_version bigint, parts bigint, counts varchar, spec varchar
+        )
+        """
+    )
+    for m in sweeps:
+        values = [m.name, m.digest, m.status, m.started_at, m.finished_at, m.git_commit, m.schema_version]
+        values += [len(m.parts), json.dumps(m.counts), json.dumps(m.spec, sort_keys=True)]
+        connection.execute(f"insert into sweeps values ({', '.join('?' * len(values))})", values)

@@ -1,0 +1,189 @@
+"""Compaction: many small parts of a problem become few large sorted ones; no row is lost or changed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privcore import PROBLEMS
+from storage import layout
+from storage.errors import StoreError
+from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
+from storage.replaced import (
+    Replacement,
+    delete_replaced,
+    newest,
+    replacements,
+    steadily,
+    write_replacement,
+)
+from storage.views import CHOICE, fields_of, quoted
+
+SMALL = ROW_GROUP
+"""Rows below which a part is merged with others."""
+LARGEST = 4 * ROW_GROUP
+"""Rows of a merged part, at most: it is held in memory twice, about half a gigabyte."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merged:
+    """Parts of a problem that became one: how many, their rows, and bytes before and after."""
+
+    problem: str
+    parts: int
+    rows: int
+    bytes_before: int
+    bytes_after: int
+
+
+def compact(
+    root: Path,
+    *,
+    small: int = SMALL,
+    largest: int = LARGEST,
+    watch: Callable[[Merged], None] = lambda _merged: None,
+) -> list[Merged]:
+    """Merge the small parts of each problem, sorted by its fields; every row keeps its bits.
+
+    The merged part is written and read back, then the record of what it replaces is written, then the old
+    parts are deleted: killed at any instant, every row is still there, and a second run goes on. Rows of one
+    point stay side by side; only of rows that the rule cannot tell apart but by their parts, one is kept.
+
+    Args:
+        root: The store.
+        small: Number of rows below which a part is merged.
+        largest: Number of rows of a merged part, at most.
+        watch: Told about every merged part.
+
+    Raises:
+        StoreError: A part is damaged, or the disk refused; the sentence names the file.
+    """
+    layout.check(root)
+    finish(root)
+    made: list[Merged] = []
+    for portion in steadily(root, lambda: list(_portions(root, small, largest))):
+        merged = _merge(root, portion)
+        if merged:
+            made.append(merged)
+            watch(merged)
+    return made
+
+
+def finish(root: Path) -> None:
+    """Delete the old parts that a killed `compact` or `gc` had replaced and left behind."""
+    made = replacements(root)
+    for replacement in made:
+        if any((root / layout.DATA / name).exists() for name in replacement.old):
+            for name in newest(replacement.new, made):
+                read_part(root / layout.DATA / name, ["point_id"])  # refuses unless it is there and sound
+            delete_replaced(root, replacement)
+
+
+def _portions(root: Path, small: int, largest: int) -> Iterator[list[Path]]:
+    """Yield the parts that become one, at least two, all of one problem that this release knows."""
+    known = {problem.name for problem in PROBLEMS}
+    portion: list[Path] = []
+    rows = 0
+    for path in parts(root):
+        count = _rows_of(path) if problem_of(path) in known else small
+        if count >= small:
+            continue
+        if portion and (problem_of(path) != problem_of(portion[0]) or rows + count > largest):
+            if len(portion) > 1:
+                yield portion
+            portion, rows = [], 0
+        portion.append(path)
+        rows += count
+    if len(portion) > 1:
+        yield portion
+
+
+def _rows_of(path: Path) -> int:
+    """Return how many rows a part has, from its last bytes."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError):
+        return len(read_part(path, ["point_id"]))  # says what is wrong
+
+
+def _merge(root: Path, portion: Sequence[Path]) -> Merged | None:
+    """Make one part of several; None where there is nothing to replace, or others were quicker."""
+    names = [str(path.relative_to(root / layout.DATA)) for path in portion]
+    try:
+        tables = [read_part(path) for path in portion]
+        before = sum(path.stat().st_size for path in portion)
+    except (StoreError, FileNotFoundError):
+        if all(path.exists() for path in portion):
+            raise
+        return None
+    table = merged(tables, names)
+    made = publish_checked(root, table)
+    old = tuple(sorted(set(names) - {str(made.relative_to(root / layout.DATA))}))
+    if not old:
+        return None
+    replacement = Replacement(old=old, new=(str(made.relative_to(root / layout.DATA)),))
+    write_replacement(root, replacement)
+    delete_replaced(root, replacement)
+    return Merged(
+        problem=problem_of(made),
+        parts=len(portion),
+        rows=len(table),
+        bytes_before=before,
+        bytes_after=made.stat().st_size,
+    )
+
+
+def publish_checked(root: Path, table: pa.Table) -> Path:
+    """Publish a table and read it back, since what it replaces is about to be deleted.
+
+    Raises:
+        StoreError: The disk refused, or gave back something else.
+    """
+    path = publish(root, table)
+    back = read_part(path)
+    if not all(_plain(back[name]).equals(_plain(table[name])) for name in table.column_names):
+        raise StoreError(f"{path} reads back differently; nothing was deleted.")
+    return path
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of words as texts, which compare whatever their dictionaries are."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def merged(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
+    """Return the rows of several parts in one table, sorted by fields, method and point.
+
+    The same rows give the same table, in whatever order they come.
+
+    Args:
+        tables: From `read_part`, all of one problem.
+        names: The name of each part.
+    """
+    rows = pa.concat_tables(tables).unify_dictionaries()
+    fields = fields_of(rows.schema)
+    of_part = [pa.repeat(name, len(table)) for name, table in zip(names, tables, strict=True)]
+    keys = rows.select([*fields, "method", "point_id", "status", "finished_at"])
+    keys = keys.append_column("origin", pa.chunked_array(of_part))
+    keys = keys.append_column("number", pa.array(range(len(rows)), pa.int64()))
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        connection.register("keys", keys)
+        order = connection.sql(
+            f"""
+            select number from (
+                select *, rank() over (partition by point_id order by {CHOICE}) as place
+                from (select *, '' as part from keys)
+            )
+            qualify row_number() over (partition by point_id, place order by origin, number) = 1
+            order by {quoted(fields)}, method, point_id, place
+            """
+        ).to_arrow_table()
+    table = rows.take(order["number"]).combine_chunks()
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):  # words in the order of the rows
+            words = table.column(place).cast(field.type.value_type).combine_chunks().dictionary_encode()
+            table = table.set_column(place, field, words.cast(field.type))
+    return table

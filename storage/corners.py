@@ -1,0 +1,138 @@
+"""Corners: for every cell of the grid that stored values span, the brackets that say most about it.
+
+A lookup between grid points asks for the best bracket among all stored problems that are proved no better. On
+ten million rows that search takes a tenth of a second. Its result depends only on the cell between stored
+values in which the question lies, so it is tabulated once: a running minimum along every axis.
+"""
+
+import math
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from privcore.parameter import Choice, Text
+from privcore.problem import Problem, Trend
+from storage.views import quote, view_name
+
+SPARSE = 2.0
+"""Cells for each stored problem above which a grid is too sparse to tabulate; then a lookup searches."""
+SMALL = 2_000_000
+"""Cells that are tabulated however sparse the grid is."""
+LARGEST_AXIS = 2_000
+"""Values of a field above which nothing is tabulated: a lookup reads them all."""
+
+Integers = npt.NDArray[np.int64]
+
+
+def add_corners(connection: duckdb.DuckDBPyConnection, kind: type[Problem]) -> None:
+    """Tabulate the corners of a problem's stored brackets, which lie sorted in `brackets.<problem>`.
+
+    `axes.<problem>` gets the stored values of every field. `corners.<problem>` gets a row for each cell of
+    their product, the last field fastest: `lower_row` and `upper_row` are rows of the brackets, -1 for none.
+    Both stay empty where no field has a proved trend, or the grid is too sparse.
+    """
+    view = view_name(kind.name)
+    connection.execute(f'create table axes."{view}" (field varchar, number double, word varchar)')
+    connection.execute(f'create table corners."{view}" (lower_row integer, upper_row integer)')
+    count = connection.execute(f'select count(*) from brackets."{view}"').fetchall()[0][0]
+    if not count or not kind.monotone:
+        return
+    names = list(kind.parameters)
+    lengths = ", ".join(f"approx_count_distinct({quote(name)})" for name in names)
+    about = connection.execute(f'select {lengths} from brackets."{view}"').fetchall()[0]
+    if max(about) > 2 * LARGEST_AXIS:
+        return
+    for name in names:
+        column = "word" if _is_word(kind, name) else "number"
+        connection.execute(
+            f"""
+            insert into axes."{view}" (field, {column})
+            select distinct '{name}', {quote(name)} from brackets."{view}" order by 2
+            """
+        )
+    shape = tuple(len(_values(connection, kind, name)) for name in names)
+    if max(shape) > LARGEST_AXIS or math.prod(shape) > max(SMALL, SPARSE * count):
+        connection.execute(f'delete from axes."{view}"')
+        return
+    cell = _cells(connection, kind, shape)
+    lower = _best(connection, kind, shape, cell, "lower")
+    upper = _best(connection, kind, shape, cell, "upper")
+    connection.register("rows", pa.table({"lower_row": lower, "upper_row": upper}))
+    connection.execute(f'insert into corners."{view}" select lower_row, upper_row from rows')
+    connection.unregister("rows")
+
+
+def relation(kind: type[Problem], name: str, end: str) -> str:
+    """Return how a corner's field compares with the question's: at a corner above the truth is no smaller.
+
+    Args:
+        kind: The problem.
+        name: The field.
+        end: `upper` for corners above, `lower` for corners below.
+    """
+    if name not in kind.monotone:
+        return "="
+    grows = kind.monotone[name].trend is Trend.INCREASING
+    return ">=" if grows == (end == "upper") else "<="
+
+
+def _is_word(kind: type[Problem], name: str) -> bool:
+    """Return whether the values of a field are texts."""
+    return isinstance(kind.parameters[name], Choice | Text)
+
+
+def _column(connection: duckdb.DuckDBPyConnection, query: str) -> npt.NDArray[np.generic]:
+    return connection.sql(query).to_arrow_table().column(0).to_numpy()  # type: ignore[no-any-return]
+
+
+def _values(connection: duckdb.DuckDBPyConnection, kind: type[Problem], name: str) -> npt.NDArray[np.generic]:
+    """Return the stored values of a field, sorted."""
+    column = "word" if _is_word(kind, name) else "number"
+    query = f"select {column} from axes.\"{view_name(kind.name)}\" where field = '{name}' order by 1"
+    return _column(connection, query)
+
+
+def _cells(connection: duckdb.DuckDBPyConnection, kind: type[Problem], shape: tuple[int, ...]) -> Integers:
+    """Return the number of the cell of every bracket, in the order of their rows."""
+    cell: Integers = np.zeros(1, np.int64)
+    for name, length in zip(kind.parameters, shape, strict=True):
+        values = _values(connection, kind, name)
+        stored = _column(
+            connection, f'select {quote(name)} from brackets."{view_name(kind.name)}" order by rowid'
+        )
+        cell = cell * length + np.searchsorted(values, stored)
+    return cell
+
+
+def _best(
+    connection: duckdb.DuckDBPyConnection,
+    kind: type[Problem],
+    shape: tuple[int, ...],
+    cell: Integers,
+    end: str,
+) -> npt.NDArray[np.int32]:
+    """Return for every cell the row of the bracket that gives its best end."""
+    sign = 1.0 if end == "upper" else -1.0
+    signed = f"if({end}_method is null, 'inf', {sign} * {end})"
+    query = f'select {signed} from brackets."{view_name(kind.name)}" order by rowid'
+    ends = _column(connection, query)
+    best = np.full(math.prod(shape), np.inf)
+    best[cell] = ends
+    row = np.full(math.prod(shape), -1, np.int32)
+    row[cell] = np.where(np.isinf(ends), -1, np.arange(len(cell)))
+    best, row = best.reshape(shape), row.reshape(shape)
+    for axis, name in enumerate(kind.parameters):
+        if name not in kind.monotone:
+            continue
+        # From a cell the corners of its upper end lie where the truth is larger.
+        larger_first = (kind.monotone[name].trend is Trend.INCREASING) == (end == "upper")
+        ends_along, rows_along = np.moveaxis(best, axis, 0), np.moveaxis(row, axis, 0)
+        if larger_first:
+            ends_along, rows_along = ends_along[::-1], rows_along[::-1]
+        for k in range(1, len(ends_along)):
+            better = ends_along[k - 1] < ends_along[k]  # strictly: on a tie, what is stored there stays
+            np.copyto(ends_along[k], ends_along[k - 1], where=better)
+            np.copyto(rows_along[k], rows_along[k - 1], where=better)
+    return row.ravel()

@@ -1,0 +1,172 @@
+"""What leaves a store: tables as Parquet, and `store.sql`, its views and macros for plain DuckDB."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privcore import PROBLEMS
+from privcore.parameter import Value
+from privcore.problem import Problem
+from storage import layout
+from storage.errors import QueryError
+from storage.macros import literal, macros
+from storage.parts import parts, problem_of
+from storage.schema import PROBLEM_KEY, SCHEMA_VERSION, VERSION_KEY, schema_for
+from storage.views import best_of_one, best_of_several, chosen, fields_of, quote, sql_type, view_name, views
+
+NAME = "store.sql"
+
+_HEAD = """\
+-- The views and macros of this store for DuckDB 2 or later, without privsweep. Start DuckDB in this folder:
+--     .read store.sql
+-- or, elsewhere, say first: set file_search_path = '<this folder>';
+-- Every run of a sweep writes this file anew. Parts that come later are seen without that, unless they are
+-- the first ones of their problem.
+--
+-- DuckDB does not notice a flipped bit in a part, nor that a part is missing: `privsweep verify` does. What
+-- it would misread is refused here: parts of a newer release, and columns of another type.
+-- Every query reads the parts; ask often, and a table is faster: create table r as from results;
+"""
+
+_PHYSICAL = {"double": "DOUBLE", "bigint": "INT64", "timestamptz": "INT64", "boolean": "BOOLEAN"}
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file, with its types.
+
+    Raises:
+        QueryError: Two columns have one name, or one has a type that Parquet lacks.
+    """
+    sink = pa.BufferOutputStream()
+    if len(set(table.column_names)) < len(table.column_names):
+        raise QueryError(f"Expected columns of different names, got {', '.join(table.column_names)}.")
+    try:
+        pq.write_table(table, sink, compression="zstd")
+    except pa.ArrowException as error:
+        raise QueryError(
+            f"Parquet cannot hold this table: {str(error).splitlines()[0].rstrip('.')}."
+        ) from error
+    return bytes(sink.getvalue())
+
+
+def write_store_sql(root: Path) -> Path:
+    """Write `store.sql` into a store, for readers who have only the folder; return its path.
+
+    Raises:
+        StoreError: The store cannot be read, or the disk refused.
+    """
+    path = Path(root) / NAME
+    content = store_sql(root).encode()
+    if not path.exists() or path.read_bytes() != content:
+        layout.write_atomically(path, content)
+    return path
+
+
+def store_sql(root: Path) -> str:
+    """Return the statements that make the views and macros over a store's parts, with paths relative to it.
+
+    Args:
+        root: The store; which problems have parts is looked up.
+
+    Raises:
+        StoreError: A file does not belong there.
+    """
+    held = {problem_of(path) for path in parts(root)}
+    known = {kind.name: schema_for(kind) for kind in PROBLEMS}  # what another release added is left out
+    statements = ["create schema if not exists brackets"]
+    if listed := [kind for kind in PROBLEMS if kind.name in held]:
+        statements.append(_check(listed))
+    for kind in PROBLEMS:
+        view = view_name(kind.name)
+        rows = chosen(f"({_rows(kind, has_parts=kind.name in held)})")
+        best = best_of_several if kind.name in held else best_of_one  # no rows, and half the text
+        brackets = best(f"main.{quote(view)}", fields_of(known[kind.name]))
+        statements += [
+            f"create or replace view main.{quote(view)} as {rows}",
+            f"create or replace view brackets.{quote(view)} as {brackets}",
+        ]
+    has_sweeps = any(path.suffix == ".json" for path in layout.entries(Path(root) / layout.SWEEPS))
+    statements += [_sweeps(has_sweeps), *views(known), *macros()]
+    return _HEAD + "".join(f"\n{statement.strip()};\n" for statement in statements)
+
+
+def _rows(kind: type[Problem], *, has_parts: bool) -> str:
+    """Return the query for all rows of a problem; a column that a part lacks is null, or its default."""
+    schema, defaults = schema_for(kind), kind.defaults()
+    typed = ", ".join(f"null::{sql_type(field.type)} as {quote(field.name)}" for field in schema)
+    rows = f"(select {typed}, null::varchar as part where false)"
+    if has_parts:
+        # In relation to no rows with today's columns, a column that all parts lack is there all the same.
+        rows += f"""
+            union all by name from read_parquet('{layout.DATA}/problem={kind.name}/*.parquet',
+            union_by_name = true, hive_partitioning = false, filename = 'part')"""
+    columns = ", ".join(_column(name, defaults.get(name)) for name in schema.names)
+    return f"select {columns}, regexp_extract(r.part, 'problem=[^/]*/[^/]*$') as part from ({rows}) as r"
+
+
+def _column(name: str, default: Value | None) -> str:
+    column = f"r.{quote(name)}"
+    return column if default is None else f"coalesce({column}, {literal(default)}) as {quote(name)}"
+
+
+def _check(kinds: Sequence[type[Problem]]) -> str:
+    """Return the statement that refuses parts which the views would misread, by name; it prints nothing."""
+    expected = []
+    for kind in kinds:
+        defaults = kind.defaults()
+        for field in schema_for(kind):
+            physical = _PHYSICAL.get(sql_type(field.type), "BYTE_ARRAY")
+            required = not field.nullable and field.name not in defaults
+            expected.append(f"('{kind.name}', '{field.name}', '{physical}', {str(required).lower()})")
+    files = ", ".join(f"'{layout.DATA}/problem={kind.name}/*.parquet'" for kind in kinds)
+    problem = "regexp_extract(file_name, 'problem=([^/]*)/[^/]*$', 1)"
+    return f"""
+set variable privsweep_checked = (
+    with expected(problem, name, type, required) as (values {", ".join(expected)}),
+    found as (
+        select file_name, {problem} as problem, name, type from parquet_schema([{files}])
+        where num_children is null
+    ),
+    described as (
+        select file_name, {problem} as problem, decode(key) as key, decode(value) as value
+        from parquet_kv_metadata([{files}])
+    ),
+    complaints as (
+        select file_name || ' has schema version ' || value || ', not {SCHEMA_VERSION}' as complaint
+        from described where key = '{VERSION_KEY.decode()}' and value::bigint > {SCHEMA_VERSION}
+        union all
+        select file_name || ' holds rows of ' || value from described
+        where key = '{PROBLEM_KEY.decode()}' and value <> problem
+        union all
+        select file_name || ' has the column ' || name || ', which this file does not know'
+        from found anti join expected using (problem, name)
+        union all
+        select file_name || ' has ' || name || ' as ' || found.type || ', expected ' || expected.type
+        from found join expected using (problem, name) where found.type <> expected.type
+        union all
+        select file_name || ' lacks the column ' || name
+        from (select distinct file_name, problem from found) join expected using (problem)
+        anti join found using (file_name, name) where required
+    )
+    select case when count(*) > 0 then error(min(complaint) || '.') end from complaints
+)"""
+
+
+def _sweeps(has_sweeps: bool) -> str:
+    columns = {
+        **dict.fromkeys(("name", "digest", "status"), "varchar"),
+        **dict.fromkeys(("started_at", "finished_at"), "timestamptz"),
+        "git_commit": "varchar",
+        "schema_version": "bigint",
+        "parts": "varchar[]",
+        **dict.fromkeys(("counts", "spec"), "json"),
+    }
+    shown = [f"null::{kind} as {name}" for name, kind in columns.items()]
+    listed = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
+    rows = f"read_json('{layout.SWEEPS}/*.json', columns = {{{listed}}})"
+    return f"""
+create or replace view sweeps as
+select r.* replace (len(r.parts) as parts, r.counts::varchar as counts, r.spec::varchar as spec)
+from {rows if has_sweeps else f"(select {', '.join(shown)} where false)"} as r"""

@@ -1,0 +1,195 @@
+"""Garbage: rows that do not count, files of killed writers, old snapshots; found first, then collected."""
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from storage import disk, layout, snapshot
+from storage.compaction import finish, publish_checked
+from storage.errors import StoreError
+from storage.manifest import read_manifest
+from storage.parts import parts, problem_of, read_part
+from storage.replaced import Replacement, delete_replaced, read_replacement, steadily, write_replacement
+from storage.views import CHOICE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Idle:
+    """The rows of a part that do not count.
+
+    Attributes:
+        part: The part.
+        rows: Their numbers in it, from 0.
+        kept_in: Names of the parts with the rows that count instead.
+    """
+
+    part: Path
+    rows: tuple[int, ...]
+    kept_in: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Garbage:
+    """What can be deleted without changing what any reader gets.
+
+    Attributes:
+        idle: Rows that do not count, by part.
+        files: Leftovers, old snapshots, records that no manifest needs, and quarantine if asked for.
+    """
+
+    idle: tuple[Idle, ...] = ()
+    files: tuple[Path, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(len(one.rows) for one in self.idle)
+
+
+def find_garbage(root: Path, *, older_than: float = layout.DAY, quarantine: float | None = None) -> Garbage:
+    """Return what `collect` would delete.
+
+    Args:
+        root: The store.
+        older_than: Age in seconds below which a file may belong to somebody who is at work. Copies of one
+            row are told apart by their parts alone, so one of them goes only when all are older.
+        quarantine: Age in seconds above which quarantined files go too, or None to keep them.
+
+    Raises:
+        StoreError: A part is damaged; repair first.
+    """
+    layout.check(root)
+    return steadily(root, lambda: _find(root, older_than, quarantine))
+
+
+def _find(root: Path, older_than: float, quarantine: float | None) -> Garbage:
+    of_problem: dict[str, list[Path]] = defaultdict(list)
+    for path in parts(root):
+        of_problem[problem_of(path)].append(path)
+    idle = [one for found in of_problem.values() for one in _idle(root, found, time.time() - older_than)]
+    files = layout.leftovers(root, older_than) + _stale_snapshots(root)
+    files += _needless_records(root, older_than)
+    if quarantine is not None:
+        files += [p for p in layout.entries(root / layout.QUARANTINE) if _age(p) > quarantine]
+    return Garbage(idle=tuple(idle), files=tuple(files))
+
+
+def _stale_snapshots(root: Path) -> list[Path]:
+    """Return the snapshots of what the store held before; a process that has one open can go on with it."""
+    current = f"snapshot-{snapshot.contents(root).digest}.duckdb"
+    return [p for p in sorted((root / layout.CACHE).glob("snapshot-*.duckdb")) if p.name != current]
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _idle(root: Path, found: list[Path], limit: float) -> Iterator[Idle]:
+    """Yield the rows of one problem that do not count, part by part."""
+    tables = []
+    for path in found:
+        table = read_part(path, ["point_id", "status", "finished_at"])
+        name = pa.repeat(str(path.relative_to(root / layout.DATA)), len(table)).dictionary_encode()
+        young = pa.repeat(path.stat().st_mtime > limit, len(table))
+        number = pa.array(range(len(table)), pa.int64())
+        for column, values in (("origin", name), ("young", young), ("number", number)):
+            table = table.append_column(column, values)
+        tables.append(table)
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        connection.register("rows", pa.concat_tables(tables))
+        rows = connection.execute(
+            f"""
+            with several as (select point_id from rows group by point_id having count(*) > 1),
+            placed as (
+                select *, rank() over (partition by point_id order by {CHOICE}) as place
+                from (select *, '' as part from rows semi join several using (point_id))
+            ),
+            compared as (
+                select *,
+                       first_value(origin) over best as kept_in,
+                       row_number() over best > 1 as copy,
+                       bool_or(young and place = 1) over (partition by point_id) as at_work
+                from placed window best as (partition by point_id order by place, origin, number)
+            )
+            select origin, list(number order by number), list(distinct kept_in) from compared
+            where place > 1 or (copy and not at_work) group by origin order by origin
+            """
+        ).fetchall()
+    for name, numbers, kept_in in rows:
+        yield Idle(part=root / layout.DATA / name, rows=tuple(numbers), kept_in=frozenset(kept_in))
+
+
+def _needless_records(root: Path, older_than: float) -> list[Path]:
+    """Return the records of replacements that no manifest leads to and whose old parts are gone."""
+    made = {path: read_replacement(path) for path in layout.entries(root / layout.REPLACED)}
+    successors = {old: one.new for one in made.values() for old in one.old}
+    listed = [name for path in layout.entries(root / layout.SWEEPS) for name in read_manifest(path).parts]
+    needed = _reached(listed, successors)
+    return [
+        path
+        for path, one in made.items()
+        if _age(path) > older_than
+        and not needed.intersection(one.old)
+        and not any((root / layout.DATA / name).exists() for name in one.old)
+    ]
+
+
+def _reached(names: list[str], successors: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Return these names and all that replaced them."""
+    found: set[str] = set()
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            names.extend(successors.get(name, ()))
+    return found
+
+
+def collect(root: Path, garbage: Garbage) -> None:
+    """Delete what `find_garbage` found; what others deleted meanwhile is no error.
+
+    A part with rows that do not count is replaced by one without them, as in a compaction.
+
+    Raises:
+        StoreError: The disk refused; the sentence names the file.
+    """
+    finish(root)
+    for one in garbage.idle:
+        if one.part.exists():
+            _drop(root, one)
+    stale = steadily(root, lambda: _stale_snapshots(root)) if garbage.idle else []
+    for path in (*garbage.files, *stale):
+        try:
+            disk.step(disk.UNLINK, path)
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StoreError(f"Cannot delete {path}: {layout.reason(error)}.") from error
+
+
+def _drop(root: Path, idle: Idle) -> None:
+    """Replace a part by one without some of its rows, or by none."""
+    table = read_part(idle.part)
+    data = root / layout.DATA
+    name = str(idle.part.relative_to(data))
+    dropped = set(idle.rows)
+    kept = [number for number in range(len(table)) if number not in dropped]
+    new = set(idle.kept_in) - {name}
+    if kept:
+        new.add(str(publish_checked(root, table.take(kept)).relative_to(data)))
+    replacement = Replacement(old=(name,), new=tuple(sorted(new)))
+    write_replacement(root, replacement)
+    delete_replaced(root, replacement)

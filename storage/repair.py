@@ -1,0 +1,99 @@
+"""What can be kept of a damaged store: files set aside, and the points that their bytes still tell."""
+
+import json
+import secrets
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privcore import Point, find, find_problem
+from privcore.errors import PrivsweepError
+from storage import disk, layout
+from storage.errors import StoreError
+from storage.parts import ids_hash
+from storage.replaced import newest, read_replacement
+
+
+def set_aside(root: Path, paths: Iterable[Path]) -> Path:
+    """Move files into a new folder below `quarantine`, where no reader looks; names and folders are kept.
+
+    Args:
+        root: The store.
+        paths: Files or folders below it; one that is gone already is no error.
+
+    Returns:
+        The new folder; it does not exist where nothing was moved.
+
+    Raises:
+        StoreError: The disk refused; files that were moved stay where they are.
+    """
+    folder = root / layout.QUARANTINE / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+    touched: set[Path] = set()
+    try:
+        for path in paths:
+            target = folder / path.relative_to(root)
+            if path.exists():
+                disk.make_folder(target.parent)
+                disk.rename(path, target)
+                touched |= {path.parent, target.parent}
+        for each in sorted(touched):
+            disk.sync_folder(each)
+    except OSError as error:
+        raise StoreError(f"Cannot move {error.filename}: {layout.reason(error)}.") from error
+    return folder
+
+
+def untrue_records(root: Path) -> list[Path]:
+    """Return the records of replacements that lead to parts which are not there.
+
+    Without them, a manifest lists its own parts again, so that those which are missing are missed.
+    """
+    made = {}
+    for path in layout.entries(root / layout.REPLACED):
+        try:
+            made[path] = read_replacement(path)
+        except StoreError:  # `verify` reports it
+            continue
+    return [
+        path
+        for path, one in made.items()
+        if not all((root / layout.DATA / name).exists() for name in newest(one.new, made.values()))
+    ]
+
+
+def told_points(path: Path) -> tuple[dict[str, Point], bool]:
+    """Return the points of a part whose bytes cannot be trusted, as far as they prove themselves.
+
+    A row proves its point if the id of what its fields say is the id that it carries: 128 bits of a hash. All
+    points are known if their ids also make up the hash in the part's name. Answers are not looked at.
+
+    Args:
+        path: A part, or anything else.
+
+    Returns:
+        The points by id, and whether they are all.
+    """
+    try:
+        # Page checksums keep changed bytes from being decoded.
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        (name,) = set(file.read(columns=["problem"])["problem"].to_pylist())
+        problem = find_problem(name)
+        present = [field for field in problem.parameters if field in file.schema_arrow.names]
+        rows = file.read(columns=["point_id", "method", "knobs", *present]).to_pylist()
+    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError, PrivsweepError):
+        return {}, False
+    points = {}
+    for row in rows:
+        fields = {field: row[field] for field in present if row[field] is not None}
+        try:
+            method = find(row["method"]).from_knobs(json.loads(row["knobs"]))
+            point = Point(problem=problem.from_fields(fields), method=method)
+        except (PrivsweepError, ValueError, TypeError, AttributeError):
+            continue
+        if point.id == row["point_id"]:
+            points[point.id] = point
+    ids = [str(row["point_id"]) for row in rows]
+    return points, points.keys() == set(ids) and ids_hash(ids) == path.name[:32]

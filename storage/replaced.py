@@ -1,0 +1,156 @@
+"""Which parts replaced which: the record that `compact` and `gc` write before they delete the old parts."""
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from storage import disk, layout
+from storage.errors import DamagedError, StoreError
+from storage.parts import is_name
+from storage.schema import SCHEMA_VERSION
+
+TRIES = 30
+"""How often a reader looks again because parts were replaced meanwhile; one compaction costs one try."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """Parts whose rows are in other parts now; names are relative to the store's data folder.
+
+    Attributes:
+        old: Parts that need not exist any more.
+        new: Parts that hold every row of the old ones that counts.
+    """
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def write_replacement(root: Path, replacement: Replacement) -> Path:
+    """Write the record of a replacement; from then on the old parts may be deleted.
+
+    Manifests that list old parts stay as they are: rewriting the file of a sweep that may be running would
+    lose what that sweep writes. Whoever reads them looks here.
+
+    Raises:
+        StoreError: The disk refused; nothing is left behind.
+    """
+    content = (
+        json.dumps({"schema_version": SCHEMA_VERSION, **replacement.__dict__}, indent=1).encode() + b"\n"
+    )
+    path = root / layout.REPLACED / f"{_hash(content)}.json"
+    if not path.exists():
+        layout.write_atomically(path, content)
+    return path
+
+
+def read_replacement(path: Path) -> Replacement:
+    """Return one record.
+
+    Raises:
+        DamagedError: Its bytes are not those that its name promises, or it lists what can be no part.
+        StoreError: It cannot be read, or is of a newer version.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
+    if _hash(content) != path.stem:
+        raise DamagedError(f"{path} is damaged; privsweep repair moves it away.")
+    table = json.loads(content)
+    layout.refuse_newer(table["schema_version"], path)
+    for name in (*table["old"], *table["new"]):
+        if not is_name(name):  # the old ones are deleted
+            raise DamagedError(f"{path} is damaged: it lists {name!r} as a part.")
+    return Replacement(old=tuple(table["old"]), new=tuple(table["new"]))
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def replacements(root: Path) -> list[Replacement]:
+    """Return the replacements of a store.
+
+    Raises:
+        StoreError: A record is damaged or newer; the sentence names it.
+    """
+    return [read_replacement(path) for path in layout.entries(root / layout.REPLACED)]
+
+
+def newest(names: Iterable[str], made: Collection[Replacement]) -> tuple[str, ...]:
+    """Return the names of the parts that hold today what these parts held, sorted.
+
+    Example:
+        >>> made = [Replacement(old=("a", "b"), new=("c",)), Replacement(old=("c",), new=("d", "e"))]
+        >>> newest(["a", "x"], made)
+        ('d', 'e', 'x')
+    """
+    successors = {old: replacement.new for replacement in made for old in replacement.old}
+    found: set[str] = set()
+    waiting, seen = list(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in successors:
+            found.add(name)
+        elif name not in seen:
+            seen.add(name)
+            waiting += successors[name]
+    return tuple(sorted(found))
+
+
+def delete_replaced(root: Path, replacement: Replacement) -> None:
+    """Delete the old parts of a replacement.
+
+    Raises:
+        StoreError: The disk refused; the next `compact` or `gc` goes on.
+    """
+    folders = set()
+    try:
+        for name in replacement.old:
+            path = root / layout.DATA / name
+            if path.exists():
+                disk.unlink(path)
+                folders.add(path.parent)
+        for folder in sorted(folders):
+            disk.sync_folder(folder)
+    except OSError as error:
+        raise StoreError(f"Cannot delete {error.filename}: {layout.reason(error)}.") from error
+
+
+def steadily(root: Path, read: Callable[[], T]) -> T:
+    """Return what a function reads from a store; where files vanish under its eyes, have it look again.
+
+    Args:
+        root: The store.
+        read: Lists files, then reads them; called up to `TRIES` times.
+
+    Raises:
+        StoreError: What it raises although nothing was replaced meanwhile.
+    """
+    for _ in range(TRIES - 1):
+        before = files(root)
+        try:
+            return read()
+        except (StoreError, FileNotFoundError):
+            if files(root).issuperset(before):
+                raise
+    return read()
+
+
+def files(root: Path) -> set[tuple[str, int]]:
+    """Return all parts, manifests and records, each with the time of its last change."""
+    found = set()
+    data = root / layout.DATA
+    for folder in (root / layout.SWEEPS, root / layout.REPLACED, *layout.entries(data)):
+        for path in layout.entries(folder) if folder.is_dir() else ():
+            try:
+                found.add((str(path), path.stat().st_mtime_ns))
+            except OSError:  # it vanished already
+                continue
+    return found

@@ -1,0 +1,158 @@
+"""The store at its full size: 1e7 made-up rows of a real problem in 100 parts; a section of bench.py."""
+
+import itertools
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from privcore import Problem, find, find_problem
+from storage import Store, open_store, publish, to_table
+from storage.schema import schema_for
+from tests.storage.made_up import row, rows
+
+LOOKUPS = 1000
+COMMITS = 100
+OPENINGS = 20
+WARM_UP = 20
+
+AllocationEpsilon = find_problem("allocation-epsilon")
+SIGMAS = np.geomspace(0.3, 30, 100)
+STEPS = np.unique(np.geomspace(10, 1e6, 40).astype(np.int64))
+DELTAS = np.geomspace(1e-12, 1e-3, 25)
+PARTICIPATIONS = np.arange(1, 11)
+EPOCHS = np.arange(1, 11)
+
+Work = tuple[str, Callable[[], object], int, float | None, float | None]
+
+
+def table() -> Iterator[str]:
+    """Yield a line for each kind of work: what, median and 99th percentile, target, whether it is met."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "store"
+        started = time.perf_counter()
+        for sigma in SIGMAS:
+            publish(root, made_up_part(float(sigma)))
+        written = time.perf_counter() - started
+        started = time.perf_counter()
+        with open_store(root) as store:
+            store.sql("select 1")
+            built = time.perf_counter() - started
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            time.sleep(2.1)  # folders that changed within two seconds are looked through at every question
+            yield "| work | median | 99 % | target | met |"
+            yield "|---|---|---|---|---|"
+            for work in _lookups(store):
+                yield _line(*work)
+        # With the store closed: a process that has a snapshot open opens it again for nothing.
+        yield _line("open a store, snapshot at hand", lambda: _open(root), OPENINGS, 500, None)
+        yield _commits(root.with_name("commits"))
+        yield ""
+        yield (
+            f"Writing the parts takes {written:.0f} s. The first open builds the snapshot in {built:.0f} s; "
+            f"the process needs {memory:.1f} GiB at most."
+        )
+
+
+def _lookups(store: Store) -> Iterator[Work]:
+    """Yield what is measured: name, function, repetitions, targets in ms for median and 99th percentile."""
+    draw = random.Random(7)
+    macro = "from epsilon_at(sigma := 1.01, steps := 1000, delta := 1e-6, participations := 3)"
+    yield "point lookup", lambda: _found(store, _stored(draw), exact=True), LOOKUPS, 5, 20
+    yield (
+        "neighbour lookup, off the grid on 5 axes",
+        lambda: _found(store, _between(draw), exact=False),
+        *(
+            LOOKUPS,
+            20,
+            None,
+        ),
+    )
+    yield "the same as SQL: macro `epsilon_at`", lambda: store.sql(macro), 100, None, None
+
+
+def _commits(root: Path) -> str:
+    tables = [to_table(rows(1000, first=1000 * k)) for k in range(COMMITS + WARM_UP)]
+    numbers = itertools.count()
+    return _line("commit of 1,000 rows", lambda: publish(root, tables[next(numbers)]), COMMITS, 50, None)
+
+
+def _line(name: str, work: Callable[[], object], count: int, median: float | None, most: float | None) -> str:
+    milliseconds = []
+    for k in range(-min(WARM_UP, count), count):
+        started = time.perf_counter()
+        work()
+        if k >= 0:
+            milliseconds.append((time.perf_counter() - started) * 1e3)
+    half, high = np.quantile(milliseconds, [0.5, 0.99])
+    if median is None:
+        return f"| {name} | {half:.2f} ms | {high:.2f} ms | none | |"
+    target = f"{median:g} ms" + (f", 99 % {most:g} ms" if most else "")
+    met = half <= median and (most is None or high <= most)
+    return f"| {name} | {half:.2f} ms | {high:.2f} ms | {target} | {'yes' if met else 'no'} |"
+
+
+def _found(store: Store, problem: Problem, *, exact: bool) -> None:
+    found = store.lookup(problem)
+    assert found is not None
+    assert found.exact is exact
+    assert 0 < found.lower < found.upper < float("inf")
+
+
+def _open(root: Path) -> None:
+    with open_store(root) as store:
+        store.sql("select 1")
+
+
+def _stored(draw: random.Random) -> Problem:
+    """Return a problem of the grid."""
+    axes = (SIGMAS, STEPS, DELTAS, PARTICIPATIONS, EPOCHS)
+    sigma, steps, delta, participations, epochs = (draw.choice(list(axis)) for axis in axes)
+    fields = {"sigma": sigma, "steps": steps, "delta": delta}
+    return AllocationEpsilon.from_fields(fields | {"participations": participations, "epochs": epochs})
+
+
+def _between(draw: random.Random) -> Problem:
+    """Return a problem between grid points in three fields, and inside the grid in the two others."""
+    sigma = float(draw.uniform(SIGMAS[0], SIGMAS[-1]))
+    steps = draw.randrange(11, 999_999)
+    delta = float(np.exp(draw.uniform(np.log(1.01e-12), np.log(0.99e-3))))
+    fields = {"sigma": sigma, "steps": steps, "delta": delta}
+    return AllocationEpsilon.from_fields(
+        fields | {"participations": draw.randint(1, 10), "epochs": draw.randint(1, 10)}
+    )
+
+
+def made_up_part(sigma: float) -> pa.Table:
+    """Return all rows of one sigma: 100,000 points of a grid, with ends around a monotone function."""
+    axes = np.meshgrid(STEPS, DELTAS, PARTICIPATIONS, EPOCHS, indexing="ij")
+    steps, delta, participations, epochs = (axis.ravel() for axis in axes)
+    size = len(steps)
+    truth = np.sqrt(np.log(1 / delta) * participations * epochs / steps) / sigma
+    fields = {"sigma": np.full(size, sigma), "steps": steps, "delta": delta}
+    fields |= {"participations": participations, "epochs": epochs}
+    letters = (
+        np.random.default_rng(int(sigma * 1e9)).bytes(16 * size).hex()
+    )  # hard to compress, as hashes are
+    ids = [letters[32 * i : 32 * i + 32] for i in range(size)]
+    own = fields | {"lower": truth * 0.99, "upper": truth * 1.01, "point_id": ids, "problem_id": ids}
+    some = AllocationEpsilon.from_fields({"sigma": 1.0, "steps": 10, "delta": 1e-5})
+    (one,) = to_table([row(some, method=find("allocation.certified")())]).to_pylist()
+    schema = schema_for(AllocationEpsilon)
+    columns = [
+        pa.array(own[f.name], f.type) if f.name in own else _constant(one[f.name], f.type, size)
+        for f in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _constant(value: Any, kind: pa.DataType, size: int) -> pa.Array:
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(np.zeros(size, np.int32), pa.array([value]))
+    return pa.repeat(pa.scalar(value, kind), size)

@@ -1,0 +1,153 @@
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from flows.cli import run
+from flows.export import markdown, tex
+from flows.status import point_ids, record
+from flows.sweep import parse
+from tests.storage.made_up import NOON, epsilon, put, row, rows
+from tests.storage.plain import plainly
+
+HOSTILE = """
+    select '=cmd()' as a, 'a|b[x](javascript:y)<script>' as b, '5% & $x_1$ \\input{z}' as c,
+           'nan'::double as d, 'inf'::double as e, {'f': 'nan'::double, 'g': [1.5]} as f, 1e-8::double as g
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    put(tmp_path / "store", rows(3))
+    return tmp_path / "store"
+
+
+def export(store: Path, *arguments: object) -> int:
+    return run(["export", *map(str, arguments), "--store", str(store)])
+
+
+def test_json_is_strict_at_any_depth(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert export(store, HOSTILE, "--format", "json") == 0
+
+    def refuse(token: str) -> None:
+        raise AssertionError(token)
+
+    (cells,) = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert (cells["d"], cells["e"], cells["f"]) == (None, "inf", {"f": None, "g": [1.5]})
+
+
+def test_csv_starts_no_formula(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert export(store, HOSTILE) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert head == "a,b,c,d,e,f,g"
+    assert line.startswith("'=cmd(),")
+    assert line.endswith(",1e-08")
+
+
+def test_markdown_and_tex_hold_text_and_nothing_that_acts(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(store, HOSTILE, "--format", "md") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "|---|---|---|---:|---:|---|---:|"
+    assert r" a\|b\[x\](javascript:y)\<script\> " in lines[2]
+    assert export(store, HOSTILE, "--format", "tex") == 0
+    text = capsys.readouterr().out
+    assert r"5\% \& \$x\_1\$ \textbackslash{}input\{z\}" in text
+    assert text.startswith("\\begin{tabular}{lllrrlr}\n\\toprule\n")
+    assert tex(["x"], [["[1]"]]).splitlines()[4] == "{}[1] \\\\"
+    assert markdown(["x"], []) == "| x |\n|---|\n"
+
+
+def test_parquet_keeps_types_and_values(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "best.parquet"
+    assert export(store, "select sigma, steps, problem, upper from best order by sigma", "--out", out) == 0
+    table = pq.read_table(out)
+    assert [str(kind) for kind in table.schema.types] == ["double", "int64", "string", "double"]
+    assert table["sigma"].to_pylist() == [1.0, 1.01, 1.02]
+
+
+def test_the_format_follows_the_name_of_the_file(store: Path, tmp_path: Path) -> None:
+    for suffix, start in [("csv", "sigma\n1.0\n"), ("json", '[{"sigma": 1.0}, '), ("md", "| sigma |\n")]:
+        out = tmp_path / "new folder" / f"x.{suffix}"
+        assert export(store, "select sigma from best order by 1", "--out", out) == 0
+        assert out.read_text().startswith(start)
+    assert export(store, "select 1 as a", "--format", "csv", "--out", tmp_path / "x.md") == 0
+    assert (tmp_path / "x.md").read_text() == "a\n1\n"
+
+
+def test_nothing_is_written_inside_a_store(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "other", row(epsilon()))
+    (tmp_path / "link").symlink_to(store / "data")
+    (tmp_path / "file").symlink_to(store / "store.json")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    outs = [store / "store.json", store / "data" / "x.csv", tmp_path / "link" / "x.csv", tmp_path / "file"]
+    outs += [tmp_path / "other" / "x.csv", store / ".." / "store" / "x.csv"]
+    for out in outs:
+        assert export(store, "select 1", "--format", "csv", "--out", out) == 2
+        assert "Expected a file outside of every store" in capsys.readouterr().err
+    assert export(store, "select 1", "--format", "csv", "--out", tmp_path) == 2
+    assert {
+        p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and "cache" not in p.parts
+    } == before
+
+
+def test_a_query_that_fails_leaves_the_file_as_it_was(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.csv"
+    out.write_text("mine")
+    endless = (
+        "select count(*) from range(100000) a, range(100000) b, range(100) c where a.range + b.range > 7"
+    )
+    assert export(store, "copy results to 'x.csv'", "--out", out) == 2
+    assert export(store, endless, "--out", out, "--limit-seconds", "0.3") == 4
+    assert out.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir() if path.name != "store"] == ["x.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["select 1", "--format", "xlsx"], "xlsx"),
+        (["select 1", "--format", "parquet"], "Expected --out FILE for the format parquet."),
+        (["select 1", "--store-sql"], "Expected a query or --store-sql, and not both."),
+        ([], "Expected a query or --store-sql, and not both."),
+        (["select 1 as a, 2 as a", "--format", "parquet", "--out", "{out}"], "columns of different names"),
+        (["select interval 1 day as a", "--out", "{out}"], "Parquet cannot hold this table"),
+    ],
+)
+def test_misuse_is_one_sentence(
+    store: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "x.parquet"
+    assert export(store, *(word.format(out=out) for word in arguments)) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_store_sql_can_be_had_elsewhere(store: Path, tmp_path: Path) -> None:
+    assert export(store, "--store-sql", "--out", tmp_path / "mine.sql") == 0
+    (store / "store.sql").write_text((tmp_path / "mine.sql").read_text())
+    assert plainly(store, "select count(*) from results") == [[["3"]]]
+
+
+def test_the_end_of_a_sweep_writes_store_sql_beside_the_data(store: Path) -> None:
+    text = """
+        name = "s"
+        [[grid]]
+        problem = "unamplified-epsilon"
+        methods = ["unamplified.exact"]
+        product = {sigma = [1.0], delta = [1e-5]}
+    """
+    sweep = parse(text.encode(), "s.toml")
+    record(sweep, point_ids(sweep), store, NOON)
+    query = "select count(*) from unamplified_epsilon where status = 'ok'"
+    assert plainly(store, query, "select name, status from sweeps") == [[["3"]], [["s", "complete"]]]

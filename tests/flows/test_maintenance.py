@@ -1,0 +1,348 @@
+"""Keeping a store sound: in this process where many repairs are tried, and once by the command line."""
+
+import json
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+import flows.run
+import tasks.batch
+import tasks.engine
+from flows.cli import run as command_line
+from flows.repair import NAME, Repair, repair, sweep_of
+from flows.sweep import parse
+from privcore import Point, find, find_problem
+from privcore.evaluate import evaluate
+from storage import Row, open_store, parts, publish, to_table, write_manifest
+from storage.compaction import compact
+from storage.parts import read_part
+from tasks.batch import Batch
+from tasks.guard import Measured
+from tasks.limits import Limits
+from tests.storage.contents import kill_at, row_hashes, steps_of
+
+pytestmark = pytest.mark.xdist_group("maintenance")
+
+Run = Callable[..., tuple[int, str, str]]
+
+SWEEP = """
+name = "mended"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+product = {sigma = [0.5, 1, 1.5, 2, 3, 5], delta = [1e-8, 1e-5]}
+"""
+OTHER = SWEEP.replace("mended", "other").replace("[0.5, 1, 1.5, 2, 3, 5]", "[2, 3, 5, 8]")
+QUERY = "select sigma, delta, lower, upper, status from results order by all"
+
+
+class Here:
+    """Evaluates points in this very process, so that a hundred repairs are cheap."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def results(self, batch: Batch) -> Iterator[Measured]:
+        for point in batch.points():
+            yield Measured(
+                answer=evaluate(point), seconds=1e-3, cpu_seconds=1e-3, finished_at=datetime.now(UTC)
+            )
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No scheduler and no child; batches of four points."""
+    monkeypatch.setattr(flows.run, "_under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0))
+    monkeypatch.setattr(tasks.engine, "Guard", Here)
+    monkeypatch.setattr(tasks.batch, "MOST_POINTS", 4)
+
+
+def run(store: Path, text: str = SWEEP) -> flows.run.Report:
+    return flows.run.run(parse(text.encode(), "sweep.toml"), store, engine_name="serial", workers=1)
+
+
+def mend(store: Path, *, dry_run: bool = False) -> Repair:
+    return repair(store, engine_name="serial", workers=1, dry_run=dry_run)
+
+
+def damage(part: Path, *, truncate: bool = False) -> None:
+    """Change a byte that belongs to no field of a problem, or cut the end off."""
+    content = bytearray(part.read_bytes())
+    content[40] ^= 1
+    part.write_bytes(content[:-20] if truncate else content)
+
+
+def answers(store: Path) -> list[dict[str, Any]]:
+    with open_store(store) as opened:
+        found: list[dict[str, Any]] = opened.sql(QUERY).to_pylist()
+    return found
+
+
+def values(store: Path) -> set[tuple[Any, ...]]:
+    """The answers without building a snapshot."""
+    tables = [read_part(path).select(["point_id", "lower", "upper", "status"]) for path in parts(store)]
+    return {tuple(row.values()) for table in tables for row in table.to_pylist()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two sweeps that share points, in four parts."""
+    store = tmp_path / "store"
+    run(store)
+    run(store, OTHER)
+    assert len(parts(store)) == 4
+    return store
+
+
+@pytest.mark.parametrize("truncate", [False, True], ids=["flipped", "truncated"])
+def test_a_damaged_part_is_set_aside_and_exactly_its_points_are_computed_again(
+    store: Path, truncate: bool
+) -> None:
+    before, rows = answers(store), row_hashes(store)
+    victim = parts(store)[1]
+    held = row_hashes(store) - row_hashes_without(store, victim)
+    damage(victim, truncate=truncate)
+    done = mend(store)
+    assert done.moved == [str(victim.relative_to(store))]
+    assert done.lost == sum(report.computed for report in done.reports) == sum(held.values())
+    assert done.hopeless == []
+    assert done.quarantine is not None
+    assert (done.quarantine / victim.relative_to(store)).exists()
+    assert answers(store) == before
+    assert set(rows - held) <= set(row_hashes(store)), "the other rows are those of before"
+    with open_store(store) as opened:
+        assert opened.verify() == []
+        assert {m.status for m in opened.manifests()} == {"complete"}
+    assert mend(store).nothing
+
+
+def row_hashes_without(store: Path, part: Path) -> Any:
+    """The rows of all parts but one."""
+    aside = part.rename(store / "aside")
+    rows = row_hashes(store)
+    aside.rename(part)
+    return rows
+
+
+def test_a_missing_part_is_computed_again(store: Path) -> None:
+    before = answers(store)
+    victim = parts(store)[0]
+    lost = len(read_part(victim))
+    victim.unlink()
+    assert mend(store, dry_run=True).lost == lost
+    assert mend(store).lost == lost
+    assert answers(store) == before
+
+
+def test_a_dry_run_changes_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damage(parts(store)[0])
+    assert steps_of(monkeypatch, lambda: mend(store, dry_run=True)) == []
+
+
+def test_a_sound_store_needs_no_repair(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert steps_of(monkeypatch, lambda: mend(store)) == []
+    assert mend(store).nothing
+
+
+def test_a_damaged_part_of_a_compacted_store_is_computed_again(store: Path) -> None:
+    before = answers(store)
+    compact(store)
+    (part,) = parts(store)
+    damage(part, truncate=True)
+    assert mend(store).lost == len(before)
+    assert answers(store) == before
+    assert open_store(store).verify() == []
+
+
+def test_a_damaged_manifest_is_set_aside_and_no_row_is_touched(store: Path) -> None:
+    rows = row_hashes(store)
+    path = next((store / "sweeps").iterdir())
+    path.write_text("{")
+    done = mend(store)
+    assert (done.moved, done.lost) == ([f"sweeps/{path.name}"], 0)
+    assert row_hashes(store) == rows
+    assert open_store(store).verify() == []
+
+
+def orphan(store: Path) -> Path:
+    """A part that no manifest lists, as a killed run leaves it, of points that no sweep asks for."""
+    points = [
+        Point(
+            problem=find_problem("unamplified-epsilon").from_fields({"sigma": sigma, "delta": 1e-5}),
+            method=find("unamplified.exact")(),
+        )
+        for sigma in (21.0, 22.0, 23.0)
+    ]
+    now = datetime.now(UTC)
+    rows = [
+        Row(
+            point=p,
+            answer=evaluate(p),
+            seconds=1.0,
+            cpu_seconds=1.0,
+            attempt=1,
+            finished_at=now,
+            sweep="gone",
+        )
+        for p in points
+    ]
+    return publish(store, to_table(rows))
+
+
+def test_points_that_no_sweep_asks_for_are_read_out_of_the_damaged_part(store: Path) -> None:
+    part = orphan(store)
+    before = answers(store)
+    damage_an_answer(part)
+    done = mend(store)
+    assert (done.lost, done.hopeless) == (3, [])
+    assert answers(store) == before
+    with open_store(store) as opened:
+        assert opened.verify() == []
+        (own,) = (m for m in opened.manifests() if m.name.startswith(NAME))
+    assert (own.status, own.counts) == ("complete", {"ok": 3, "missing": 0})
+
+
+def damage_an_answer(part: Path) -> None:
+    """Flip the first bit that leaves the fields of all rows readable."""
+    from storage.repair import told_points
+
+    content = part.read_bytes()
+    for place in range(len(content) // 2, len(content)):
+        part.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        if told_points(part)[1]:
+            return
+    raise AssertionError("every byte matters")
+
+
+def test_what_cannot_be_recomputed_is_said_by_name(store: Path) -> None:
+    part = orphan(store)
+    before = len(answers(store))
+    damage(part, truncate=True)
+    done = mend(store)
+    name = part.relative_to(store)
+    assert done.hopeless == [f"{name} cannot be recomputed: nothing tells which points it held."]
+    assert done.moved == [str(name)]
+    assert len(answers(store)) == before - 3
+
+
+def test_a_sweep_that_was_not_finished_stays_so(store: Path) -> None:
+    with open_store(store) as opened:
+        sweep = next(m for m in opened.manifests() if m.name == "other")
+    victim = next(p for p in parts(store) if set(read_part(p)["sweep"].to_pylist()) == {"other"})
+    write_manifest(store, replace(sweep, status="incomplete", parts=(f"{victim.parent.name}/{victim.name}",)))
+    lost = len(read_part(victim))
+    damage(victim, truncate=True)
+    done = mend(store)
+    assert (done.lost, [s.name for s in done.recorded]) == (0, ["other"])
+    assert len(done.hopeless) == 1
+    assert done.hopeless[0].endswith("sweep other, which was not finished: run it again.")
+    with open_store(store) as opened:
+        assert opened.verify() == []
+        again = next(m for m in opened.manifests() if m.name == "other")
+    assert (again.status, again.counts["missing"]) == ("incomplete", lost)
+    assert run(store, OTHER).computed == lost
+
+
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.soak)])
+def test_killed_at_any_step_a_repair_is_completed_by_the_next_one(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    compact(store)
+    (merged,) = parts(store)
+    damage_an_answer(orphan(store))
+    damage(merged, truncate=True)
+    shutil.copytree(store, tmp_path / "0")
+    steps = len(steps_of(monkeypatch, lambda: mend(tmp_path / "0")))
+    expected = values(tmp_path / "0")
+    assert len(expected) == 14 + 3
+    for number in range(1, steps + 1, every):
+        harmed = tmp_path / str(number)
+        shutil.copytree(store, harmed)
+        kill_at(monkeypatch, number, lambda harmed=harmed: mend(harmed))  # type: ignore[misc]
+        assert mend(harmed).hopeless == [], f"step {number}"
+        assert open_store(harmed).verify() == [], f"step {number}"
+        assert values(harmed) == expected, f"step {number}"
+        shutil.rmtree(harmed)
+
+
+def test_a_sweep_of_given_points_asks_for_exactly_these(store: Path) -> None:
+    problem = find_problem("allocation-epsilon").from_fields({"sigma": 1.0, "steps": 100, "delta": 1e-5})
+    method = find("allocation.decomposition")
+    points = [
+        Point(problem=problem, method=method()),
+        Point(
+            problem=find_problem("unamplified-epsilon").from_fields({"sigma": 1.0, "delta": 1e-5}),
+            method=find("unamplified.exact")(),
+        ),
+    ]
+    from flows.grid import expand
+
+    assert {p.id for p in expand(sweep_of(points).grids)} == {p.id for p in points}
+
+
+def test_the_command_line_finds_reads_around_and_repairs_damage(store: Path, privsweep: Run) -> None:
+    before = answers(store)
+    victim = parts(store)[0]
+    content = victim.read_bytes()
+    damage(victim)
+
+    code, out, err = privsweep("verify", "--store", store, "--json")
+    report = json.loads(out)
+    assert (code, err, report["sound"], report["parts"]) == (1, "", False, 4)
+    (finding,) = report["findings"]
+    assert (finding["kind"], finding["file"]) == ("damaged", str(victim.relative_to(store)))
+
+    count = "select count(*) as n from results"
+    code, out, err = privsweep("sql", count, "--store", store, "--json", "--allow-degraded")
+    (line,) = err.splitlines()
+    assert (code, json.loads(out)[0]["n"] < len(before)) == (0, True)
+    assert line.startswith(f"privsweep: warning: {victim} is damaged")
+
+    code, out, err = privsweep("repair", "--store", store, "--engine", "serial", "--json")
+    assert code == 0, err
+    done = json.loads(out)
+    assert done["computed"] == done["lost_points"] > 0
+    assert content not in [path.read_bytes() for path in store.rglob("*.parquet")]
+
+    code, out, err = privsweep("verify", "--store", store)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].endswith(": sound")
+    assert answers(store) == before
+
+    code, out, err = privsweep("compact", "--store", store)
+    assert (code, err) == (0, "")
+    assert "4 parts became 1" in out
+    code, out, err = privsweep("gc", "--store", store, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["files"]
+    assert answers(store) == before
+
+
+def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    victim = parts(store)[0]
+    answers(store)
+    damage(victim)
+    assert command_line(["sql", "select 1", "--store", str(store)]) == 2
+    assert capsys.readouterr().err.startswith(f"privsweep: {victim} is damaged")
+    assert command_line(["repair", "--store", str(store), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert f"{victim.relative_to(store)} would be moved to quarantine" in out
+    assert "points would be computed again, of mended" in out
+    assert victim.exists()
+    assert command_line(["repair", "--store", str(store), "--engine", "serial"]) == 0
+    answers(store)
+    assert command_line(["gc", "--store", str(store), "--dry-run"]) == 0
+    assert "cache/snapshot-" in capsys.readouterr().out
+    assert len(list((store / "cache").iterdir())) == 2

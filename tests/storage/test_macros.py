@@ -1,0 +1,147 @@
+import itertools
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privcore import PROBLEMS, Answer, Problem, find, find_problem
+from storage import QueryError, Store, open_store
+from storage.macros import literal
+from storage.views import view_name
+from tests.storage.made_up import Claims, epsilon, put, row
+
+Allocation = find_problem("allocation-epsilon")
+POINT = "sigma := 1.5, steps := 50, delta := 2e-6"
+
+
+def allocation(**fields: Any) -> Problem:
+    return Allocation.from_fields({"sigma": 1.0, "steps": 10, "delta": 1e-6, **fields})
+
+
+def arguments(problem: Problem) -> str:
+    return ", ".join(f"{name} := {literal(value)}" for name, value in problem.as_fields().items())
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Epsilons 100 / (sigma steps), give or take a tenth, and some without amplification."""
+    root = tmp_path_factory.mktemp("macros") / "store"
+    certified = find("allocation.certified")()
+    grid = itertools.product((1.0, 2.0, 4.0), (10, 100), (1e-6, 1e-5), (1, 2))
+    put(
+        root,
+        [
+            row(
+                allocation(sigma=sigma, steps=steps, delta=delta, epochs=epochs),
+                Answer.enclosure(90 * epochs / sigma / steps, 110 * epochs / sigma / steps),
+                method=certified,
+            )
+            for sigma, steps, delta, epochs in grid
+        ],
+    )
+    put(
+        root,
+        [row(epsilon(sigma=s, delta=1e-5, steps=10), Answer.enclosure(1 / s, 2 / s)) for s in (1.0, 2.0)],
+    )
+    poisson = find_problem("poisson-epsilon").from_fields(
+        {"sigma": 1.0, "steps": 10, "sampling_probability": 0.125, "delta": 1e-5}
+    )
+    put(root, row(poisson, Answer.enclosure(8.0, 12.0), method=find("poisson.certified")()))
+    with open_store(root) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        allocation(sigma=2.0, steps=100),
+        allocation(sigma=1.5, steps=50, delta=2e-6),
+        allocation(sigma=0.5, steps=50),
+        allocation(sigma=8.0, steps=1000, delta=1e-4, epochs=3),
+        allocation(adjacency="add"),
+        epsilon(sigma=1.5, steps=10),
+        epsilon(sigma=1.5, steps=9),
+    ],
+    ids=["stored", "between", "less-noise", "beyond", "unknown-word", "other-problem", "no-trend"],
+)
+def test_a_macro_says_what_a_lookup_says(store: Store, question: Problem) -> None:
+    (said,) = store.sql(f"from {view_name(question.name)}_at({arguments(question)})").to_pylist()
+    found = store.lookup(question)
+    assert said.pop("problem") == question.name
+    if found is None:
+        assert said["lower"] == 0.0
+        assert said["upper"] == math.inf
+        assert said["upper_from"] is said["lower_from"] is said["upper_method"] is None
+    else:
+        assert said == {name: getattr(found, name) for name in said}
+
+
+@pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.name)
+def test_every_problem_has_a_macro(store: Store, kind: type[Problem]) -> None:
+    typical = {name: parameter.typical_values()[0] for name, parameter in kind.parameters.items()}
+    given = ", ".join(f"{name} := {literal(value)}" for name, value in typical.items())
+    (said,) = store.sql(f"from {view_name(kind.name)}_at({given})").to_pylist()
+    assert said["lower"] <= said["upper"]
+
+
+def test_a_macro_answers_for_every_row_of_a_table(store: Store) -> None:
+    query = """
+        select s.sigma, e.upper from (values (1.0::double), (1.5), (2.5)) as s(sigma),
+        epsilon_at(sigma := s.sigma, steps := 50, delta := 1e-5) as e order by s.sigma
+    """
+    assert [tuple(r.values()) for r in store.sql(query).to_pylist()] == [(1.0, 11.0), (1.5, 11.0), (2.5, 5.5)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            "sigma := 'nan'::double, steps := 50, delta := 1e-5",
+            "Expected sigma in [0.001, 1000000], got nan.",
+        ),
+        ("steps := 50, delta := 1e-5", "Expected sigma in [0.001, 1000000], got nothing."),
+        ("sigma := 1, steps := 2.5, delta := 1e-5", "Expected steps in {1, ..., 1000000000}, got 2.5."),
+        ("sigma := 1, steps := 2, delta := 1", "Expected delta in (0, 1), got 1."),
+        (f"{POINT}, adjacency := 'both'", "Expected adjacency in {add-remove, remove, add}, got both."),
+    ],
+)
+def test_a_value_outside_its_domain_is_refused(store: Store, arguments: str, sentence: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        store.sql(f"from epsilon_at({arguments})")
+    assert str(caught.value) == f"Invalid Input Error: {sentence}"
+
+
+def test_noise_for_a_target_is_the_smallest_that_is_proved_to_meet_it(store: Store) -> None:
+    for target, sigma in [(5.5, 2.0), (5.4999, 4.0), (11.0, 1.0), (1e9, 1.0)]:
+        (said,) = store.sql(f"from noise_for(epsilon := {target!r}, steps := 50, delta := 2e-6)").to_pylist()
+        assert (said["sigma"], said["upper_from"]["steps"], said["upper_from"]["delta"]) == (sigma, 10, 1e-6)
+        assert said["upper"] <= target
+    assert store.sql("from noise_for(epsilon := 0.1, steps := 50, delta := 2e-6)").num_rows == 0
+    with pytest.raises(QueryError, match="Expected epsilon in"):
+        store.sql("from noise_for(epsilon := 'nan'::double, steps := 50, delta := 2e-6)")
+
+
+def test_compare_puts_schemes_side_by_side(store: Store) -> None:
+    query = "select problem, lower, upper from compare(sigma := 1, steps := 10, delta := 1e-5)"
+    assert [tuple(r.values()) for r in store.sql(query).to_pylist()] == [
+        ("allocation-epsilon", 9.0, 11.0),
+        ("poisson-epsilon", 0.0, 12.0),
+        ("shuffling-epsilon", 0.0, math.inf),
+        ("unamplified-epsilon", 1.0, 2.0),
+    ]
+    query = "select problem from compare(sigma := 1, steps := 10, delta := 1e-5, epochs := 2)"
+    assert "shuffling-epsilon" not in store.sql(query)["problem"].to_pylist()
+
+
+def test_a_macro_does_not_hide_a_contradiction(root: Path) -> None:
+    put(
+        root,
+        [row(epsilon(), Answer.enclosure(1, 2)), row(epsilon(), Answer.enclosure(3, 4), method=Claims())],
+    )
+    with (
+        open_store(root) as store,
+        pytest.raises(QueryError, match="contradicts itself about unamplified-eps"),
+    ):
+        store.sql("from unamplified_epsilon_at(sigma := 1, delta := 1e-5)")
