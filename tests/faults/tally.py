@@ -1,0 +1,64 @@
+"""What a test did to a store and what came of it: numbers that travel in the test's own report."""
+
+import re
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from storage import open_store
+
+KEY = "faults"
+
+
+class Tally:
+    """Counts of one test, as they go into the table of faults.
+
+    Attributes:
+        numbers: JSON types only, since pytest-xdist sends them from one process to another.
+    """
+
+    def __init__(self, docstring: str | None) -> None:
+        match = re.match(r"(T\d+): ", docstring or "")
+        assert match, "Expected a docstring that begins with the number of the fault, such as T7: ..."
+        self.numbers: dict[str, str | float] = {
+            "fault": match[1],
+            "tried": 0,
+            "survived": 0,
+            "rows": 0,
+            "lost": 0,
+            "duplicated": 0,
+            "seconds": 0.0,
+        }
+
+    @contextmanager
+    def trial(self, faults: int = 1) -> Iterator[None]:
+        """Count what the block tries, and as survived unless the block raises."""
+        self._add("tried", faults)
+        yield
+        self._add("survived", faults)
+
+    @contextmanager
+    def recovery(self) -> Iterator[None]:
+        """Take the time of the block; the longest of a test is kept."""
+        began = time.perf_counter()
+        yield
+        self.numbers["seconds"] = max(float(self.numbers["seconds"]), time.perf_counter() - began)
+
+    def compare(self, root: Path, expected: Collection[str]) -> None:
+        """Compare what a reader is shown with the points that must be there, each once.
+
+        Args:
+            root: The store.
+            expected: Ids of the points.
+        """
+        with open_store(root) as store:
+            shown = store.sql("select point_id from results")["point_id"].to_pylist()
+        lost, duplicated = set(expected) - set(shown), len(shown) - len(set(shown))
+        self._add("rows", len(expected))
+        self._add("lost", len(lost))
+        self._add("duplicated", duplicated)
+        assert (lost, duplicated) == (set(), 0)
+
+    def _add(self, name: str, number: int) -> None:
+        self.numbers[name] = int(self.numbers[name]) + number

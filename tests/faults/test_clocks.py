@@ -1,0 +1,187 @@
+"""Clocks: no answer and no decision about a file that lives depends on what time somebody's clock shows."""
+
+import ast
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import tasks.guard
+from privcore import Answer, Status
+from storage import open_store, parts
+from storage.layout import DAY
+from storage.parts import read_part
+from tasks.limits import Limits
+from tasks.work import Job, published
+from tests.faults.children import value_of
+from tests.faults.sweeps import MANY, POINTS, batches_of, content, ids, sweep, work
+from tests.faults.tally import Tally
+from tests.storage.made_up import epsilon, put, row, rows
+
+HOUR = 3600.0
+
+WALL_CLOCKS = {
+    # Where a clock on the wall is looked at, and what for. Deadlines and durations are monotonic.
+    "flows/repair.py": {"datetime.now"},  # when a repair began: shown, decides nothing
+    "flows/run.py": {"datetime.now"},  # when a sweep began: shown, decides nothing
+    "flows/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests
+    "storage/catalog.py": {"time.time_ns"},  # whether a folder's time is too recent to prove anything
+    "storage/garbage.py": {"time.time"},  # the age of what may belong to somebody at work, in days
+    "storage/repair.py": {"datetime.now"},  # the name of a folder in quarantine
+    "storage/layout.py": {"time.time"},  # the age of leftovers, in days
+    "tasks/engine.py": {"time.time"},  # which parts were published in this run, where a worker died
+    "tasks/guard.py": {"datetime.now"},  # when a point was finished: between equal answers, the earliest
+    "tasks/work.py": {"datetime.now"},  # the same for points that are given up
+}
+
+
+def wall_clocks(module: Path) -> set[str]:
+    """The calls in a module that ask for the time of day."""
+    asked = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+    return {
+        text
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Attribute) and (text := ast.unparse(node)) in asked
+    }
+
+
+def test_every_look_at_the_time_of_day_is_known_and_no_deadline_is_among_them(
+    faults: Tally, repository: Path
+) -> None:
+    """T13: deadlines, limits and durations use clocks that never step."""
+    with faults.trial():
+        found = {
+            str(module.relative_to(repository)): clocks
+            for package in ("flows", "tasks", "storage", "privcore")
+            for module in sorted((repository / package).rglob("*.py"))
+            if (clocks := wall_clocks(module))
+        }
+        assert found == WALL_CLOCKS
+
+
+def set_clock(offset: float) -> None:
+    """Have every clock on the wall of this process off by so many seconds: for children."""
+    now, now_ns = time.time, time.time_ns
+    time.time = lambda: now() + offset
+    time.time_ns = lambda: now_ns() + int(offset * 1e9)
+
+    class Moved(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime.fromtimestamp(time.time(), UTC)
+
+    import flows.run
+    import tasks.work
+    import tests.faults.sweeps
+
+    for module in (flows.run, tasks.guard, tasks.work, tests.faults.sweeps):
+        module.datetime = Moved  # type: ignore[attr-defined]
+
+
+def sweep_at(offset: float, root: Path) -> int:
+    set_clock(offset)
+    return sweep(root)
+
+
+@pytest.mark.parametrize("offset", [-HOUR, HOUR], ids=["an hour slow", "an hour fast"])
+def test_a_run_on_a_machine_whose_clock_is_off_continues_another_one(
+    faults: Tally, root: Path, offset: float
+) -> None:
+    """T13: two runs whose clocks differ by an hour, each after half of the other's parts were lost."""
+    assert value_of(sweep_at, offset, root) == POINTS
+    answers = content(root)
+    for clock in (0.0, offset):
+        with faults.trial():
+            lost = parts(root)[0]
+            gone = len(read_part(lost))
+            lost.unlink()
+            with faults.recovery():
+                assert value_of(sweep_at, clock, root) == gone
+            faults.compare(root, ids())
+            assert content(root) == answers
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_which_of_several_rows_counts_depends_on_what_they_say_before_when(
+    faults: Tally, root: Path, hours: int
+) -> None:
+    """T13: an answer from a machine with a wrong clock beats a crash from any other, and never changes."""
+    wrong = 3600.0 * hours
+    crash = Answer.without(Status.CRASHED, "It was killed.")
+    with faults.trial():
+        put(root, row(epsilon(), crash, seconds_later=0))
+        put(root, row(epsilon(), seconds_later=wrong))
+        put(root, row(epsilon(), crash, seconds_later=2 * wrong))
+        put(root, row(epsilon(), seconds_later=-wrong))
+        for _ in range(2):
+            with open_store(root) as store:
+                (shown,) = store.sql("select status, lower, upper, finished_at from results").to_pylist()
+                assert (shown["status"], shown["lower"], shown["upper"]) == ("ok", 1.0, 2.0)
+                assert store.stored("unamplified-epsilon") == {row(epsilon()).point.id: "ok"}
+        faults.compare(root, {row(epsilon()).point.id})
+
+
+def opened_at(offset: float, root: Path) -> list[str]:
+    """Open a store as a run does, with a wrong clock; return the unfinished files that are still there."""
+    set_clock(offset)
+    open_store(root, create=True).close()
+    return sorted(path.name for path in root.rglob("*.tmp"))
+
+
+def test_the_unfinished_file_of_a_living_writer_survives_a_clock_that_is_off(
+    faults: Tally, root: Path
+) -> None:
+    """T13: a clock an hour fast or slow does not make a living writer's file look left over."""
+    part = put(root, rows(1))
+    living = part.parent / ".living.tmp"
+    living.write_bytes(b"half a part")
+    for offset in (-HOUR, 0.0, HOUR, DAY - HOUR):
+        with faults.trial():
+            assert value_of(opened_at, offset, root) == [".living.tmp"]
+    with faults.trial():
+        assert value_of(opened_at, DAY + HOUR, root) == [], "a day later it is left over"
+
+
+@pytest.mark.parametrize("offset", [-HOUR, HOUR])
+def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
+    faults: Tally, root: Path, monkeypatch: pytest.MonkeyPatch, offset: float
+) -> None:
+    """T13: a reader that stays open, with its clock off by an hour, sees every later part."""
+    put(root, rows(1))
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + int(offset * 1e9))
+    with open_store(root) as store:
+        for count in range(2, 6):
+            with faults.trial():
+                assert store.sql("from results").num_rows == count - 1
+                time.sleep(0.01)  # the finest resolution of a folder's time that is common
+                put(root, rows(1, first=count - 1))
+        assert store.sql("from results").num_rows == 5
+
+
+def test_a_part_is_recognised_as_published_although_the_clock_was_set_back(faults: Tally, root: Path) -> None:
+    """T13: the clock steps back while a batch runs whose worker then dies; what it stored is there once."""
+    batch = batches_of(MANY)[0]
+    job = Job(store=root, sweep="harmed", limits=Limits())
+    with faults.trial():
+        began = time.time() + HOUR  # the driver's clock before it was set back by an hour
+        value_of(work, batch, job, None)
+        if published(batch, job, began) is None:  # then it is computed again, which costs time only
+            value_of(work, batch, job, None)
+        faults.compare(root, {point.id for point in batch.points()})
+
+
+def test_a_point_may_take_its_time_though_the_clock_jumps(
+    faults: Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T13: a clock that jumps by an hour at every look neither ends a point nor lengthens it."""
+    jumps = iter(range(10**6))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + HOUR * next(jumps) * (-1) ** next(jumps))
+    batch = batches_of(MANY)[0]
+    with faults.trial(), tasks.guard.Guard(Limits(point_seconds=60)) as guard:
+        results = list(guard.results(batch))
+    assert [result.answer.status for result in results] == [Status.OK] * 4
+    assert all(0 <= result.seconds < 60 for result in results)
+    assert abs(results[-1].finished_at - datetime.now(UTC)) < timedelta(minutes=5)

@@ -1,0 +1,191 @@
+"""A disk that is full, fails or forbids: one sentence that names a file, and the next run goes on."""
+
+import ctypes
+import errno
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+import flows.run
+from flows.cli import run as command_line
+from storage import StoreError, open_store, parts
+from storage.parts import read_part
+from tests.faults.children import run, value_of
+from tests.faults.sweeps import POINTS, consume, content, fault_points, ids, sweep, sweep_on
+from tests.faults.tally import Tally
+from tests.storage.made_up import put, rows
+
+
+def rows_in(root: Path) -> int:
+    return sum(len(read_part(path)) for path in parts(root)) if root.exists() else 0
+
+
+def refused_at_every_operation(faults: Tally, tmp_path: Path, code: int, step: int = 1) -> None:
+    """Run the sweep once for every operation, or every third, on a disk that refuses it; then again."""
+    points = value_of(fault_points, tmp_path / "undisturbed" / "store")
+    answers = content(tmp_path / "undisturbed" / "store")
+    hurt = 0
+    for k, point in enumerate(points):
+        root = tmp_path / f"{k}" / "store"
+        root.parent.mkdir()
+        if point.startswith("compute") or k % step:
+            continue
+        with faults.trial():
+            ending = run(sweep_on, "fail", k, code, root)
+            if ending.error is not None:
+                hurt += 1
+                sentence = str(ending.error)
+                assert isinstance(ending.error, StoreError), f"{point}: {ending.error!r}"
+                assert os.strerror(code) in sentence, point
+                assert str(root.parent) in sentence, f"{point}: {sentence}"
+                assert "\n" not in sentence
+            if root.exists():
+                visible = [
+                    path for path in root.rglob("*") if path.is_file() and not path.name.endswith(".tmp")
+                ]
+                assert all(path.stat().st_size > 0 for path in visible)
+                if (root / "store.json").exists():
+                    with open_store(root) as store:
+                        assert store.verify() == [], point
+            before = rows_in(root)
+            with faults.recovery():
+                computed = value_of(sweep, root)
+            assert before + computed == POINTS == rows_in(root), point
+            if k % 24 == 0:
+                faults.compare(root, ids())
+                assert content(root) == answers
+    assert hurt > len(points) / 3 / step, "most operations matter"
+
+
+def test_a_disk_that_is_full_from_any_operation_on_is_one_sentence_and_the_next_run_goes_on(
+    faults: Tally, tmp_path: Path
+) -> None:
+    """T7: no room at the k-th operation that needs some, for every k."""
+    refused_at_every_operation(faults, tmp_path, errno.ENOSPC)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EROFS], ids=["io-error", "read-only"])
+def test_a_disk_that_fails_or_turns_read_only_at_any_operation_is_one_sentence(
+    faults: Tally, tmp_path: Path, code: int
+) -> None:
+    """T8: an error of input and output at the k-th operation alone, or nothing allowed from there on."""
+    refused_at_every_operation(faults, tmp_path, code, step=3 if code == errno.EROFS else 1)
+
+
+def sweep_within(limit: int, root: Path) -> int:
+    """Run the sweep where no file may be larger than that: the error is the operating system's own."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    return sweep(root)
+
+
+@pytest.mark.parametrize("limit", [0, 40, 400, 4000])
+def test_a_file_that_the_system_cuts_short_is_never_seen(faults: Tally, root: Path, limit: int) -> None:
+    """T7: files limited to a few bytes by the system, which writes as much as fits and then refuses."""
+    with faults.trial():
+        ending = run(sweep_within, limit, root)
+        assert isinstance(ending.error, StoreError)
+        assert os.strerror(errno.EFBIG) in str(ending.error)
+        assert str(root.parent) in str(ending.error)
+        assert rows_in(root) == 0
+        assert (
+            not root.exists()
+            or [p for p in root.rglob("*") if p.is_file() and p.stat().st_size == limit] == []
+        )
+        with faults.recovery():
+            assert value_of(sweep, root) == POINTS
+        faults.compare(root, ids())
+
+
+def ask_within(limit: int, root: Path) -> int:
+    """Ask a store whose snapshot has no room, and has to be built."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    with open_store(root) as store:
+        return int(store.sql("from results").num_rows)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.9])
+def test_a_snapshot_that_has_no_room_is_one_sentence_and_spoils_nothing(
+    faults: Tally, root: Path, share: float
+) -> None:
+    """T7: no room for the snapshot that readers need; it is derived, so the store is as sound as before."""
+    put(root, rows(10))
+    faults.compare(root, {row.point.id for row in rows(10)})
+    (whole,) = (root / "cache").glob("*.duckdb")
+    limit = int(share * whole.stat().st_size)
+    whole.unlink()
+    with faults.trial():
+        ending = run(ask_within, limit, root)
+        assert ending.value is None
+        assert isinstance(ending.error, StoreError), repr(ending.error)
+        assert str(root) in str(ending.error)
+        assert "\n" not in str(ending.error)
+        with faults.recovery():
+            faults.compare(root, {row.point.id for row in rows(10)})
+        assert sorted(path.suffix for path in (root / "cache").iterdir()) == [".duckdb"]
+
+
+# ------------------------------------------------------------------------------ permissions
+
+
+def without_privileges(arguments: list[str], log: Path) -> int:
+    """Run a command line as somebody who has to obey permissions, with its output in a file."""
+    if os.geteuid() == 0:
+        header, nothing = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+        assert ctypes.CDLL(None).capset(header, nothing) == 0
+    with log.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        flows.run._under_prefect = consume
+        return command_line(arguments)
+
+
+@pytest.mark.parametrize("forbidden", ["store", "data", "problem", "sweeps"])
+def test_a_folder_that_may_not_be_written_is_one_sentence_that_names_it(
+    faults: Tally, root: Path, tmp_path: Path, forbidden: str
+) -> None:
+    """T8: a folder of the store without the permission to write; readers need none."""
+    spec = tmp_path / "spec.toml"
+    spec.write_text(
+        """
+        name = "forbidden"
+        [[grid]]
+        problem = "unamplified-epsilon"
+        methods = ["unamplified.exact"]
+        product = {sigma = [1, 2], delta = 1e-5}
+        """
+    )
+    made = put(root, rows(10))
+    folders = {"store": root, "data": root / "data", "problem": made.parent, "sweeps": root / "sweeps"}
+    folders["sweeps"].mkdir(exist_ok=True)
+    log = tmp_path / "log"
+    before = {p: p.stat().st_mtime_ns for p in (root / "data").rglob("*")}
+    folders[forbidden].chmod(0o555)
+    try:
+        with faults.trial():
+            writes = ["run", str(spec), "--store", str(root), "--engine", "serial"]
+            if forbidden in ("sweeps", "problem"):
+                code = value_of(without_privileges, writes, log)
+                text = log.read_text()
+                assert code == 2, text
+                assert "Permission denied" in text
+                assert str(folders[forbidden]) in text
+                assert "Traceback" not in text
+            query = ["sql", "select count(*) as n from results", "--store", str(root), "--json"]
+            assert value_of(without_privileges, query, log) == 0, log.read_text()
+            assert '"n": 10' in log.read_text()
+        assert {p: p.stat().st_mtime_ns for p in (root / "data").rglob("*")} == before
+    finally:
+        folders[forbidden].chmod(0o755)
+
+
+def test_a_part_that_may_not_be_read_is_named(faults: Tally, root: Path, tmp_path: Path) -> None:
+    """T8: a part without the permission to read."""
+    part, log = put(root, rows(10)), tmp_path / "log"
+    part.chmod(0)
+    with faults.trial():
+        assert value_of(without_privileges, ["sql", "from results", "--store", str(root)], log) == 2
+        assert log.read_text() == f"privsweep: Cannot read {part}: Permission denied.\n"
+    part.chmod(0o644)
+    faults.compare(root, {row.point.id for row in rows(10)})
