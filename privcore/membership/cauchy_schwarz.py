@@ -36,5 +36,25 @@ class MembershipCauchySchwarz(Method):
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, MembershipAdvantage)
         law = problem.record_law
-        bound = law.continuous + diversity(law)[1] / (2.0 * math.sqrt(problem.records))
+        bound = law.continuous + diversity_bound(diversity(law)[1], problem.records)
         return Answer.enclosure(0.0, min(1.0, bound * (1.0 + 1e-15)), detail="half the diversity")
+
+
+def diversity_bound(c: float, records: int) -> float:
+    r"""Return $\min\{1, C / (2 \sqrt n)\}$, at least the advantage for all laws of this diversity.
+
+    Args:
+        c: Diversity C, >= 0.
+        records: Number n of training records, >= 1.
+
+    Returns:
+        Upper bound, up to rounding.
+
+    Reference:
+        arXiv:2310.13786, proof of Corollary 15 (Cauchy-Schwarz), and the column D of Table 1.
+
+    Example:
+        >>> round(diversity_bound(4.30, 1000), 3)
+        0.068
+    """
+    return min(1.0, 0.5 * c / math.sqrt(records))

@@ -1,6 +1,5 @@
 """What quantisation guarantees whatever is learned: the largest advantage for the law of the records."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from privcore.answer import Answer
 from privcore.laws.finite import Finite
+from privcore.membership.cauchy_schwarz import diversity_bound
 from privcore.membership.experiment_digits import counts, refusal
 from privcore.membership.experiment_problems import MembershipQuantisedAdvantage
 from privcore.membership.worst_case import worst_advantage
@@ -61,23 +61,3 @@ def diversity(number: NDArray[np.int64]) -> float:
     """
     p = number.ravel() / number.sum()
     return float(np.sqrt(p * (1.0 - p)).sum())
-
-
-def diversity_bound(c: float, records: int) -> float:
-    r"""Return $\min\{1, C / (2 \sqrt n)\}$, at least the advantage for all laws of this diversity.
-
-    Args:
-        c: Diversity C, >= 0.
-        records: Number n of training records, >= 1.
-
-    Returns:
-        Upper bound, up to rounding.
-
-    Reference:
-        arXiv:2310.13786, proof of Corollary 15 (Cauchy-Schwarz), and the column D of Table 1.
-
-    Example:
-        >>> round(diversity_bound(4.30, 1000), 3)
-        0.068
-    """
-    return min(1.0, 0.5 * c / math.sqrt(records))

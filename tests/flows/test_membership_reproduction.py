@@ -17,9 +17,9 @@ from flows.grid import expand
 from flows.sweep import load
 from privcore import METHODS, find, find_problem
 from privcore.laws.spelling import law
+from privcore.membership.cauchy_schwarz import diversity_bound
 from privcore.membership.corollary15 import LARGEST, LEAST
 from privcore.membership.deviation import largest_constant, least_constant
-from privcore.membership.experiment_guarantee import diversity_bound
 from tests.flows.support.claims import ROOT, Claims, agree, made
 
 CLAIMS = Claims("reproduction-membership.md")

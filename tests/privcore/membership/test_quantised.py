@@ -12,9 +12,10 @@ from sklearn.neural_network import MLPClassifier
 
 from privcore import Answer, DomainError, Point, Status, evaluate
 from privcore.membership import experiment_digits, experiment_quantised
+from privcore.membership.cauchy_schwarz import diversity_bound
 from privcore.membership.experiment_classifier import classify
 from privcore.membership.experiment_digits import CLASSES, CLUSTERED, POOL, TESTED, codes, counts
-from privcore.membership.experiment_guarantee import MembershipGuarantee, diversity, diversity_bound
+from privcore.membership.experiment_guarantee import MembershipGuarantee, diversity
 from privcore.membership.experiment_problems import MembershipQuantised, MembershipQuantisedAdvantage
 from privcore.membership.experiment_purity import MembershipPurity
 from privcore.membership.experiment_quantised import MembershipClassifier
