@@ -1,5 +1,6 @@
 """Compaction: many small parts of a problem become few large sorted ones; no row is lost or changed."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from storage.replaced import (
     steadily,
     write_replacement,
 )
+from storage.schema import REPLACES_KEY
 from storage.views import CHOICE, fields_of, quoted
 
 SMALL = ROW_GROUP
@@ -120,7 +122,7 @@ def _merge(root: Path, portion: Sequence[Path]) -> Merged | None:
             raise
         return None
     table = merged(tables, names)
-    made = publish_checked(root, table)
+    made = publish_checked(root, table, names)
     old = tuple(sorted(set(names) - {str(made.relative_to(root / layout.DATA))}))
     if not old:
         return None
@@ -136,13 +138,22 @@ def _merge(root: Path, portion: Sequence[Path]) -> Merged | None:
     )
 
 
-def publish_checked(root: Path, table: pa.Table) -> Path:
+def publish_checked(root: Path, table: pa.Table, old: Sequence[str]) -> Path:
     """Publish a table and read it back, since what it replaces is about to be deleted.
+
+    Its bytes, and so its name, depend on the names of the old parts: no part ever gets a name that was
+    replaced before, and to follow replacements never leads in a circle.
+
+    Args:
+        root: The store.
+        table: What is left of the old parts.
+        old: Their names.
 
     Raises:
         StoreError: The disk refused, or gave back something else.
     """
-    path = publish(root, table)
+    replaces = hashlib.blake2b("\n".join(sorted(old)).encode(), digest_size=16).hexdigest()
+    path = publish(root, table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces}))
     back = read_part(path)
     if not all(_plain(back[name]).equals(_plain(table[name])) for name in table.column_names):
         raise StoreError(f"{path} reads back differently; nothing was deleted.")

@@ -189,7 +189,7 @@ def _drop(root: Path, idle: Idle) -> None:
     kept = [number for number in range(len(table)) if number not in dropped]
     new = set(idle.kept_in) - {name}
     if kept:
-        new.add(str(publish_checked(root, table.take(kept)).relative_to(data)))
+        new.add(str(publish_checked(root, table.take(kept), [name]).relative_to(data)))
     replacement = Replacement(old=(name,), new=tuple(sorted(new)))
     write_replacement(root, replacement)
     delete_replaced(root, replacement)

@@ -26,6 +26,8 @@ SCHEMA_VERSION = 1
 
 VERSION_KEY = b"privsweep.schema_version"
 PROBLEM_KEY = b"privsweep.problem"
+REPLACES_KEY = b"privsweep.replaces"
+"""Of a part that `compact` or `gc` made: the hash of the names of the parts that it replaces."""
 
 _WORD = pa.dictionary(
     pa.int32(), pa.string()

@@ -130,3 +130,20 @@ def test_quarantine_is_kept_unless_asked_for(root: Path) -> None:
     assert garbage.files == (folder,)
     collect(root, garbage)
     assert not folder.exists()
+
+
+def test_rows_that_a_compaction_added_and_gc_dropped_again_do_not_lead_in_a_circle(root: Path) -> None:
+    """What is left after gc are the rows of the first part; its name must not become that part's again."""
+    first, second = put(root, row(epsilon())), put(root, row(epsilon(), seconds_later=5))
+    write_manifest(root, manifest(first, second))
+    counted = counting(root)
+    for _ in range(3):
+        compact(root)
+        gc(root)
+        assert counting(root) == counted
+    assert first not in parts(root)
+    with open_store(root) as store:
+        assert [finding.detail for finding in store.examine().findings] == []
+        assert store.manifests()[0].parts == tuple(
+            str(path.relative_to(root / "data")) for path in parts(root)
+        )
