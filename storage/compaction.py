@@ -79,9 +79,11 @@ def finish(root: Path) -> None:
     made = replacements(root)
     for replacement in made:
         if any((root / layout.DATA / name).exists() for name in replacement.old):
-            for name in newest(replacement.new, made):
+            current = newest(replacement.new, made)
+            for name in current:
                 read_part(root / layout.DATA / name, ["point_id"])  # refuses unless it is there and sound
-            delete_replaced(root, replacement)
+            if current:
+                delete_replaced(root, replacement)
 
 
 def _portions(root: Path, small: int, largest: int) -> Iterator[list[Path]]:
