@@ -163,10 +163,17 @@ def test_an_estimate_lies_near_the_enclosures(draws: list[Draw]) -> None:
 
 
 def test_the_declared_seconds_hold(draws: list[Draw]) -> None:
+    def late(draw: Draw) -> bool:
+        return draw.seconds > COST_FACTOR * draw.method.cost(draw.problem).seconds + GRACE
+
+    # The first run may have met a garbage collection or code not compiled yet; a wrong cost stays wrong.
+    again = [
+        min((run(draw.problem, draw.method) for _ in range(3)), key=lambda draw: draw.seconds)
+        for draw in filter(late, draws)
+    ]
     slow = [
         f"{draw.seconds:.2f} s, declared {draw.method.cost(draw.problem).seconds:.3f} s: {draw}"
-        for draw in draws
-        if draw.seconds > COST_FACTOR * draw.method.cost(draw.problem).seconds + GRACE
+        for draw in filter(late, again)
     ]
     assert not slow
 
