@@ -98,7 +98,9 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error; return the code."""
     if sentence:
-        print(f"privsweep: {' '.join(sentence.split())}", file=sys.stderr)
+        from storage.located import shown
+
+        print(f"privsweep: {' '.join(shown(sentence).split())}", file=sys.stderr)
     return code
 
 

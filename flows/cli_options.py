@@ -13,7 +13,36 @@ if TYPE_CHECKING:
 FAILED, MISUSED, LIMIT = 1, 2, 4
 DEFAULT_STORE = Path("store")
 
-StorePath = Annotated[Path, typer.Option("--store", metavar="FOLDER", help="Where results are stored.")]
+
+def _folder(store: Path) -> Path:
+    """Return the folder to work in: of an address, the one that mirrors it, made equal to it."""
+    if ":" not in str(store):  # a look at the option should not import the store
+        return store
+    from storage.located import located, refresh
+
+    folder = located(store)
+    refresh(folder)
+    return folder
+
+
+StorePath = Annotated[
+    Path,
+    typer.Option(
+        "--store",
+        metavar="FOLDER",
+        callback=_folder,
+        help="Where results are stored: a folder, or s3://bucket/prefix.",
+    ),
+]
+
+
+def shown(store: Path) -> str:
+    """Return what the user calls a store."""
+    from storage.located import shown
+
+    return shown(str(store))
+
+
 MethodNames = Annotated[
     list[str] | None, typer.Option("--method", metavar="NAME", help="Use this method; may stand repeatedly.")
 ]

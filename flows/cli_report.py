@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, FAILED, Json, StorePath
+from flows.cli_options import DEFAULT_STORE, FAILED, Json, StorePath, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -206,12 +206,12 @@ def _report(pages: Sequence[_Page], store: Path, out: Path, kind: str, *, json: 
 def _complaints(page: _Page, store: Path) -> list[str]:
     """Return one sentence for what is not stored of a figure, and one for what failed."""
     picture, total = page.picture, page.picture.points
-    option = f" --store {shlex.quote(str(store))}" if store != DEFAULT_STORE else ""
+    option = f" --store {shlex.quote(shown(store))}" if store != DEFAULT_STORE else ""
     commands = [f"privsweep run {sweep}{option}" for sweep in page.sweeps]
     runs = " and ".join(f"`{command}`" for command in commands)
     compute, again = ("computes", "tries") if len(commands) == 1 else ("compute", "try")
     if picture.empty:
-        return [f"{page.words} is not drawn: nothing of it is stored in {store}; {runs} {compute} it."]
+        return [f"{page.words} is not drawn: nothing of it is stored in {shown(store)}; {runs} {compute} it."]
     sentences = []
     if missing := sum(picture.missing.values()):
         sentences.append(

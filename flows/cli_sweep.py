@@ -1,10 +1,11 @@
 """Commands on sweeps: plan, run and status."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from flows.cli_options import DEFAULT_STORE, StorePath, shown
 
 if TYPE_CHECKING:
     from flows.plan import Plan
@@ -15,7 +16,6 @@ FAILED = 1
 SweepName = Annotated[
     str, typer.Argument(metavar="SWEEP", help="A TOML file, or the name of an embedded sweep.")
 ]
-StorePath = Annotated[Path, typer.Option("--store", metavar="FOLDER", help="Where results are stored.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, max=4096, help="Worker processes; one a core by default.")
 ]
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     sweep: SweepName,
-    store: StorePath = Path("store"),
+    store: StorePath = DEFAULT_STORE,
     workers: Workers = None,
     max_points: MaxPoints = 1e6,
     retry: Retry = False,
@@ -57,7 +57,7 @@ def plan(
 
 def run(
     sweep: SweepName,
-    store: StorePath = Path("store"),
+    store: StorePath = DEFAULT_STORE,
     workers: Workers = None,
     engine: Annotated[str, typer.Option(help="ray, or serial: one process after another.")] = "ray",
     max_points: MaxPoints = 1e6,
@@ -94,7 +94,7 @@ def status(
     sweep: Annotated[
         str | None, typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the store.")
     ] = None,
-    store: StorePath = Path("store"),
+    store: StorePath = DEFAULT_STORE,
     json: Json = False,
 ) -> None:
     """How much of each sweep is stored, and what failed; also while it runs."""
@@ -124,7 +124,7 @@ def status(
         names = ["sweep", "points", "stored", "failed", "missing"]
         show(names, [[str(line[name]) for name in names] for line in lines])
     else:
-        print(f"No sweep was run on {store} yet.")
+        print(f"No sweep was run on {shown(store)} yet.")
 
 
 def _print_json(content: Any) -> None:
@@ -176,7 +176,7 @@ def _report_content(report: "Report") -> dict[str, Any]:
         "missing": report.now.missing,
         "statuses": dict(report.now.statuses),
         "seconds": report.seconds,
-        "store": str(report.store),
+        "store": shown(report.store),
     }
 
 
@@ -191,10 +191,10 @@ def _show_report(report: "Report") -> None:
         else "nothing to compute"
     )
     print(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
-    print(f"store    {report.store}")
+    print(f"store    {shown(report.store)}")
     if now.failed:
         counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
         print(
-            f"failures {counts}: privsweep sql --store {report.store} 'select * from failures'",
+            f"failures {counts}: privsweep sql --store {shown(report.store)} 'select * from failures'",
             file=sys.stderr,
         )

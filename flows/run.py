@@ -71,7 +71,7 @@ def run(
 
     Args:
         sweep: What is asked.
-        store: Folder of the store; it is made where it does not exist.
+        store: Folder or address of the store; it is made where it does not exist.
         workers: Number of worker processes, or None for one a core.
         engine_name: `ray` or `serial`.
         max_points: Number of points above which the sweep is refused.
@@ -88,10 +88,12 @@ def run(
     """
     from storage.catalog import open_store
     from storage.layout import check_path
+    from storage.located import address_of, located, refresh
 
     began, started = time.monotonic(), datetime.now(UTC)
+    store = located(store).absolute()
+    refresh(store)
     check_path(store)
-    store = store.absolute()
     computed = 0
 
     def counted(outcomes: Iterator[Done]) -> Iterator[Done]:
@@ -114,7 +116,7 @@ def run(
             if plan.batches:
                 if not is_broken(sweep, store):  # else its manifest is what tells that points were lost
                     record(sweep, plan.ids, store, started)  # so that `status` knows the sweep meanwhile
-                job = Job(store=store, sweep=sweep.name, limits=sweep.limits)
+                job = Job(store=address_of(store), sweep=sweep.name, limits=sweep.limits)
                 outcomes = engine.run(engine_name, plan.batches, job, workers or engine.cores())
                 with closing(outcomes), _no_output_of_others():
                     _under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from privcore.problem import Problem
 from storage import layout, snapshot
 from storage.degraded import Around, allowed
+from storage.located import FRESH, located, refresh
 from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of, read_part
@@ -24,10 +25,10 @@ from storage.views import CHOICE
 
 
 def open_store(path: str | Path, *, create: bool = False, degraded: bool | None = None) -> "Store":
-    """Return the store in a folder.
+    """Return the store in a folder or bucket.
 
     Args:
-        path: The folder.
+        path: The folder, or an address `s3://bucket/prefix`.
         create: Whether to make an empty store where there is none, and to tidy up after killed writers.
         degraded: Whether to read around damaged, foreign and missing parts, with a `DegradedWarning` for
             each; else they are refused by name. None means no, but inside `degraded_reading`.
@@ -35,7 +36,8 @@ def open_store(path: str | Path, *, create: bool = False, degraded: bool | None 
     Raises:
         StoreError: There is no store, something else is in its place, or a newer release made it.
     """
-    root = Path(path)
+    root = located(path)
+    refresh(root)
     if create:
         layout.create(root)
     layout.check(root)
@@ -48,7 +50,7 @@ class Store:
     """A folder of parts, with what can be asked of it; made by `open_store`.
 
     Attributes:
-        root: The folder.
+        root: The folder; of a bucket, the one that mirrors it.
     """
 
     def __init__(self, root: Path, *, degraded: bool = False) -> None:
@@ -115,6 +117,7 @@ class Store:
 
     def _parts(self, problem_name: str) -> list[Path]:
         """Return the parts of a problem."""
+        refresh(self.root, older_than=FRESH)
         found = self._around.parts() if self._around else parts(self.root)
         return [path for path in found if problem_of(path) == problem_name]
 
@@ -157,11 +160,13 @@ class Store:
 
     def manifests(self) -> list[Manifest]:
         """Return the manifests of the sweeps that were run, the latest last."""
+        refresh(self.root, older_than=FRESH)
         return self._around.manifests() if self._around else steadily(self.root, lambda: manifests(self.root))
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor on a snapshot of what the store holds now."""
         with self._lock:
+            refresh(self.root, older_than=FRESH)
             stamp = _stamp(self.root)
             if self._connection is None or stamp is None or stamp != self._stamp:
                 self._connection = steadily(self.root, self._connected)

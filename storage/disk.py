@@ -19,10 +19,15 @@ one that at its k-th call kills the process or raises what a disk would raise:
 A killed process has done all steps before the k-th and nothing of it. A file is written in two halves, each
 a step, so that a kill also leaves an empty file and half a file. Snapshots under `cache` are no part of
 this: they can be deleted at any time.
+
+Where the store is a bucket, each step changes the bucket, then the folder that mirrors it.
 """
 
 import os
+import shutil
 from pathlib import Path
+
+from storage.located import bucket_of
 
 WRITE, SYNC, RENAME, UNLINK, FOLDER, SYNC_FOLDER = STEPS = (
     "write",
@@ -57,8 +62,28 @@ def write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def put(path: Path, content: bytes) -> bool:
+    """Write a file whose store is a bucket; return False, having done nothing, where it is none."""
+    bucket = bucket_of(path)
+    if bucket is None:
+        return False
+    step(WRITE, path)
+    bucket.put(path, content)
+    return True
+
+
 def rename(old: Path, new: Path) -> None:
     """Give a file or folder another name; a file that had it before is replaced."""
+    if bucket := bucket_of(old):
+        files = [old] if old.is_file() else sorted(path for path in old.rglob("*") if path.is_file())
+        for path in files:
+            target = new / path.relative_to(old)
+            step(RENAME, target)
+            bucket.copy(path, target)
+            unlink(path)
+            bucket.take(target)
+        shutil.rmtree(old, ignore_errors=True)
+        return
     step(RENAME, new)
     old.rename(new)
 
@@ -66,7 +91,22 @@ def rename(old: Path, new: Path) -> None:
 def unlink(path: Path) -> None:
     """Delete a file; one that is gone already is no error."""
     step(UNLINK, path)
+    if bucket := bucket_of(path):
+        bucket.delete(path)
     path.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Delete a file or folder; one that is gone already is no error."""
+    if path.is_dir() and not path.is_symlink():
+        if bucket_of(path):
+            for file in sorted(path.rglob("*")):
+                if file.is_file():
+                    unlink(file)
+        step(UNLINK, path)
+        shutil.rmtree(path)
+    else:
+        unlink(path)
 
 
 def make_folder(path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from storage import disk
 from storage.errors import DamagedError, StoreError
+from storage.located import FRESH, bucket_of, refresh
 from storage.schema import SCHEMA_VERSION
 
 MARK = "store.json"
@@ -20,7 +21,6 @@ QUARANTINE = "quarantine"
 CACHE = "cache"
 
 DAY = 86_400.0
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -33,6 +33,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         StoreError: The disk refused; nothing is left behind.
     """
+    if disk.put(path, content):
+        return
     temporary = path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.tmp"
     try:
         disk.make_folder(path.parent)
@@ -50,17 +52,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 def check_path(root: Path) -> None:
     """Refuse what cannot be the path of a store, before anything is made there.
 
-    Args:
-        root: The path as its user gave it: once it is absolute, an address looks like a folder.
-
     Raises:
-        StoreError: It is an address such as s3://bucket/x, or has a question mark.
+        StoreError: It has a question mark.
     """
-    if match := _ADDRESS.fullmatch(str(root)):
-        address = f"{match[1]}://{match[2]}"
-        raise StoreError(
-            f"Expected a folder for the store, got {address[:200]}: object stores are not supported yet."
-        )
     if "?" in str(root.absolute()):  # DuckDB names its log by what stands before one
         raise StoreError(f"Expected a path without question marks for the store, got {str(root)[:200]!r}.")
 
@@ -73,13 +67,20 @@ def create(root: Path) -> None:
             that no store can have.
     """
     check_path(root)
+    mark = json.dumps({"format": "privsweep store", "schema_version": SCHEMA_VERSION}).encode() + b"\n"
+    if bucket := bucket_of(root):
+        if (root / MARK).exists() or bucket.take(root / MARK):
+            return
+        if foreign := bucket.foreign():
+            raise StoreError(f"Expected a store or no objects, got {bucket.address} with {foreign} in it.")
+        write_atomically(root / MARK, mark)
+        return
     if _is_folder(root):
         if (root / MARK).exists():
             return
-        foreign = [entry.name for entry in entries(root)]
-        if foreign and not (root / MARK).exists():  # another process may have made it in between
-            raise StoreError(f"Expected a store or an empty folder, got {root} with {foreign[0]} in it.")
-    mark = json.dumps({"format": "privsweep store", "schema_version": SCHEMA_VERSION}).encode() + b"\n"
+        others = [entry.name for entry in entries(root)]
+        if others and not (root / MARK).exists():  # another process may have made it in between
+            raise StoreError(f"Expected a store or an empty folder, got {root} with {others[0]} in it.")
     if not _is_folder(root):
         _remove_staged(root)
         _appear(root, mark)
@@ -121,7 +122,17 @@ def _remove_staged(root: Path) -> None:
 
 
 def check(root: Path) -> None:
-    """Refuse what is no store, or one that a newer release made.
+    """Refuse what is no store, or one that a newer release made; of a bucket, fetch what is there now.
+
+    Raises:
+        StoreError: With the path, and with both versions where they differ.
+    """
+    refresh(root, older_than=FRESH)
+    check_mark(root)
+
+
+def check_mark(root: Path) -> None:
+    """Refuse what is no store, or one that a newer release made, without looking at anything else.
 
     Raises:
         StoreError: With the path, and with both versions where they differ.

@@ -13,6 +13,7 @@ from privcore import PROBLEMS
 from privcore.parameter import Value
 from storage import layout
 from storage.errors import DamagedError, StoreError
+from storage.located import located
 from storage.schema import PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
 
 ROW_GROUP = 122_880
@@ -27,7 +28,7 @@ def publish(root: Path, table: pa.Table) -> Path:
     """Write a table as a part of the store; doing it twice is the same as once.
 
     Args:
-        root: The store; it is made where it does not exist.
+        root: The store, a folder or an address; it is made where it does not exist.
         table: Rows of one problem class, from `storage.schema.to_table`.
 
     Returns:
@@ -42,9 +43,9 @@ def publish(root: Path, table: pa.Table) -> Path:
         raise ValueError(f"Expected a table from to_table with at least one row, got {table.num_rows} rows.")
     if name := _with_nan(table):
         raise ValueError(f"Expected {name} without NaN.")
-    root = Path(root)
+    root = located(root)
     layout.create(root)
-    layout.check(root)
+    layout.check_mark(root)
     content = _to_bytes(table)
     name = f"{ids_hash(table['point_id'].to_pylist())}-{hashlib.sha256(content).hexdigest()}.parquet"
     path = root / layout.DATA / f"problem={problem}" / name

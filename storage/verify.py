@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from storage import layout
 from storage.errors import DamagedError, StoreError
+from storage.located import refresh
 from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import ids_hash, problem_of, read_part, survey
 from storage.replaced import TRIES, Replacement, files, newest, read_replacement
@@ -64,14 +65,15 @@ class Report:
 def verify(root: Path) -> Report:
     """Return what is wrong with a store.
 
-    Every byte is read: hashes, page checksums, schema, the points that a part's name promises, the parts
-    that a manifest lists, and that two rows of one point have the same answer. Writers, readers, `compact`
-    and `gc` may be at work; what they replace meanwhile is looked up anew.
+    Every byte is read, of a bucket anew from there: hashes, page checksums, schema, the points that a part's
+    name promises, the parts that a manifest lists, and that two rows of one point have the same answer.
+    Writers, readers, `compact` and `gc` may be at work; what they replace meanwhile is looked up anew.
 
     Raises:
         StoreError: The folders themselves cannot be read.
     """
     began = time.monotonic()
+    refresh(root, afresh=True)
     layout.check(root)
     seen: dict[Path, _Seen] = {}
     report = Report()

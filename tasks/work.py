@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from privcore.answer import Answer, Status
+from storage.located import located, refresh
 from storage.parts import ids_hash, parts, publish, read_part
 from storage.schema import Row, to_table
 from tasks.batch import Batch
@@ -16,7 +17,7 @@ from tasks.limits import Limits
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What every worker of a sweep has to know: where to publish, for which sweep, within which limits."""
+    """What every worker of a sweep has to know: folder or address of the store, sweep, limits."""
 
     store: Path
     sweep: str
@@ -85,7 +86,9 @@ def published(batch: Batch, job: Job, since: float) -> Done | None:
         since: Time of the clock before the batch was handed out; older parts are of other runs.
     """
     points = [point.id for point in batch.points()]
-    for path in parts(job.store):
+    root = located(job.store)
+    refresh(root)  # workers on other machines publish into a bucket
+    for path in parts(root):
         if path.name.startswith(ids_hash(points)) and path.stat().st_mtime >= since:
             rows = read_part(path, ["status", "seconds"]).to_pydict()
             statuses = Counter(Status(status) for status in rows["status"])

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -24,10 +25,18 @@ os.environ.update(
         "RAY_AUTH_MODE": "disabled",  # else the first ray.init writes a token into the home directory
         "RAY_TMPDIR": str(_SCRATCH),
         "MPLCONFIGDIR": str(_SCRATCH / "matplotlib"),
+        "PRIVSWEEP_CACHE": str(_SCRATCH / "buckets"),
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
     }
 )
-for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "RAY_ADDRESS"):
+for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "RAY_ADDRESS", "AWS_PROFILE"):
     os.environ.pop(_name, None)
+
+signal.signal(
+    signal.SIGINT, signal.default_int_handler
+)  # a shell ignores it in what it runs in the background
 
 # Draws are a function of the test alone, so that a commit never fails by chance; `make soak` draws anew.
 settings.register_profile(

@@ -1,0 +1,254 @@
+"""A store in a bucket, s3://bucket/prefix, behind the folder that mirrors it.
+
+The bucket is the truth. Whoever reads first makes the folder equal to it (`storage.located.refresh`);
+whoever writes changes the bucket first (`storage.disk`). So the rest of the package knows folders only.
+Objects appear whole and are listed at once, which is what renaming does on a disk, and a new one is put on
+the condition that there is none of its name.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from storage import mirror
+from storage.errors import StoreError
+
+MARK, PARTS, RECORDS, SWEEPS = "store.json", "data/", "replaced/", "sweeps/"
+_MIRRORED = (MARK, "store.sql", PARTS, RECORDS, SWEEPS, "quarantine/")
+_AT_ONCE = 64  # objects that are fetched together, and held in memory
+_TRIES = 10  # how often everything is listed again because objects vanished meanwhile
+
+Objects = dict[str, dict[str, Any]]
+"""What a server says of objects, by their names relative to the store."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A store in a bucket.
+
+    Attributes:
+        address: Such as `s3://bucket/prefix`.
+        endpoint: Address of the server, "" for the one of AWS.
+        folder: The mirror; there is none while there is no store.
+    """
+
+    address: str
+    endpoint: str
+    folder: Path
+
+    def put(self, path: Path, content: bytes) -> None:
+        """Write the object of a file, then the file, as it comes back.
+
+        An object of that name stays if it has this content; else it is replaced.
+
+        Raises:
+            StoreError: The server refused, or cannot be reached.
+        """
+        name = self._name(path)
+        with self._asking("write", name) as server:
+            try:
+                server.pipe_file(self._key(name), content, mode="create")
+            except FileExistsError:
+                if server.cat_file(self._key(name)) != content:
+                    server.pipe_file(self._key(name), content)
+        self.take(path)
+
+    def take(self, path: Path) -> bool:
+        """Fetch the object of a file; return whether there is one.
+
+        Raises:
+            StoreError: The server refused, or cannot be reached.
+        """
+        name = self._name(path)
+        found = self._first(name)
+        if found is None or found["Key"] != self._key(name).partition("/")[2]:
+            return False
+        with self._scratch() as scratch:
+            fetched = self._fetch({name: found}, scratch)
+            self._install(fetched)
+        return bool(fetched)
+
+    def copy(self, old: Path, new: Path) -> None:
+        """Copy the object of a file to another name; the folder does not change.
+
+        Raises:
+            StoreError: The server refused, or cannot be reached.
+        """
+        with self._asking("write", self._name(new)) as server:
+            server.copy(self._key(self._name(old)), self._key(self._name(new)))
+
+    def delete(self, path: Path) -> None:
+        """Delete the object of a file, then the file; one that is gone already is no error.
+
+        Raises:
+            StoreError: The server refused, or cannot be reached.
+        """
+        name = self._name(path)
+        if not is_mirrored(name):
+            return
+        with self._asking("delete", name) as server:
+            server.rm_file(self._key(name))
+        mirror.discard(self.folder, name)
+
+    def foreign(self) -> str:
+        """Return the key of some object below the address, or "" where there is none.
+
+        Raises:
+            StoreError: The server refused, or cannot be reached.
+        """
+        found = self._first("")
+        return str(found["Key"]) if found else ""
+
+    def pull(self) -> None:
+        """Make the folder equal to the bucket.
+
+        Raises:
+            StoreError: The server refused, or cannot be reached.
+        """
+        for _ in range(_TRIES):
+            with self._scratch() as scratch:
+                if self._pulled(scratch):
+                    return
+        raise StoreError(f"Cannot read {self.address}: it changes too quickly; try again.")
+
+    def _pulled(self, scratch: Path) -> bool:
+        """Make the folder equal to the bucket; return False where one listing may not show the whole.
+
+        Sweeps are listed first and installed last, since a sweep is written after its parts. Where the record
+        of a replacement is new, parts were replaced meanwhile, and the pages of one listing may show neither
+        the old ones nor the new one.
+        """
+        known = mirror.tags(self.folder)
+        if not self.take(self.folder / MARK):  # what is there is no store, and may be very large
+            mirror.clear(self.folder)
+            return True
+        sweeps = self._listed(SWEEPS)
+        wanted_sweeps = self._changed(sweeps, known)
+        fetched_sweeps = self._fetch(wanted_sweeps, scratch)
+        rest = {name: info for name, info in self._listed("").items() if not name.startswith(SWEEPS)}
+        wanted = self._changed(rest, known)
+        fetched = self._fetch(wanted, scratch)
+        self._install(fetched)
+        vanished = wanted.keys() - fetched.keys() or wanted_sweeps.keys() - fetched_sweeps.keys()
+        if vanished or any(name.startswith(RECORDS) and name not in known for name in wanted):
+            return False
+        self._install(fetched_sweeps)
+        for name in known.keys() - sweeps.keys() - rest.keys():
+            mirror.drop(self.folder, name, known[name])
+        return True
+
+    def _first(self, name: str) -> dict[str, Any] | None:
+        """Return what the server says of the first object whose name begins so."""
+        bucket, _, prefix = self._key(name).partition("/")
+        if not name and prefix:
+            prefix += "/"
+        with self._asking("read", name) as server:
+            found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
+        return next(iter(found.get("Contents", [])), None)
+
+    def _listed(self, prefix: str) -> Objects:
+        """Return the objects of the store below a prefix; what can be the name of no file is left out."""
+        store = self._key("")
+        with self._asking("read") as server:
+            try:
+                found = server.find(self._key(prefix), detail=True)
+            except FileNotFoundError:
+                return {}
+        names = {key[len(store) + 1 :]: info for key, info in found.items()}
+        return {name: info for name, info in names.items() if is_mirrored(name)}
+
+    def _changed(self, listed: Objects, known: Mapping[str, str]) -> Objects:
+        """Return those of which the folder has no copy, or a copy of another state."""
+
+        def is_here(name: str, info: dict[str, Any]) -> bool:
+            try:
+                return (self.folder / name).stat().st_size == int(info["Size"])
+            except OSError:
+                return False
+
+        return {
+            name: info
+            for name, info in listed.items()
+            if known.get(name) != info["ETag"] or not is_here(name, info)
+        }
+
+    def _fetch(self, wanted: Objects, scratch: Path) -> dict[str, tuple[str, Path]]:
+        """Return a tag and a fetched file for each object; those that vanished are left out."""
+        fetched = {}
+        names = list(wanted)
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            with self._asking("read") as server:
+                keys = [self._key(name) for name in some]
+                contents = server.cat_ranges(keys, None, None, on_error="return")
+            for name, content in zip(some, contents, strict=True):
+                if isinstance(content, FileNotFoundError):
+                    continue
+                if isinstance(content, BaseException):
+                    raise self._refused("read", name, content)
+                path = scratch / hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+                path.write_bytes(content)
+                changed = wanted[name]["LastModified"].timestamp()
+                os.utime(path, (changed, changed))
+                fetched[name] = (wanted[name]["ETag"], path)
+        return fetched
+
+    def _install(self, fetched: Mapping[str, tuple[str, Path]]) -> None:
+        """Put fetched files in their places, parts before the records of what they replace."""
+        for name, (tag, path) in sorted(fetched.items()):
+            mirror.install(self.folder, name, tag, path)
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
+
+    def _key(self, name: str) -> str:
+        return f"{self.address.removeprefix('s3://')}/{name}".rstrip("/")
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(
+            prefix=".fetched-", suffix=".tmp", dir=self.folder.parent
+        ) as scratch:
+            yield Path(scratch)
+
+    @contextmanager
+    def _asking(self, action: str, name: str = "") -> Iterator[Any]:
+        """Yield the server; make one sentence of what goes wrong there."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield connected(self.endpoint)
+        except FileExistsError:
+            raise
+        except (OSError, BotoCoreError, ClientError) as error:
+            raise self._refused(action, name, error) from error
+
+    def _refused(self, action: str, name: str, error: BaseException) -> StoreError:
+        place = f"{self.address}/{name}".rstrip("/")
+        return StoreError(f"Cannot {action} {place}: {' '.join(str(error).split()).rstrip('.')}.")
+
+
+def is_mirrored(name: str) -> bool:
+    """Return whether an object of that name is a file of the store, and one that readers would see."""
+    plain = "\0" not in name and all(part and not part.startswith(".") for part in name.split("/"))
+    return plain and name.startswith(_MIRRORED)
+
+
+@cache
+def connected(endpoint: str) -> Any:
+    """Return the server at an endpoint, "" for the one that the environment names.
+
+    Raises:
+        StoreError: What it takes is not installed.
+    """
+    try:
+        from s3fs import S3FileSystem
+    except ImportError as error:
+        raise StoreError("A store in a bucket needs s3fs: pip install 'privsweep[s3]'.") from error
+    return S3FileSystem(endpoint_url=endpoint or None, use_listings_cache=False, skip_instance_cache=True)

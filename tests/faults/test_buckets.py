@@ -1,0 +1,124 @@
+"""A store in a bucket under the faults of a store on a disk: writers that are killed, and many at once."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from storage import open_store, parts, write_manifest
+from storage.located import CACHE_VARIABLE, located
+from storage.parts import read_part
+from tests.faults import disk
+from tests.faults.children import FORKED, Child, run, value_of
+from tests.faults.sweeps import POINTS, PROBLEM, ids, sweep
+from tests.faults.tally import Tally
+from tests.s3 import address, bucket, s3_server
+from tests.storage.made_up import manifest, put, rows
+
+__all__ = ["address", "bucket", "s3_server"]
+
+pytestmark = pytest.mark.xdist_group("bucket")  # one server
+
+Machine = dict[str, str]
+"""The environment of a process: which server it knows, and where its mirrors are."""
+
+
+def machine(folder: Path) -> Machine:
+    """Return a machine that has no mirrors yet."""
+    folder.mkdir(parents=True)
+    aws = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+    return aws | {CACHE_VARIABLE: str(folder)}
+
+
+def swept(on: Machine, address: str, killed_at: int | None) -> tuple[int, list[str]]:
+    """Run the sweep on a machine; return the points that were computed, and the fault points passed.
+
+    What a process does between two requests to the server is an operation on its mirror, so that those are
+    all the states in which it can leave the bucket.
+    """
+    os.environ.update(on)
+    passed = disk.watch(Path(on[CACHE_VARIABLE]), disk.kill_at(-1 if killed_at is None else killed_at))
+    return sweep(Path(address)), list(passed)
+
+
+def kills(faults: Tally, tmp_path: Path, address: str, every: int) -> None:
+    """Kill a sweep at every so many of its fault points; look and go on from other machines."""
+    _, points = value_of(swept, machine(tmp_path / "undisturbed"), address + "/undisturbed", None)
+    assert len(points) > 50
+    for k in range(0, len(points), every):
+        store = f"{address}/{k}"
+        with faults.trial():
+            assert run(swept, machine(tmp_path / f"{k}" / "killed"), store, k).killed, points[k]
+            with faults.recovery():
+                computed, _ = value_of(swept, machine(tmp_path / f"{k}" / "next"), store, None)
+            assert computed % 4 == 0, "whole batches or nothing"
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv(CACHE_VARIABLE, str(tmp_path / f"{k}" / "reader"))
+                with open_store(store) as opened:
+                    assert set(opened.stored(PROBLEM)) == ids(), points[k]
+                    assert opened.verify() == []
+                    assert [m.status for m in opened.manifests()] == ["complete"]
+                root = located(store)
+                assert sum(len(read_part(path)) for path in parts(root)) == POINTS, "nothing twice"
+                if k % (2 * every) == 0:
+                    faults.compare(root, ids())
+
+
+def test_killed_between_requests_a_run_leaves_whole_objects_and_another_machine_goes_on(
+    faults: Tally, tmp_path: Path, address: str
+) -> None:
+    """T6: kill at every sixteenth operation of a sweep on a bucket."""
+    kills(faults, tmp_path, address, 16)
+
+
+@pytest.mark.soak
+def test_killed_between_any_two_requests_a_run_leaves_whole_objects(
+    faults: Tally, tmp_path: Path, address: str
+) -> None:
+    """T6: kill at every operation of a sweep on a bucket."""
+    kills(faults, tmp_path, address, 1)
+
+
+def commit(on: Machine, address: str, start: object, first: int, count: int) -> int:
+    """Commit parts of two rows each, with a manifest for every fifth."""
+    os.environ.update(on)
+    start.wait(timeout=60)  # type: ignore[attr-defined]
+    for number in range(first, first + count):
+        part = put(Path(address), rows(2, first=2 * number))
+        if number % 5 == 0:
+            write_manifest(located(address), manifest(part, digest=f"{number:08x}"))
+    return count
+
+
+def writers(faults: Tally, tmp_path: Path, address: str, machines: int, each: int, commits: int) -> None:
+    """Have several writers on each of several machines commit at once; each machine has one mirror."""
+    count = machines * each
+    start = FORKED.Manager().Barrier(count)
+    known = [machine(tmp_path / f"{number}") for number in range(machines)]
+    children = [
+        Child(commit, known[k % machines], address, start, k * commits, commits) for k in range(count)
+    ]
+    for child in children:
+        with faults.trial(commits):
+            ending = child.end()
+            assert ending.error is None
+            assert ending.value == commits
+    with open_store(address) as store:
+        assert store.verify() == []
+        assert len(store.manifests()) == -(-count * commits // 5)
+    root = located(address)
+    assert len(parts(root)) == count * commits
+    faults.compare(root, {row.point.id for row in rows(2 * count * commits)})
+
+
+def test_four_writers_on_two_machines_lose_nothing(faults: Tally, tmp_path: Path, address: str) -> None:
+    """T11: four writers of 10 commits each to one bucket, which begin with making the store."""
+    writers(faults, tmp_path, address, 2, 2, 10)
+
+
+@pytest.mark.soak
+def test_two_thousand_commits_to_a_bucket_are_all_there_once(
+    faults: Tally, tmp_path: Path, address: str
+) -> None:
+    """T11: eight writers on four machines, of 250 commits each: 2,000 of 2,000, none twice."""
+    writers(faults, tmp_path, address, 4, 2, 250)
