@@ -1,5 +1,7 @@
 """Stores in a bucket, on a real S3 server. Another machine is one that has no mirror of it yet."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -300,3 +302,14 @@ def test_store_sql_is_put_beside_the_parts(address: str) -> None:
     put(Path(address), rows(1))
     write_store_sql(located(address))
     assert "store.sql" in keys(address)
+
+
+def test_without_the_driver_the_sentence_says_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["s3fs"] = None
+from storage import open_store
+open_store("s3://bucket/store")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "StoreError: A store in a bucket needs s3fs: pip install 'privsweep[s3]'." in done.stderr
