@@ -10,18 +10,19 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from storage import mirror
 from storage.errors import StoreError
+from storage.server import asking, refused
 
 MARK, PARTS, RECORDS, SWEEPS = "store.json", "data/", "replaced/", "sweeps/"
 _MIRRORED = (MARK, "store.sql", PARTS, RECORDS, SWEEPS, "quarantine/")
-_AT_ONCE = 64  # objects that are fetched together, and held in memory
+_AT_ONCE = 64  # objects that are fetched together,
+_BYTES_AT_ONCE = 64e6  # as long as they are not larger than this together, since memory holds them
 _TRIES = 10  # how often everything is listed again because objects vanished meanwhile
 
 Objects = dict[str, dict[str, Any]]
@@ -181,9 +182,7 @@ class Bucket:
     def _fetch(self, wanted: Objects, scratch: Path) -> dict[str, tuple[str, Path]]:
         """Return a tag and a fetched file for each object; those that vanished are left out."""
         fetched = {}
-        names = list(wanted)
-        for start in range(0, len(names), _AT_ONCE):
-            some = names[start : start + _AT_ONCE]
+        for some in _portions(wanted):
             with self._asking("read") as server:
                 keys = [self._key(name) for name in some]
                 contents = server.cat_ranges(keys, None, None, on_error="return")
@@ -191,7 +190,7 @@ class Bucket:
                 if isinstance(content, FileNotFoundError):
                     continue
                 if isinstance(content, BaseException):
-                    raise self._refused("read", name, content)
+                    raise refused("read", self._place(name), content)
                 path = scratch / hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
                 path.write_bytes(content)
                 changed = wanted[name]["LastModified"].timestamp()
@@ -212,43 +211,33 @@ class Bucket:
 
     @contextmanager
     def _scratch(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(
-            prefix=".fetched-", suffix=".tmp", dir=self.folder.parent
-        ) as scratch:
+        mirror.remove_leftovers(self.folder)
+        with tempfile.TemporaryDirectory(prefix=mirror.FETCHED, dir=self.folder.parent) as scratch:
             yield Path(scratch)
 
-    @contextmanager
-    def _asking(self, action: str, name: str = "") -> Iterator[Any]:
-        """Yield the server; make one sentence of what goes wrong there."""
-        from botocore.exceptions import BotoCoreError, ClientError
+    def _asking(self, action: str, name: str = "") -> AbstractContextManager[Any]:
+        """Return the server; what goes wrong there becomes one sentence."""
+        return asking(self.endpoint, action, self._place(name))
 
-        try:
-            yield connected(self.endpoint)
-        except FileExistsError:
-            raise
-        except (OSError, BotoCoreError, ClientError) as error:
-            raise self._refused(action, name, error) from error
+    def _place(self, name: str) -> str:
+        return f"{self.address}/{name}".rstrip("/")
 
-    def _refused(self, action: str, name: str, error: BaseException) -> StoreError:
-        place = f"{self.address}/{name}".rstrip("/")
-        return StoreError(f"Cannot {action} {place}: {' '.join(str(error).split()).rstrip('.')}.")
+
+def _portions(wanted: Objects) -> Iterator[list[str]]:
+    """Yield the names of objects that are fetched together."""
+    some: list[str] = []
+    size = 0
+    for name, info in wanted.items():
+        if some and (len(some) == _AT_ONCE or size + info["Size"] > _BYTES_AT_ONCE):
+            yield some
+            some, size = [], 0
+        some.append(name)
+        size += info["Size"]
+    if some:
+        yield some
 
 
 def is_mirrored(name: str) -> bool:
     """Return whether an object of that name is a file of the store, and one that readers would see."""
     plain = "\0" not in name and all(part and not part.startswith(".") for part in name.split("/"))
     return plain and name.startswith(_MIRRORED)
-
-
-@cache
-def connected(endpoint: str) -> Any:
-    """Return the server at an endpoint, "" for the one that the environment names.
-
-    Raises:
-        StoreError: What it takes is not installed.
-    """
-    try:
-        from s3fs import S3FileSystem
-    except ImportError as error:
-        raise StoreError("A store in a bucket needs s3fs: pip install 'privsweep[s3]'.") from error
-    return S3FileSystem(endpoint_url=endpoint or None, use_listings_cache=False, skip_instance_cache=True)

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 from storage import mirror
-from storage.bucket import Bucket, connected
+from storage.bucket import Bucket
 from storage.errors import StoreError
+from storage.server import connected
 
 FRESH = 1.0
 """Seconds for which an open store does not look at its bucket again."""

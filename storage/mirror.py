@@ -7,6 +7,7 @@ says less than is there rather than more: whoever is killed in between leaves a 
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,6 +18,10 @@ INDEX = "mirror.sqlite"
 UNKNOWN = ""
 """The tag of a file that may be anything."""
 
+FETCHED = ".fetched-"
+"""How the names of folders begin that fetched files wait in."""
+
+_DAY = 86_400.0
 _PATIENCE = 60.0  # seconds for which a process waits until others have done their renames
 
 
@@ -85,6 +90,16 @@ def clear(folder: Path) -> None:
     with _changing(folder) as index:
         index.execute("delete from objects")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what was fetched more than a day ago by a process that was killed."""
+    for path in folder.parent.glob(f"{FETCHED}*"):
+        try:
+            if path.stat().st_mtime < time.time() - _DAY:
+                shutil.rmtree(path, ignore_errors=True)
+        except OSError:  # somebody else's cleaning
+            continue
 
 
 def _open(folder: Path) -> sqlite3.Connection:

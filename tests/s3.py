@@ -51,7 +51,7 @@ def s3_server() -> Iterator[str]:
 @pytest.fixture
 def bucket(s3_server: str) -> str:
     """The name of a new, empty bucket."""
-    from storage.bucket import connected
+    from storage.server import connected
 
     name = f"bucket-{os.getpid()}-{next(_numbers)}"
     connected("").mkdir(name)
@@ -66,7 +66,7 @@ def address(bucket: str) -> str:
 
 def keys(address: str) -> list[str]:
     """Return the names of all objects below an address, sorted."""
-    from storage.bucket import connected
+    from storage.server import connected
 
     top = address.removeprefix("s3://")
     return sorted(key[len(top) + 1 :] for key in connected("").find(top))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.bucket import connected
 from storage.located import CACHE_VARIABLE
+from storage.server import connected
 from tests.s3 import address, bucket, keys, s3_server
 
 __all__ = ["address", "bucket", "s3_server"]

@@ -1,5 +1,6 @@
 """Stores in a bucket, on a real S3 server. Another machine is one that has no mirror of it yet."""
 
+import os
 import subprocess
 import sys
 import time
@@ -9,7 +10,6 @@ import pytest
 
 from privcore import Answer
 from storage import Store, StoreError, open_store, parts, write_manifest
-from storage.bucket import connected
 from storage.compaction import compact
 from storage.disk import remove
 from storage.export import write_store_sql
@@ -17,6 +17,7 @@ from storage.garbage import collect, find_garbage
 from storage.located import CACHE_VARIABLE, address_of, located, refresh, shown
 from storage.parts import read_part
 from storage.repair import set_aside
+from storage.server import connected
 from tests.s3 import keys
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, row, rows
@@ -313,3 +314,26 @@ open_store("s3://bucket/store")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "StoreError: A store in a bucket needs s3fs: pip install 'privsweep[s3]'." in done.stderr
+
+
+def test_objects_are_fetched_in_portions_that_fit_into_memory(
+    address: str, elsewhere: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for first in range(5):
+        put(Path(address), rows(2, first=2 * first))
+    here = row_hashes(folder(address))
+    monkeypatch.setattr("storage.bucket._BYTES_AT_ONCE", 12_000)
+    monkeypatch.setattr("storage.bucket._AT_ONCE", 2)
+    elsewhere.go("b")
+    assert row_hashes(folder(address)) == here
+
+
+def test_what_a_killed_process_had_fetched_is_removed_after_a_day(address: str) -> None:
+    put(Path(address), rows(1))
+    left = located(address).parent / ".fetched-killed"
+    left.mkdir()
+    folder(address)
+    assert left.exists()
+    os.utime(left, (time.time() - 100_000,) * 2)
+    folder(address)
+    assert not left.exists()
