@@ -9,7 +9,16 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from flows import cli_ask, cli_audit, cli_labels, cli_maintenance, cli_membership, cli_report, cli_sweep
+from flows import (
+    cli_ask,
+    cli_audit,
+    cli_labels,
+    cli_maintenance,
+    cli_membership,
+    cli_report,
+    cli_sweep,
+    cli_table,
+)
 
 MISUSE = 2
 INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
@@ -49,6 +58,7 @@ cli_labels.register(app)
 cli_audit.register(app)
 cli_membership.register(app)
 cli_report.register(app)
+cli_table.register(app)
 cli_maintenance.register(app)
 
 

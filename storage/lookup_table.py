@@ -1,0 +1,216 @@
+"""The lookup table: all answers of a store in one Parquet file with a version, to hand on and to compare."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from privcore import find_problem
+from privcore.errors import PrivsweepError
+from privcore.problem import Problem
+from storage import layout
+from storage.catalog import Store
+from storage.errors import StoreError
+from storage.parts import ROW_GROUP, publish
+from storage.schema import BOOKKEEPING, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
+from storage.views import rigorous
+
+KEY = b"privsweep.lookup_table"
+"""Metadata that tells a lookup table from other Parquet files: its version."""
+
+_ANSWER = ("point_id", "lower", "upper", "value", "confidence")
+_PATIENCE = 600.0  # seconds to read all rows of a store
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupTable:
+    """A lookup table.
+
+    Attributes:
+        version: The day of its last answer and eight digits of a hash of all answers: the same answers have
+            the same version.
+        rows: One row an answer, with provenance; fields that a problem lacks are null.
+    """
+
+    version: str
+    rows: pa.Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """What became of the brackets of one problem class between two tables, as numbers of problems.
+
+    Attributes:
+        problem: Name of the class.
+        same: With the same ends.
+        added: Only in the new table.
+        removed: Only in the old table.
+        tighter: Whose new bracket lies within the old one.
+        wider: Whose new bracket contains the old one.
+        shifted: Of which one end is tighter and the other wider.
+        disjoint: Whose brackets contradict one another: one of the tables is wrong.
+    """
+
+    problem: str
+    same: int
+    added: int
+    removed: int
+    tighter: int
+    wider: int
+    shifted: int
+    disjoint: int
+
+
+def lookup_table(store: Store) -> LookupTable:
+    """Return the table of what a store answers.
+
+    Raises:
+        StoreError: A part is damaged, or nothing is stored.
+    """
+    query = "select * exclude (part) from results where status = 'ok' order by problem, problem_id, point_id"
+    rows = store.sql(query, limit_seconds=_PATIENCE)
+    if not len(rows):
+        raise StoreError(f"There is no answer in {store.root} to make a lookup table of.")
+    return LookupTable(version=_version(rows), rows=rows)
+
+
+def _version(rows: pa.Table) -> str:
+    """Return the day of the last answer and a hash of all answers, whatever their order."""
+    lines = (
+        "|".join(repr(value) for value in answer)
+        for answer in zip(*(rows[name].to_pylist() for name in _ANSWER), strict=True)
+    )
+    digest = hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+    return f"{pc.max(rows['finished_at']).as_py():%Y.%m.%d}-{digest[:8]}"
+
+
+def write_lookup_table(table: LookupTable, path: Path) -> None:
+    """Write a lookup table as one Parquet file, whole or not at all.
+
+    Raises:
+        StoreError: The disk refused.
+    """
+    metadata = {KEY: table.version.encode(), VERSION_KEY: str(SCHEMA_VERSION).encode()}
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table.rows.replace_schema_metadata(metadata),
+        sink,
+        row_group_size=ROW_GROUP,
+        compression="zstd",
+        write_page_checksum=True,
+    )
+    layout.write_atomically(path, bytes(sink.getvalue()))
+
+
+def read_lookup_table(path: Path) -> LookupTable:
+    """Return a lookup table, after comparing its rows with its version.
+
+    Raises:
+        StoreError: It cannot be read, is no lookup table, is of a newer release, or was changed.
+    """
+    try:
+        rows = pq.read_table(path, page_checksum_verification=True)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot read {path}: {layout.reason(error).splitlines()[0].rstrip('.')}."
+        ) from error
+    except pa.ArrowException as error:
+        raise StoreError(f"{path} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
+    metadata = rows.schema.metadata or {}
+    version = metadata.get(KEY, b"").decode()
+    if not version:
+        raise StoreError(f"{path} is not a lookup table: its metadata names no version.")
+    schema_version = metadata.get(VERSION_KEY, b"").decode()
+    layout.refuse_newer(int(schema_version) if schema_version.isdigit() else schema_version, path)
+    if not BOOKKEEPING.issubset(rows.column_names) or _version(rows) != version:
+        raise StoreError(f"{path} was changed: its rows are not those of version {version}.")
+    return LookupTable(version=version, rows=rows)
+
+
+def import_lookup_table(table: LookupTable, root: Path) -> list[Path]:
+    """Publish the rows of a lookup table as parts of a store; doing it twice is the same as once.
+
+    Args:
+        table: The table.
+        root: The store, a folder or an address; it is made where it does not exist.
+
+    Returns:
+        The parts.
+
+    Raises:
+        StoreError: A problem is of another release, a row is not of the problem that its fields say, or the
+            disk refused; whatever was published stays.
+    """
+    return [publish(root, part) for part in list(_parts(table))]
+
+
+def _parts(table: LookupTable) -> Iterator[pa.Table]:
+    """Yield the rows of one problem class after the other, checked, with its columns and types."""
+    for name in sorted(set(table.rows["problem"].to_pylist())):
+        try:
+            kind = find_problem(name)
+            schema = schema_for(kind)
+            rows = table.rows.filter(pc.equal(table.rows["problem"], name)).select(schema.names).cast(schema)
+            _check(kind, rows)
+        except (PrivsweepError, pa.ArrowException, KeyError, TypeError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise StoreError(f"Version {table.version} holds {name} of another release: {reason}.") from error
+        for start in range(0, len(rows), ROW_GROUP):
+            yield rows.slice(start, ROW_GROUP)
+
+
+def _check(kind: type[Problem], rows: pa.Table) -> None:
+    """Refuse rows whose fields are not those of the problem that they are stored under."""
+    names = list(kind.parameters)
+    for stored, *values in zip(*(rows[n].to_pylist() for n in ("problem_id", *names)), strict=True):
+        problem = kind.from_fields(dict(zip(names, values, strict=True)))
+        if problem_id(problem) != stored:
+            raise StoreError(f"the row {stored} is not that of its fields {json.dumps(problem.as_fields())}")
+
+
+def compare(old: LookupTable, new: LookupTable) -> list[Moved]:
+    """Return what became of every problem between two tables, by the best proved brackets.
+
+    Args:
+        old: One table.
+        new: Another one, usually a later one.
+
+    Returns:
+        Numbers for each problem class of either table, sorted by name.
+    """
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        for name, table in (("old", old), ("new", new)):
+            connection.register(f"{name}_rows", table.rows)
+            connection.execute(
+                f"""
+                create table {name} as
+                select problem_id, any_value(problem) as problem, max(lower) as lower, min(upper) as upper
+                from {name}_rows where {rigorous()} group by problem_id
+                """
+            )
+        numbers = connection.execute(
+            """
+            select coalesce(o.problem, n.problem) as problem,
+                   count(*) filter (o.lower = n.lower and o.upper = n.upper),
+                   count(*) filter (o.problem_id is null),
+                   count(*) filter (n.problem_id is null),
+                   count(*) filter (n.lower >= o.lower and n.upper <= o.upper
+                                    and (n.lower > o.lower or n.upper < o.upper) and n.lower <= o.upper),
+                   count(*) filter (n.lower <= o.lower and n.upper >= o.upper
+                                    and (n.lower < o.lower or n.upper > o.upper)),
+                   count(*) filter (((n.lower > o.lower and n.upper > o.upper)
+                                     or (n.lower < o.lower and n.upper < o.upper))
+                                    and n.lower <= o.upper and o.lower <= n.upper),
+                   count(*) filter (n.lower > o.upper or o.lower > n.upper)
+            from old as o full join new as n using (problem_id)
+            group by 1 order by 1
+            """
+        ).fetchall()
+    names = [name for name in Moved.__dataclass_fields__ if name != "problem"]
+    return [Moved(problem=problem, **dict(zip(names, counts, strict=True))) for problem, *counts in numbers]

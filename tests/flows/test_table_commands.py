@@ -1,0 +1,64 @@
+"""`privsweep table`: publish, show, import and diff, as a user types them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flows.cli import run
+from privcore import Answer
+from tests.storage.made_up import epsilon, put, row, rows
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    put(tmp_path / "store", rows(5))
+    return tmp_path / "store"
+
+
+def test_a_published_table_is_shown_imported_and_answers_lookups(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["table", "publish", "--store", str(store), "--out", str(tmp_path), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["rows"] == 5
+    assert made["file"] == str(tmp_path / f"lookup-{made['version']}.parquet")
+    assert run(["table", "show", made["file"]]) == 0
+    shown = capsys.readouterr().out
+    assert made["version"] in shown
+    assert "        5  unamplified-epsilon" in shown
+    other = tmp_path / "other"
+    assert run(["table", "import", made["file"], "--store", str(other)]) == 0
+    assert "parts    1" in capsys.readouterr().out
+    question = ["lookup", "unamplified-epsilon", "sigma=1.01", "delta=1e-5", "--store", str(other), "--json"]
+    assert run(question) == 0
+    assert json.loads(capsys.readouterr().out)["upper"] == 2.0
+
+
+def test_a_difference_is_a_table_of_brackets_and_a_contradiction_ends_with_1(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for ends in ((1.0, 2.0), (1.5, 2.0), (2.5, 3.0)):
+        put(tmp_path / f"{ends}", row(epsilon(), Answer.enclosure(*ends)))
+        assert (
+            run(["table", "publish", "--store", str(tmp_path / f"{ends}"), "--out", str(tmp_path), "--json"])
+            == 0
+        )
+        files.append(json.loads(capsys.readouterr().out)["file"])
+    assert run(["table", "diff", *files[:2], "--json"]) == 0
+    (moved,) = json.loads(capsys.readouterr().out)["problems"]
+    assert (moved["tighter"], moved["same"]) == (1, 0)
+    assert run(["table", "diff", files[0], files[2]]) == 1
+    assert "1 brackets contradict one another: one of the tables is wrong" in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_table_is_one_sentence_and_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["show"], ["import", "--store", str(tmp_path / "new")]):
+        assert run(["table", *command, str(tmp_path / "nowhere.parquet")]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("privsweep: Cannot read ")
+        assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

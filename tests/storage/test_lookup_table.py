@@ -1,0 +1,135 @@
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privcore import Answer, Status
+from storage import Row, StoreError, open_store
+from storage.lookup_table import (
+    LookupTable,
+    Moved,
+    compare,
+    import_lookup_table,
+    lookup_table,
+    read_lookup_table,
+    write_lookup_table,
+)
+from tests.storage.contents import counting
+from tests.storage.made_up import Claims, epsilon, put, row, rows
+
+
+def table_of(root: Path) -> LookupTable:
+    with open_store(root) as store:
+        return lookup_table(store)
+
+
+def written(root: Path) -> Path:
+    """The table of a store as a file beside it."""
+    path = root.with_suffix(".parquet")
+    write_lookup_table(table_of(root), path)
+    return path
+
+
+def test_a_table_brings_every_answer_with_its_provenance_into_another_store(
+    root: Path, tmp_path: Path
+) -> None:
+    put(root, rows(5))
+    put(root, [row(epsilon(sigma=9.0), method=Claims(number=k)) for k in range(3)])
+    put(root, row(epsilon(sigma=7.0), Answer.without(Status.TIMEOUT, "It was slow.")))
+    other = tmp_path / "other"
+    import_lookup_table(read_lookup_table(written(root)), other)
+    answers = "select * exclude (part) from results where status = 'ok' order by point_id"
+    with open_store(root) as here, open_store(other) as there:
+        assert there.sql(answers).equals(here.sql(answers))
+        assert there.sql("from results").num_rows == 8
+        assert there.verify() == []
+
+
+def test_importing_twice_is_the_same_as_once(root: Path, tmp_path: Path) -> None:
+    put(root, rows(5))
+    table = table_of(root)
+    parts = import_lookup_table(table, tmp_path / "other")
+    assert import_lookup_table(table, tmp_path / "other") == parts
+    assert counting(tmp_path / "other") == counting(root)
+
+
+def test_the_version_depends_on_the_answers_and_on_nothing_else(root: Path, tmp_path: Path) -> None:
+    put(root, rows(5))
+    once, again = table_of(root), tmp_path / "again"
+    for one in reversed(rows(5)):
+        put(again, one)
+    assert table_of(again).version == once.version
+    assert once.version.startswith("2026.11.01-")
+    put(again, row(epsilon(sigma=9.0)))
+    assert table_of(again).version != once.version
+
+
+def test_a_table_whose_rows_were_changed_is_refused(root: Path) -> None:
+    put(root, rows(5))
+    path = written(root)
+    table = pq.read_table(path)
+    upper = table["upper"].to_pylist()
+    place = table.column_names.index("upper")
+    changed = table.set_column(place, "upper", pa.array([upper[0] / 2, *upper[1:]]))
+    pq.write_table(changed, path)
+    with pytest.raises(StoreError, match=r"was changed: its rows are not those of version 2026\.11\.01-"):
+        read_lookup_table(path)
+
+
+def test_a_row_under_a_question_that_is_not_its_own_is_refused(root: Path, tmp_path: Path) -> None:
+    put(root, rows(3))
+    table = table_of(root)
+    place = table.rows.column_names.index("sigma")
+    moved = table.rows.set_column(place, "sigma", pa.array([0.5, 0.6, 0.7]))
+    with pytest.raises(StoreError, match=r"the row \w{32} is not that of its fields"):
+        import_lookup_table(LookupTable(version=table.version, rows=moved), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"", "is not a readable Parquet file"), (b"PAR1" * 20, "is not a readable Parquet file")],
+)
+def test_what_is_no_parquet_file_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=reason):
+        read_lookup_table(path)
+
+
+def test_other_parquet_files_and_missing_ones_are_refused(root: Path, tmp_path: Path) -> None:
+    part = put(root, rows(1))
+    with pytest.raises(StoreError, match="is not a lookup table: its metadata names no version"):
+        read_lookup_table(part)
+    with pytest.raises(StoreError, match=r"Cannot read .*nowhere\.parquet: "):
+        read_lookup_table(tmp_path / "nowhere.parquet")
+
+
+def test_a_store_without_answers_makes_no_table(root: Path) -> None:
+    put(root, row(epsilon(), Answer.without(Status.TIMEOUT, "It was slow.")))
+    with pytest.raises(StoreError, match="There is no answer in"):
+        table_of(root)
+
+
+def bracket(sigma: float, ends: tuple[float, float]) -> Row:
+    return row(epsilon(sigma=sigma), Answer.enclosure(*ends))
+
+
+def test_a_comparison_tells_for_every_bracket_how_it_moved(root: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    moves = [(1.0, 2.0), (1.2, 2.0), (1.0, 3.0), (1.5, 2.5), (0.5, 1.5), (3.0, 4.0)]
+    put(root, [bracket(1 + k / 10, (1.0, 2.0)) for k in range(len(moves))])
+    put(new, [bracket(1 + k / 10, ends) for k, ends in enumerate(moves)])
+    put(root, bracket(8.0, (1.0, 2.0)))
+    put(new, bracket(9.0, (1.0, 2.0)))
+    expected = Moved(
+        problem="unamplified-epsilon", same=1, added=1, removed=1, tighter=1, wider=1, shifted=2, disjoint=1
+    )
+    assert compare(table_of(root), table_of(new)) == [expected]
+
+
+def test_a_table_beside_itself_has_nothing_that_moved(root: Path) -> None:
+    put(root, rows(4))
+    (moved,) = compare(table_of(root), table_of(root))
+    assert (moved.same, moved.added, moved.removed, moved.disjoint) == (4, 0, 0, 0)
