@@ -71,9 +71,11 @@ def create(root: Path) -> None:
     if bucket := bucket_of(root):
         if (root / MARK).exists() or bucket.take(root / MARK):
             return
-        if foreign := bucket.foreign():
+        foreign = bucket.foreign()
+        if foreign and not bucket.take(root / MARK):  # another machine may have made it in between
             raise StoreError(f"Expected a store or no objects, got {bucket.address} with {foreign} in it.")
-        write_atomically(root / MARK, mark)
+        if not foreign:
+            write_atomically(root / MARK, mark)
         return
     if _is_folder(root):
         if (root / MARK).exists():

@@ -10,6 +10,7 @@ import pytest
 
 from privcore import Answer
 from storage import Store, StoreError, open_store, parts, write_manifest
+from storage.bucket import Bucket
 from storage.compaction import compact
 from storage.disk import remove
 from storage.export import write_store_sql
@@ -337,3 +338,21 @@ def test_what_a_killed_process_had_fetched_is_removed_after_a_day(address: str) 
     os.utime(left, (time.time() - 100_000,) * 2)
     folder(address)
     assert not left.exists()
+
+
+def test_a_store_that_another_machine_makes_at_the_same_moment_is_no_foreign_object(
+    address: str, monkeypatch: pytest.MonkeyPatch, elsewhere: Machines
+) -> None:
+    foreign = Bucket.foreign
+
+    def made_meanwhile(bucket: Bucket) -> str:
+        monkeypatch.setattr(Bucket, "foreign", foreign)
+        elsewhere.go("b")
+        put(Path(address), rows(1))
+        elsewhere.go("a")
+        return foreign(bucket)
+
+    elsewhere.go("a")
+    monkeypatch.setattr(Bucket, "foreign", made_meanwhile)
+    put(Path(address), rows(2, first=5))
+    assert len(opened(address).stored("unamplified-epsilon")) == 3
