@@ -1,5 +1,12 @@
 """Commands that read a store, and compute nothing: lookup, sql and export."""
 
+import contextlib
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +23,13 @@ LimitSeconds = Annotated[float, typer.Option(help="Time that the query may take.
 
 TIGHT = 0.01
 """Relative width of a bracket from other grid points up to which it is an answer without being asked for."""
+
+
+GRACE_SECONDS = 3.0
+"""Time in which a query that was interrupted has to end."""
+
+MOST_BYTES = 5_000_000_000
+"""Memory that a query can need at most: what DuckDB is allowed, the result, and what holds both."""
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +67,7 @@ def sql(
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
 ) -> None:
     """Any SELECT over a store; the views are in the documentation."""
-    from flows.export import FORMATS
+    from flows.export import FORMATS, rows_of
     from flows.printing import exactly, show
     from privcore import DomainError
 
@@ -63,8 +77,7 @@ def sql(
     if json or csv:
         print(FORMATS["json" if json else "csv"](table).decode(), end="")
     else:
-        columns = [map(exactly, column.to_pylist()) for column in table.columns]
-        show(table.column_names, list(map(list, zip(*columns, strict=True))))
+        show(table.column_names, [list(map(exactly, row)) for row in rows_of(table)])
 
 
 def export(
@@ -80,7 +93,7 @@ def export(
     limit_seconds: LimitSeconds = 60.0,
 ) -> None:
     """The result of a SELECT over a store as a file for others."""
-    from flows.export import FORMATS, chosen_format, refuse_store
+    from flows.export import FORMATS, chosen_format, target_of
     from privcore import DomainError
     from storage import open_store
     from storage.export import store_sql as statements
@@ -88,8 +101,7 @@ def export(
 
     if (query is None) != store_sql:
         raise DomainError("Expected a query or --store-sql, and not both.")
-    if out is not None:
-        refuse_store(out)
+    target = None if out is None else target_of(out)
     if query is None:
         with open_store(store) as opened:
             content = statements(opened.root).encode()
@@ -98,10 +110,10 @@ def export(
         if name == "parquet" and out is None:
             raise DomainError("Expected --out FILE for the format parquet.")
         content = FORMATS[name](_queried(store, query, limit_seconds))
-    if out is None:
+    if target is None:
         print(content.decode(), end="")
     else:
-        write_atomically(out, content)
+        write_atomically(target, content)
 
 
 def _queried(store: Path, query: str, limit_seconds: float) -> Any:
@@ -112,9 +124,42 @@ def _queried(store: Path, query: str, limit_seconds: float) -> Any:
 
     try:
         with open_store(store) as opened:
-            return opened.sql(query, limit_seconds=limit_seconds)
+            opened.sql("select 1")  # what a query runs on may have to be built, which no limit concerns
+            with _ended(limit_seconds):
+                return opened.sql(query, limit_seconds=limit_seconds)
     except QueryLimitError as error:
         raise LimitError(str(error)) from error
+
+
+@contextlib.contextmanager
+def _ended(limit_seconds: float) -> Iterator[None]:
+    """End this process, with code 4, where a query runs on beyond its limits and cannot be stopped.
+
+    DuckDB looks neither at the clock nor at its memory while it computes one call of a function, such as
+    `range(1000000000)`, and a thread cannot be killed.
+    """
+    from flows.ask import LimitError
+
+    done = threading.Event()
+
+    def watch() -> None:
+        end, most = time.monotonic() + limit_seconds + GRACE_SECONDS, _peak_bytes() + MOST_BYTES
+        while not done.wait(0.1):
+            if (late := time.monotonic() > end) or _peak_bytes() > most:
+                reason = f"took longer than {limit_seconds:g} s" if late else "needs too much memory"
+                print(f"privsweep: The query {reason}.", file=sys.stderr, flush=True)
+                os._exit(LimitError.exit_code)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _peak_bytes() -> float:
+    """Return the most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 # ------------------------------------------------------------------------------ answers from a store

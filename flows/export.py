@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ Rows = Sequence[Sequence[Any]]
 MARK = "store.json"
 """What makes a folder a store."""
 
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~$&!^{}])")
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~$&!^{}]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
 _TEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -98,7 +99,7 @@ def tex(names: Sequence[str], rows: Rows) -> str:
 def _in_tex(text: str) -> str:
     # A bracket at the start of a line would be read as the argument of the \\ before it.
     escaped = "".join(_TEX.get(letter, letter) for letter in text)
-    return "{}" + escaped if escaped.startswith(("[", "*")) else escaped
+    return "{}" + escaped if escaped.lstrip().startswith(("[", "*")) else escaped
 
 
 def _numeric(count: int, rows: Rows) -> list[bool]:
@@ -112,18 +113,57 @@ def _parquet(table: Any) -> bytes:
     return parquet_bytes(table)
 
 
-def _as_text(write: Callable[[Sequence[str], Rows], str]) -> Callable[[Any], bytes]:
-    def encoded(table: Any) -> bytes:
-        rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        return write(table.column_names, rows).encode()
+def rows_of(table: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a table, or of a batch of it, as Python has them; decimals are numbers where exact.
 
-    return encoded
+    Raises:
+        DomainError: Python has no such time.
+    """
+    columns = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        try:
+            columns.append(
+                [_number(cell) if isinstance(cell, Decimal) else cell for cell in column.to_pylist()]
+            )
+        except (OverflowError, ValueError) as error:
+            raise DomainError(
+                f"Expected times in the years 1 to 9999, in microseconds, got others in {name}; "
+                "cast them to varchar."
+            ) from error
+    return list(zip(*columns, strict=True))
+
+
+def _number(cell: Decimal) -> int | float | Decimal:
+    """Return what SQL makes of literals and of sums of integers as a number, where that loses nothing."""
+    if cell == cell.to_integral_value():
+        return int(cell)
+    return float(cell) if Decimal(repr(float(cell))) == cell else cell
+
+
+def _in_pieces(table: Any) -> Iterator[Rows]:
+    """Yield all rows, some at a time: as Python objects, a large table would not fit into memory."""
+    return map(rows_of, table.to_batches(max_chunksize=10_000))
+
+
+def _csv(table: Any) -> bytes:
+    head = as_csv(table.column_names, [])
+    pieces = (as_csv(table.column_names, rows).removeprefix(head) for rows in _in_pieces(table))
+    return b"".join([head.encode(), *(piece.encode() for piece in pieces)])
+
+
+def _json(table: Any) -> bytes:
+    pieces = (json_text(table.column_names, rows)[1:-2].encode() for rows in _in_pieces(table) if rows)
+    return b"[" + b", ".join(pieces) + b"]\n"
+
+
+def _as_text(write: Callable[[Sequence[str], Rows], str]) -> Callable[[Any], bytes]:
+    return lambda table: write(table.column_names, rows_of(table)).encode()
 
 
 FORMATS: Mapping[str, Callable[[Any], bytes]] = {
-    "csv": _as_text(as_csv),
+    "csv": _csv,
     "parquet": _parquet,
-    "json": _as_text(json_text),
+    "json": _json,
     "md": _as_text(markdown),
     "tex": _as_text(tex),
 }
@@ -142,11 +182,17 @@ def chosen_format(name: str | None, out: Path | None) -> str:
     return found
 
 
-def refuse_store(out: Path) -> None:
-    """Raise `DomainError` where a file would stand inside a store, whatever links lead there."""
+def target_of(out: Path) -> Path:
+    """Return the file to write, behind any links.
+
+    Raises:
+        DomainError: It stands inside a store, or is no file: what is written takes the place of what is
+            there, and `/dev/null` has to stay.
+    """
     target = out.resolve()
     for folder in target.parents:
         if (folder / MARK).exists():
             raise DomainError(f"Expected a file outside of every store, got {out} inside the store {folder}.")
-    if target.is_dir():
-        raise DomainError(f"Expected a file, got the folder {out}.")
+    if out.exists() and not out.is_file():
+        raise DomainError(f"Expected a file, got the {'folder' if out.is_dir() else 'device or pipe'} {out}.")
+    return target

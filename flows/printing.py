@@ -99,7 +99,9 @@ def _strict(content: Any) -> Any:
     if isinstance(content, float) and math.isinf(content):
         return "inf" if content > 0 else "-inf"
     if isinstance(content, Decimal):  # what SQL makes of literals and of sums of integers
-        return int(content) if content == content.to_integral_value() else float(content)
+        if content == content.to_integral_value():
+            return int(content)
+        return float(content) if Decimal(repr(float(content))) == content else str(content)
     return content if content is None or isinstance(content, str | int | float) else str(content)
 
 
@@ -125,7 +127,7 @@ def _harmless(cell: object) -> object:
     if isinstance(cell, float):
         return repr(cell)
     text = str(cell)
-    return "'" + text if text.startswith(_FORMULA) else text
+    return "'" + text if text.startswith(_FORMULA) and not isinstance(cell, Decimal) else text
 
 
 def show(names: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:

@@ -3,7 +3,7 @@
 They are generated from the problem classes, and find by plain search what `storage.lookup` finds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from privcore import PROBLEMS, find_problem
 from privcore.parameter import Choice, Integer, Parameter, Real, Value
@@ -23,11 +23,19 @@ NOISE = ("sigma", "scale")
 
 COMPARED = ("allocation-epsilon", "poisson-epsilon", "shuffling-epsilon", "unamplified-epsilon")
 
+WITHOUT_MEANING = {"unamplified-epsilon": ("steps",)}
+"""Fields on which the truth does not depend: where the steps are public, only those count that are used."""
 
-_EXPECTED = """
-    create or replace macro expected(given, holds, what) as case when holds then given
+_HELPERS = (
+    """
+    create or replace macro expected(given, holds, what) as case when holds then true
     else error('Expected ' || what || ', got ' || coalesce(given::varchar, 'nothing') || '.') end
-"""
+    """,
+    """
+    create or replace macro as_double(given) as
+    case when typeof(given) <> 'BOOLEAN' then try_cast(given as double) end
+    """,
+)
 
 
 def macros() -> list[str]:
@@ -43,11 +51,11 @@ def macros() -> list[str]:
         made[f"{view_name(kind.name)}_at"] = _signature(kind, ()), _at(kind, fields)
         for name in NOISE:
             if name in kind.monotone and kind.asks not in kind.parameters:
-                made[f"{view_name(kind.name)}_noise"] = _signature(kind, (name,)), _noise(kind, name, fields)
+                made[f"{view_name(kind.name)}_noise"] = _signature(kind, (name,)), _noise(kind, name)
     made |= {short: made[long] for short, long in SHORT.items()}
     made["compare"] = _signature(find_problem(COMPARED[0]), ()), _compare()
     tables = [f"create or replace macro {n}({signature}) as table {q}" for n, (signature, q) in made.items()]
-    return [_EXPECTED, *tables]
+    return [*_HELPERS, *tables]
 
 
 def _signature(kind: type[Problem], without: tuple[str, ...]) -> str:
@@ -71,74 +79,121 @@ def literal(value: Value | None) -> str:
     )
 
 
-def _checked(kind: type[Problem], expressions: Mapping[str, str]) -> dict[str, str]:
-    """Return the expressions so that a value outside its domain is an error: NaN is above all in DuckDB."""
-    return {
-        name: _within(given, _condition(kind.parameters[name], given), kind.parameters[name])
-        for name, given in expressions.items()
-    }
+def _asked(kind: type[Problem], expressions: Mapping[str, str], also: Mapping[str, str]) -> str:
+    """Return the relation of one row that holds the question, checked and in the types of the fields.
+
+    What the user wrote stands here alone, where no name of ours is in sight that could be taken for theirs.
+
+    Args:
+        kind: The problem.
+        expressions: What was given for fields.
+        also: What was given for other numbers, which may be any from 0.
+    """
+    columns, checks = [], []
+    for name in expressions:
+        parameter, given = kind.parameters[name], f"given.{name}"
+        checks.append(_check(name, parameter.domain, _condition(parameter, given)))
+        columns.append(f"{_typed(parameter, given)} as {name}")
+    for name in also:
+        number = f"as_double(given.{name})"
+        checks.append(_check(name, "[0, inf)", f"({number} >= 0 and {number} < 'inf'::double)"))
+        columns.append(f"{number} as {name}")
+    written, names = ", ".join({**expressions, **also}.values()), ", ".join({**expressions, **also})
+    given = f"(select {written}) as given({names})"  # no `as` inside: later expressions would see such names
+    return f"(select {', '.join(columns)} from {given} where {' and '.join(checks)}) as asked"
 
 
-def _within(given: str, condition: str, parameter: Parameter) -> str:
-    expected = f"{parameter.name} in {parameter.domain}".replace("'", "''")
-    return f"expected({given}, {condition}, '{expected}')"
+def _check(name: str, domain: str, condition: str) -> str:
+    expected = f"{name} in {domain}".replace("'", "''")
+    return f"expected(given.{name}, {condition}, '{expected}')"
 
 
 def _condition(parameter: Parameter, given: str) -> str:
+    """Return the condition that a value lies in its domain; NaN is above all in DuckDB."""
+    number = f"as_double({given})"
     match parameter:
         case Real(lower=lower, upper=upper):
-            above = f"{given} {'>' if parameter.lower_open else '>='} {lower!r}"
-            below = f"{given} {'<' if parameter.upper_open else '<='} {upper!r}"
-            infinite = f" or {given} = 'inf'::double" if parameter.infinite else ""
+            above = f"{number} {'>' if parameter.lower_open else '>='} {lower!r}"
+            below = f"{number} {'<' if parameter.upper_open else '<='} {upper!r}"
+            infinite = f" or {number} = 'inf'::double" if parameter.infinite else ""
             return f"({above} and {below}{infinite})"
         case Integer(lower=lower, upper=upper):
-            return f"({given} between {lower} and {upper} and {given} = floor({given}))"
+            return f"({number} between {lower} and {upper} and {number} = floor({number}))"
         case Choice(choices=choices):
-            return f"{given} in ({', '.join(map(literal, choices))})"
+            return f"{given}::varchar in ({', '.join(map(literal, choices))})"
     return f"{given} is not null"
 
 
-def _corner(kind: type[Problem], given: Mapping[str, str], end: str) -> str:
-    """Return the query for the best corner on one side: at most one row."""
-    fields = _checked(kind, given)
-    relations = [f"b.{n} {relation(kind, n, end)} {checked}" for n, checked in fields.items()]
-    equal = " and ".join(f"b.{n} = {plain}" for n, plain in given.items())
-    source = ", ".join(f"'{n}': b.{n}" for n in kind.parameters)
-    order = ", ".join(f"b.{n}" for n in kind.parameters)
-    return f"""
-        select b.{end} as bound, b.{end}_method as method, {{{source}}} as source
-        from brackets.{view_name(kind.name)} as b
-        where {" and ".join(relations)} and b.{end}_method is not null
-        order by b.{end} {"asc" if end == "upper" else "desc"}, ({equal}) desc, {order} limit 1"""
+def _typed(parameter: Parameter, given: str) -> str:
+    match parameter:
+        case Real():
+            return f"as_double({given})"
+        case Integer():
+            return f"try_cast(as_double({given}) as bigint)"
+    return f"{given}::varchar"
 
 
-def _at(kind: type[Problem], fields: Mapping[str, str]) -> str:
+def _is_corner(kind: type[Problem], end: str, fields: Iterable[str]) -> str:
+    """Return the condition that the bracket `b` says something about what was asked, in these fields."""
+    relations = [f"b.{name} {relation(kind, name, end)} asked.{name}" for name in fields]
+    return " and ".join([*relations, f"b.{end}_method is not null"])
+
+
+def _source(kind: type[Problem]) -> str:
+    return "{" + ", ".join(f"'{name}': b.{name}" for name in kind.parameters) + "}"
+
+
+def _corner(kind: type[Problem], end: str, fields: Iterable[str]) -> str:
+    """Return the best corner on one side, or null; on a tie what was asked itself comes first."""
+    bound = "b.upper" if end == "upper" else "-b.lower"
+    equal = " and ".join(f"b.{name} = asked.{name}" for name in fields)
+    best = (
+        f"{{'bound': {bound}, 'other': not ({equal}), 'source': {_source(kind)}, 'method': b.{end}_method}}"
+    )
+    where = _is_corner(kind, end, fields)
+    return f"(select min({best}) from brackets.{view_name(kind.name)} as b where {where})"
+
+
+def _sound(kind: type[Problem], lower: str, upper: str) -> str:
+    """Return a condition that holds or is an error; in a `where`, since columns may be left out."""
     contradiction = f"The store contradicts itself about {kind.name}; see the view conflicts."
+    return f"case when {lower} > {upper} then error('{contradiction}') else true end"
+
+
+def _at(kind: type[Problem], given: Mapping[str, str], without: Collection[str] = ()) -> str:
+    """Return the query for the bracket of a problem; fields without meaning for it may have any value."""
+    fields = [name for name in given if name not in without]
     return f"""
         select '{kind.name}' as problem,
-               case when low.bound > high.bound then error('{contradiction}') else coalesce(low.bound, 0) end
-                   as lower,
-               coalesce(high.bound, 'inf') as upper,
-               low.method as lower_method, high.method as upper_method,
-               low.source as lower_from, high.source as upper_from
-        from (select 1) left join ({_corner(kind, fields, "lower")}) as low on true
-        left join ({_corner(kind, fields, "upper")}) as high on true"""
+               coalesce(-found.low.bound, 0) as lower, coalesce(found.high.bound, 'inf') as upper,
+               found.low.method as lower_method, found.high.method as upper_method,
+               found.low.source as lower_from, found.high.source as upper_from
+        from (select {_corner(kind, "lower", fields)} as low, {_corner(kind, "upper", fields)} as high
+              from {_asked(kind, given, {})}) as found
+        where {_sound(kind, "-found.low.bound", "found.high.bound")}"""
 
 
-def _noise(kind: type[Problem], noise: str, fields: Mapping[str, str]) -> str:
-    others = _checked(kind, {name: given for name, given in fields.items() if name != noise})
-    relations = [f"b.{n} {relation(kind, n, 'upper')} {checked}" for n, checked in others.items()]
-    target = (
-        f"expected({kind.asks}, {kind.asks} >= 0 and {kind.asks} < 'inf'::double, '{kind.asks} in [0, inf)')"
+def _noise(kind: type[Problem], noise: str) -> str:
+    given = {name: name for name in kind.parameters if name != noise}
+    smallest = (
+        f"{{'noise': b.{noise}, 'upper': b.upper, 'source': {_source(kind)}, 'method': b.upper_method}}"
     )
-    source = ", ".join(f"'{n}': b.{n}" for n in kind.parameters)
-    order = ", ".join(f"b.{n}" for n in kind.parameters)
+    brackets = f"brackets.{view_name(kind.name)} as b"
+    below = (
+        f"{_is_corner(kind, 'lower', given)} and b.{noise} {relation(kind, noise, 'lower')} asked.least.noise"
+    )
     return f"""
-        select '{kind.name}' as problem, b.{noise} as {noise}, b.upper as upper,
-               b.upper_method as upper_method, {{{source}}} as upper_from
-        from brackets.{view_name(kind.name)} as b
-        where {" and ".join(relations)} and b.upper <= {target} and b.upper_method is not null
-        order by b.{noise}, b.upper, {order} limit 1"""
+        select '{kind.name}' as problem, found.least.noise as {noise}, found.least.upper as upper,
+               found.least.method as upper_method, found.least.source as upper_from
+        from (
+            select asked.least as least, (select max(b.lower) from {brackets} where {below}) as lower
+            from (
+                select asked.*, (select min({smallest}) from {brackets} where
+                    {_is_corner(kind, "upper", given)} and b.upper <= asked.{kind.asks}) as least
+                from {_asked(kind, given, {kind.asks: kind.asks})}
+            ) as asked
+        ) as found
+        where found.least is not null and {_sound(kind, "found.lower", "found.least.upper")}"""
 
 
 def _compare() -> str:
@@ -146,7 +201,8 @@ def _compare() -> str:
     rows = []
     for kind in map(find_problem, COMPARED):
         given = {n: "(participations / steps)" if n == "sampling_probability" else n for n in kind.parameters}
-        once = "" if "epochs" in kind.parameters else "where participations = 1 and epochs = 1"
+        applies = "true" if "epochs" in kind.parameters else "participations = 1 and epochs = 1"
         columns = "problem, lower, upper, lower_method, upper_method"
-        rows.append(f"select {columns} from ({_at(kind, given)}) {once}")
+        query = _at(kind, given, WITHOUT_MEANING.get(kind.name, ()))
+        rows.append(f"select {columns} from (select {applies}) as scheme(applies), ({query}) where applies")
     return " union all ".join(rows)

@@ -1,5 +1,6 @@
 """One SELECT of a user on a snapshot, within its limits of time and memory."""
 
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import duckdb
@@ -17,18 +18,20 @@ def run_query(cursor: duckdb.DuckDBPyConnection, query: str, limit_seconds: floa
     Args:
         cursor: Of its own, on a snapshot: running out of time interrupts it.
         query: The SQL.
-        limit_seconds: Time it may take, in seconds.
+        limit_seconds: Time it may take, in seconds; infinity is no limit.
 
     Raises:
-        QueryError: The query is not one valid SELECT.
+        QueryError: The query is not one valid SELECT, or the limit no time.
         LimitError: It took too long, needed too much memory, or returned too much.
     """
+    if not limit_seconds >= 0:
+        raise QueryError(f"Expected a limit of at least 0 seconds, got {limit_seconds:g}.")
     _refuse_all_but_select(cursor, query)
     # In a thread of its own, because DuckDB would hold back Ctrl-C until the query is done.
     with ThreadPoolExecutor(max_workers=1) as thread:
         running = thread.submit(_fetch, cursor, query)
         try:
-            wait([running], timeout=limit_seconds)
+            wait([running], timeout=min(limit_seconds, threading.TIMEOUT_MAX))
         finally:
             in_time = _stop(cursor, running)
     if not in_time:
@@ -47,7 +50,12 @@ def _stop(cursor: duckdb.DuckDBPyConnection, running: Future[pa.Table]) -> bool:
 
 def _refuse_all_but_select(cursor: duckdb.DuckDBPyConnection, query: str) -> None:
     try:
+        query.encode()
         statements = cursor.extract_statements(query)
+    except UnicodeEncodeError as error:  # a byte of a command line that is no UTF-8
+        raise QueryError(
+            f"Expected text in UTF-8, got another byte at character {error.start + 1}."
+        ) from error
     except duckdb.Error as error:
         raise QueryError(_sentence(error)) from error
     if len(statements) != 1:

@@ -1,15 +1,23 @@
 import json
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
+from queue import Queue
 
 import pyarrow.parquet as pq
 import pytest
 
 from flows.cli import run
-from flows.export import markdown, tex
+from flows.cli_store import _ended
+from flows.export import markdown, target_of, tex
 from flows.status import point_ids, record
 from flows.sweep import parse
+from privcore import DomainError
 from tests.storage.made_up import NOON, epsilon, put, row, rows
 from tests.storage.plain import plainly
+
+Run = Callable[..., tuple[int, str, str]]
 
 HOSTILE = """
     select '=cmd()' as a, 'a|b[x](javascript:y)<script>' as b, '5% & $x_1$ \\input{z}' as c,
@@ -60,6 +68,62 @@ def test_markdown_and_tex_hold_text_and_nothing_that_acts(
     assert markdown(["x"], []) == "| x |\n|---|\n"
 
 
+def test_what_latex_and_markdown_act_on_is_text_wherever_it_stands() -> None:
+    assert tex(["x"], [[" [1cm]"], ["\n*"]]).splitlines()[4:6] == ["{} [1cm] \\\\", "{} * \\\\"]
+    assert r"| http\://a.b WWW\.a.b a:b |" in markdown(["x"], [["http://a.b WWW.a.b a:b"]])
+
+
+def test_negative_decimals_are_numbers(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "select -1.5 as a, sum(-range) as b, 12345678901234567890.5 as c from range(3)"
+    for form, text in [("csv", "a,b,c\n-1.5,-3,12345678901234567890.5\n"), ("md", "|---:|---:|---|")]:
+        assert export(store, query, "--format", form) == 0
+        assert text in capsys.readouterr().out
+
+
+def test_many_rows_are_written_in_pieces_that_fit(store: Path, tmp_path: Path) -> None:
+    names = [tmp_path / "x.csv", tmp_path / "x.json"]
+    for count in (0, 25_000):
+        for out in names:
+            assert export(store, f"select range as a, 'b' as a from range({count})", "--out", out) == 0
+        assert names[0].read_text() == "a,a\n" + "".join(f"{k},b\n" for k in range(count))
+        assert json.loads(names[1].read_text()) == [{"a": k, "a_2": "b"} for k in range(count)]
+
+
+@pytest.mark.parametrize(
+    "value", ["'infinity'::timestamp", "'20000-01-01'::date", "'1:2:3.000000001'::time_ns"]
+)
+def test_a_time_that_python_lacks_is_one_sentence(
+    store: Path, tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = f"select {value} as late"
+    assert export(store, query, "--out", tmp_path / "x.parquet") == 0
+    for arguments in (["export", query, "--format", "md"], ["export", query], ["sql", query]):
+        assert run([*arguments, "--store", str(store)]) == 2
+        error = capsys.readouterr().err
+        assert "got others in late; cast them to varchar." in error
+        assert error.count("\n") == 1
+
+
+def test_a_query_that_cannot_be_stopped_ends_the_command(privsweep: Run, folder: Path) -> None:
+    put(folder / "store", rows(1))
+    query = "select levenshtein(repeat('a', 300000), repeat('b', 300000))"  # one call of minutes
+    start = time.monotonic()
+    code, out, error = privsweep("sql", query, "--store", folder / "store", "--limit-seconds", "0.2")
+    assert (code, out, error) == (4, "", "privsweep: The query took longer than 0.2 s.\n")
+    assert time.monotonic() - start < 30
+
+
+def test_a_query_that_takes_memory_beyond_its_limit_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes: Queue[int] = Queue()
+    monkeypatch.setattr("os._exit", codes.put)
+    monkeypatch.setattr("flows.cli_store.MOST_BYTES", -1)
+    with _ended(60):
+        assert codes.get(timeout=10) == 4
+    assert "privsweep: The query needs too much memory.\n" in capsys.readouterr().err
+
+
 def test_parquet_keeps_types_and_values(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "best.parquet"
     assert export(store, "select sigma, steps, problem, upper from best order by sigma", "--out", out) == 0
@@ -93,6 +157,24 @@ def test_nothing_is_written_inside_a_store(
     assert {
         p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and "cache" not in p.parts
     } == before
+
+
+def test_no_device_pipe_or_link_is_replaced(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "to-pipe").symlink_to(tmp_path / "pipe")
+    with pytest.raises(DomainError, match="got the device or pipe /dev/null"):
+        target_of(Path("/dev/null"))
+    for name in ("pipe", "to-pipe"):
+        assert export(store, "select 1", "--format", "csv", "--out", tmp_path / name) == 2
+        assert capsys.readouterr().err.startswith("privsweep: Expected a file, got the device or pipe ")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "new.csv")
+    assert export(store, "select 1 as a", "--out", tmp_path / "link.csv") == 0
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "to-pipe").is_symlink()
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "new.csv").read_text() == "a\n1\n"
 
 
 def test_a_query_that_fails_leaves_the_file_as_it_was(store: Path, tmp_path: Path) -> None:

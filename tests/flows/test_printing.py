@@ -88,6 +88,12 @@ def test_json_takes_what_sql_returns() -> None:
     assert as_json([Decimal(7), Decimal("0.5"), None, True, b"x"]) == "[7, 0.5, null, true, \"b'x'\"]"
 
 
+def test_a_decimal_that_no_float_is_keeps_its_digits() -> None:
+    long = Decimal("-1.1234567890123456789")
+    assert as_json([long]) == '["-1.1234567890123456789"]'
+    assert as_csv(["x"], [[long]]) == "x\n-1.1234567890123456789\n"
+
+
 def test_csv_disarms_formulas_and_keeps_digits() -> None:
     text = as_csv(["name", "x"], [["=cmd()", -0.1], ["@a", None], ["a,b", 1 / 3]])
     assert text == "name,x\n'=cmd(),-0.1\n'@a,\n\"a,b\",0.3333333333333333\n"

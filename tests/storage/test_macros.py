@@ -1,5 +1,6 @@
 import itertools
 import math
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,68 @@ def test_a_value_outside_its_domain_is_refused(store: Store, arguments: str, sen
     assert str(caught.value) == f"Invalid Input Error: {sentence}"
 
 
+def test_a_name_of_the_users_is_never_taken_for_one_of_ours(store: Store) -> None:
+    for alias in ("s", "b", "asked", "given", "found", "low"):
+        for column, given in itertools.product(("sigma", "steps", "upper", "bound"), ("{c}", "{a}.{c}")):
+            sigma = given.format(a=alias, c=column)
+            query = f"""
+                select e.lower, e.upper from (values (1.5::double)) as {alias}({column}),
+                epsilon_at(sigma := {sigma}, steps := 50, delta := 2e-6) as e
+            """
+            assert store.sql(query).to_pylist() == [{"lower": 0.45, "upper": 11.0}], query
+    query = (
+        "from (values (5.4999)) as b(upper), noise_for(epsilon := b.upper, steps := 50, delta := 2e-6) as n"
+    )
+    assert store.sql(f"select n.sigma {query}").to_pylist() == [{"sigma": 4.0}]
+    query = (
+        "from (values (1)) as s(upper), compare(sigma := 1, steps := 10, delta := 1e-5, epochs := upper) as c"
+    )
+    assert "shuffling-epsilon" in store.sql(f"select c.problem {query}")["problem"].to_pylist()
+    with pytest.raises(QueryError, match='"sigma" was not found'):
+        store.sql("from epsilon_at(sigma := sigma, steps := 50, delta := 2e-6)")
+
+
+def test_a_table_of_questions_is_answered_as_each_of_them_is_looked_up(store: Store) -> None:
+    random_ = random.Random(7)
+    questions = [
+        allocation(
+            sigma=random_.choice((0.7, 1.0, 3.0, 4.0)) * random_.choice((1.0, 1.1)),
+            steps=random_.choice((9, 10, 55, 100, 101)),
+            delta=random_.choice((1e-7, 1e-6, 3e-6, 1e-5, 0.1)),
+            epochs=random_.randint(1, 3),
+        )
+        for _ in range(60)
+    ]
+    values = ", ".join(
+        f"({k}, {q.sigma}, {q.steps}, {q.delta}::double, {q.epochs})"  # type: ignore[attr-defined]
+        for k, q in enumerate(questions)
+    )
+    query = f"""
+        select e.lower, e.upper from (values {values}) as q(k, sigma, steps, delta, epochs),
+        epsilon_at(sigma := sigma, steps := steps, delta := delta, epochs := epochs) as e order by k
+    """
+    looked_up = [store.lookup(question) for question in questions]
+    expected = [(f.lower, f.upper) if f else (0.0, math.inf) for f in looked_up]
+    assert len(set(expected)) > 5
+    assert [tuple(answer.values()) for answer in store.sql(query).to_pylist()] == expected
+
+
+def test_a_question_is_checked_where_nothing_is_stored_that_could_answer_it(store: Store) -> None:
+    for question, name in [
+        ("poisson_delta_at()", "sigma"),
+        (
+            "poisson_delta_noise(epsilon := 1, steps := 1, sampling_probability := 1)",
+            "delta",
+        ),
+        ("epsilon_at(sigma := 1e6, steps := 1, delta := 7)", "delta"),
+        ("epsilon_at(sigma := 0.001, steps := 1, delta := 1e-5, adjacency := 'both')", "adjacency"),
+        ("epsilon_at(sigma := true, steps := 1, delta := 1e-5)", "sigma"),
+        ("epsilon_at(sigma := 'one', steps := 1, delta := 1e-5)", "sigma"),
+    ]:
+        with pytest.raises(QueryError, match=f"^Invalid Input Error: Expected {name} in "):
+            store.sql(f"from {question}")
+
+
 def test_noise_for_a_target_is_the_smallest_that_is_proved_to_meet_it(store: Store) -> None:
     for target, sigma in [(5.5, 2.0), (5.4999, 4.0), (11.0, 1.0), (1e9, 1.0)]:
         (said,) = store.sql(f"from noise_for(epsilon := {target!r}, steps := 50, delta := 2e-6)").to_pylist()
@@ -140,8 +203,20 @@ def test_a_macro_does_not_hide_a_contradiction(root: Path) -> None:
         root,
         [row(epsilon(), Answer.enclosure(1, 2)), row(epsilon(), Answer.enclosure(3, 4), method=Claims())],
     )
-    with (
-        open_store(root) as store,
-        pytest.raises(QueryError, match="contradicts itself about unamplified-eps"),
-    ):
-        store.sql("from unamplified_epsilon_at(sigma := 1, delta := 1e-5)")
+    with open_store(root) as store:
+        for question in ("at(sigma := 1, delta := 1e-5)", "noise(epsilon := 2, delta := 1e-5)"):
+            for column in ("*", "upper", "upper_method", "problem"):
+                with pytest.raises(QueryError, match="contradicts itself about unamplified-eps"):
+                    store.sql(f"select {column} from unamplified_epsilon_{question}")
+        assert store.sql("from unamplified_epsilon_noise(epsilon := 0.5, delta := 1e-5)").num_rows == 0
+
+
+def test_compare_finds_public_steps_however_many_there_are(root: Path) -> None:
+    put(
+        root, [row(epsilon(sigma=1.0, steps=1)), row(epsilon(sigma=2.0, steps=7), Answer.enclosure(0.5, 1.0))]
+    )
+    query = "select lower, upper from compare(sigma := 1.5, steps := 1000, delta := 1e-5) where problem = "
+    with open_store(root) as store:
+        assert store.sql(f"{query} 'unamplified-epsilon'").to_pylist() == [{"lower": 0.5, "upper": 2.0}]
+        question = "unamplified_epsilon_at(sigma := 1.5, steps := 1000, delta := 1e-5)"
+        assert store.sql(f"select upper from {question}").to_pylist() == [{"upper": math.inf}]

@@ -1,3 +1,4 @@
+import math
 import os
 import signal
 import threading
@@ -87,6 +88,7 @@ def test_syntax_errors_are_told_in_one_sentence(store: Store) -> None:
         ("select 1; select 2", "Expected one SELECT, got 2 statements."),
         ("drop view results", "Expected one SELECT, got DROP."),
         ("", "Expected one SELECT, got 0 statements."),
+        ("select '\udcff'", "Expected text in UTF-8, got another byte at character 9."),
     ]:
         with pytest.raises(QueryError) as caught:
             store.sql(query)
@@ -138,6 +140,13 @@ def test_a_query_that_takes_too_long_is_stopped(store: Store, query: str) -> Non
 def test_a_limit_that_is_over_at_once_stops_the_query_all_the_same(store: Store) -> None:
     with pytest.raises(LimitError):
         store.sql(ENDLESS, limit_seconds=0)
+
+
+def test_a_limit_is_a_time_or_infinity(store: Store) -> None:
+    assert store.sql("from results", limit_seconds=math.inf).num_rows == 3
+    for limit in (math.nan, -1.0):
+        with pytest.raises(QueryError, match="Expected a limit of at least 0 seconds, got "):
+            store.sql("from results", limit_seconds=limit)
 
 
 def test_a_query_that_needs_too_much_memory_is_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
