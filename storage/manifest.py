@@ -121,11 +121,12 @@ def read_manifest(path: Path) -> Manifest:
         expected = content.pop(HASH, None)
     except OSError as error:
         raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedError(f"{path} is damaged: expected a sweep's manifest; run the sweep again.") from None
     layout.refuse_newer(version, path)
     try:
         times = {key: datetime.fromisoformat(content[key]) for key in ("started_at", "finished_at")}
+        _check(content, times)
         manifest = Manifest(**{**content, **times, "parts": tuple(content["parts"])})
         found = _hash(content)
     except (ValueError, KeyError, TypeError) as error:
@@ -138,6 +139,15 @@ def read_manifest(path: Path) -> Manifest:
     if expected not in (None, found):
         raise DamagedError(f"{path} is damaged: its content does not match its SHA-256; run the sweep again.")
     return manifest
+
+
+def _check(content: Mapping[str, Any], times: Mapping[str, datetime]) -> None:
+    """Refuse what readers would stumble over; a hash does not vouch for manifests of earlier releases."""
+    if not all(time.tzinfo for time in times.values()):
+        raise ValueError("its times have no zone")
+    for key, kind in (("name", str), ("digest", str), ("spec", dict), ("counts", dict)):
+        if not isinstance(content[key], kind):
+            raise TypeError(f"its {key} is {content[key]!r}"[:100])
 
 
 def missing(root: Path, sweep: Manifest, name: str) -> str:

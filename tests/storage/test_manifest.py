@@ -90,3 +90,32 @@ def test_a_manifest_of_before_there_were_hashes_is_read(root: Path) -> None:
     del content["sha256"]
     path.write_text(json.dumps(content))
     assert manifests(root) == [MANIFEST]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("name", 7, "its name is 7"),
+        ("counts", [1], r"its counts is \[1\]"),
+        ("spec", None, "its spec is None"),
+        ("started_at", "2026-11-01T12:00:00", "its times have no zone"),
+    ],
+)
+def test_a_manifest_without_a_hash_whose_content_is_of_another_kind_is_damaged(
+    root: Path, key: str, value: object, complaint: str
+) -> None:
+    open_store(root, create=True)
+    path = write_manifest(root, MANIFEST)
+    content = json.loads(path.read_bytes())
+    del content["sha256"]  # as earlier releases wrote them
+    path.write_text(json.dumps(content | {key: value}))
+    with pytest.raises(StoreError, match=rf"is damaged: {complaint}; run the sweep again\."):
+        manifests(root)
+
+
+def test_json_that_is_nested_too_deeply_is_a_damaged_manifest(root: Path) -> None:
+    open_store(root, create=True)
+    path = write_manifest(root, MANIFEST)
+    path.write_text("[" * 200_000)
+    with pytest.raises(StoreError, match="is damaged: expected a sweep's manifest"):
+        manifests(root)
