@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from storage.garbage import Garbage
 
 DAY = 86_400.0
-CHANGING = frozenset({"plan", "run", "verify", "repair", "compact", "gc"})
+CHANGING = frozenset({"plan", "run", "verify", "repair", "compact", "gc", "publish", "import"})
 """Commands with --store that must not read around damage: they would act on half of the rows."""
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
@@ -46,7 +46,7 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
         print(as_json({"sound": report.sound, **counts, "findings": findings}, indent=1))
     else:
         for finding in report.findings:
-            print(f"{finding.kind:<13} {finding.detail}")
+            print(f"{finding.kind:<13} {_line(finding.detail)}")
         verdict = "sound" if report.sound else "not sound: privsweep repair"
         print(
             f"{report.parts} parts, {report.rows} rows, {size(report.bytes)} checked "
@@ -98,7 +98,7 @@ def _repair_content(done: "Repair") -> dict[str, Any]:
 def _show_repair(done: "Repair", dry_run: bool) -> None:
     would = "would be " if dry_run else ""
     for path in done.moved:
-        print(f"{path} {would}moved to {done.quarantine or 'quarantine'}")
+        print(f"{_line(path)} {would}moved to {done.quarantine or 'quarantine'}")
     if done.sweeps:
         computed = done.lost if dry_run else sum(report.computed for report in done.reports)
         names = ", ".join(sweep.name for sweep in done.sweeps)
@@ -150,7 +150,7 @@ def gc(
         collect(store, garbage)
     if json:
         rows = {str(idle.part.relative_to(store)): len(idle.rows) for idle in garbage.idle}
-        files = [str(path.relative_to(store)) for path in garbage.files]
+        files = [str(path.relative_to(store)) for path in (*garbage.replaced, *garbage.files)]
         print(as_json({"rows": rows, "files": files}, indent=1))
     else:
         _show_garbage(garbage, store, "would be " if dry_run else "")
@@ -159,10 +159,17 @@ def gc(
 def _show_garbage(garbage: "Garbage", store: Path, would: str) -> None:
     for idle in garbage.idle:
         print(f"{len(idle.rows)} rows of {idle.part.relative_to(store)} {would}dropped: they do not count")
+    for path in garbage.replaced:
+        print(f"{path.relative_to(store)} {would}deleted: other parts hold its rows")
     for path in garbage.files:
-        print(f"{path.relative_to(store)} {would}deleted")
-    if not (garbage.idle or garbage.files):
+        print(f"{_line(path.relative_to(store))} {would}deleted")
+    if not (garbage.idle or garbage.replaced or garbage.files):
         print("nothing to collect")
+
+
+def _line(text: object) -> str:
+    """Return a text as one printable line: the name of a foreign file may hold anything."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 # --------------------------------------------------------------------------- reading around damage
@@ -218,7 +225,7 @@ def _reading_around_damage() -> Iterator[None]:
                 others(message, category, *place, **more)
             elif str(message) not in told:
                 told.add(str(message))
-                print(f"privsweep: warning: {message}", file=sys.stderr)
+                print(f"privsweep: warning: {_line(message)}", file=sys.stderr)
 
         warnings.simplefilter("always", DegradedWarning)
         warnings.showwarning = show

@@ -8,12 +8,14 @@ leaves either damage that the next one finds, or an unfinished sweep that it goe
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.plan import FAILURES
 from flows.run import Report, Watch, run
 from flows.status import point_ids, record
 from flows.sweep import Sweep, from_spec
@@ -36,6 +38,8 @@ class Repair:
         moved: Files that are set aside, relative to the store.
         quarantine: The folder that they are in, or None before they are.
         sweeps: Sweeps that are run for the lost points, those of this and of interrupted repairs first.
+        retried: Digests of those whose stored failures are computed again, since an answer was lost
+            that counted instead.
         recorded: Unfinished sweeps that lost points; their manifests are written anew, and they stay
             unfinished.
         lost: Number of points that are computed again.
@@ -46,6 +50,7 @@ class Repair:
     moved: list[str] = field(default_factory=list)
     quarantine: Path | None = None
     sweeps: list[Sweep] = field(default_factory=list)
+    retried: set[str] = field(default_factory=set)
     recorded: list[Sweep] = field(default_factory=list)
     lost: int = 0
     reports: list[Report] = field(default_factory=list)
@@ -90,8 +95,14 @@ def repair(
     store = store.absolute()
     findings = verify(store).findings
     bad = [store / f.file for f in findings if f.kind in MOVED]
+    bad += [path for path in untrue_records(store, bad) if path not in bad]
     work = Repair(moved=[str(path.relative_to(store)) for path in bad])
     work.hopeless += [f.detail for f in findings if f.kind in ("unreadable", "contradiction")]
+    work.hopeless += [
+        f"{f.file} is damaged, and nothing else tells what it asked for: run that sweep again."
+        for f in findings
+        if f.kind == "manifest" and f.file.startswith("sweeps/")
+    ]
     own = _assess(work, store, findings)
     if dry_run:
         return work
@@ -99,10 +110,17 @@ def repair(
         write_manifest(store, _journal(own))
     if bad:
         work.quarantine = set_aside(store, bad)
-    set_aside(store, untrue_records(store))
     for sweep in work.sweeps:
         work.reports.append(
-            run(sweep, store, workers=workers, engine_name=engine_name, max_points=float("inf"), watch=watch)
+            run(
+                sweep,
+                store,
+                workers=workers,
+                engine_name=engine_name,
+                max_points=float("inf"),
+                retry=sweep.digest in work.retried,
+                watch=watch,
+            )
         )
     for sweep in work.recorded:
         record(sweep, point_ids(sweep), store, datetime.now(UTC))
@@ -113,59 +131,61 @@ def _assess(work: Repair, store: Path, findings: "list[Finding]") -> Sweep | Non
     """Find out which sweeps have to be run; return the one of the points that no other asks for, if any."""
     from storage.catalog import open_store
     from storage.layout import DATA
+    from storage.parts import ids_hash
     from storage.repair import told_points
 
     gone = {f.file for f in findings if f.kind in (*MOVED, "missing")}
     told: dict[str, Point] = {}
+    whole: set[str] = set()  # hashes of points, as in names: these parts are told to the last point
     unknown = []
     for finding in findings:
         if finding.kind in MOVED and finding.file.startswith(f"{DATA}/"):
             points, complete = told_points(store / finding.file)
             told |= points
+            whole.add(ids_hash(list(points)))
             unknown += [] if complete else [finding]
-    with warnings.catch_warnings(action="ignore"), open_store(store, degraded=True) as opened:
-        sweeps = opened.manifests()
-        stored = {name: opened.stored(name) for name in _problems(told.values())}
     covered: set[str] = set()
     lost: set[str] = set()
-    for manifest in sweeps:
-        harmed = any(f"{DATA}/{part}" in gone for part in manifest.parts)
-        unfinished_repair = manifest.name.startswith(NAME) and manifest.status != "complete"
-        if not (harmed or unfinished_repair):
-            continue
-        try:
-            sweep = from_spec(manifest.spec, f"manifest of {manifest.name}")
-            ids = point_ids(sweep)
-        except PrivsweepError as error:
-            work.hopeless.append(f"Sweep {manifest.name} cannot be run by this release: {error}")
-            continue
-        if manifest.status == "complete" or unfinished_repair:
-            work.sweeps.append(sweep)
-            covered |= {point_id for found in ids.values() for point_id in found}
-            lost |= _missing(ids, store)
-        else:
-            work.recorded.append(sweep)
+    with warnings.catch_warnings(action="ignore"), open_store(store, degraded=True) as opened:
+        sweeps = opened.manifests()
+        stored = cache(opened.stored)
+        for manifest in sweeps:
+            harmed = any(f"{DATA}/{part}" in gone for part in manifest.parts)
+            unfinished_repair = manifest.name.startswith(NAME) and manifest.status != "complete"
+            if not (harmed or unfinished_repair):
+                continue
+            try:
+                sweep = from_spec(manifest.spec, f"manifest of {manifest.name}")
+                ids = {i: problem for problem, wanted in point_ids(sweep).items() for i in wanted}
+            except PrivsweepError as error:
+                work.hopeless.append(f"Sweep {manifest.name} cannot be run by this release: {error}")
+                continue
+            if manifest.status == "complete" or unfinished_repair:
+                work.sweeps.append(sweep)
+                covered |= ids.keys()
+                lost |= {i for i, problem in ids.items() if i not in stored(problem)}
+                failures = {i for i, problem in ids.items() if stored(problem).get(i) in FAILURES}
+                if unfinished_repair or len(failures) > sum(manifest.counts.get(s, 0) for s in FAILURES):
+                    work.retried.add(sweep.digest)
+                    lost |= failures
+            else:
+                work.recorded.append(sweep)
+        rest = [p for p in told.values() if _is_lost(p, stored(p.problem.name), covered)]
     for finding in unknown:
-        _doubt(work, finding, sweeps)
-    rest = [p for p in told.values() if p.id not in covered and p.id not in stored[p.problem.name]]
-    work.lost = len(lost) + len(rest)
+        if Path(finding.file).name[:32] not in whole:
+            _doubt(work, finding, sweeps)
+    work.lost = len(lost | {p.id for p in rest})
     if not rest:
         return None
     own = sweep_of(rest)
     work.sweeps.insert(0, own)
+    work.retried.add(own.digest)
     return own
 
 
-def _problems(points: Iterable[Point]) -> list[str]:
-    return list(dict.fromkeys(point.problem.name for point in points))
-
-
-def _missing(ids: Mapping[str, list[str]], store: Path) -> set[str]:
-    """Return the points that no sound part holds."""
-    from storage.catalog import open_store
-
-    with warnings.catch_warnings(action="ignore"), open_store(store, degraded=True) as opened:
-        return {i for problem, wanted in ids.items() for i in set(wanted) - opened.stored(problem).keys()}
+def _is_lost(point: Point, stored: Mapping[str, str], covered: Collection[str]) -> bool:
+    """Return whether a told point needs a sweep of its own; a failure beside it may have counted less."""
+    return stored[point.id] in FAILURES if point.id in stored else point.id not in covered
 
 
 def _doubt(work: Repair, finding: "Finding", sweeps: "list[Manifest]") -> None:

@@ -16,8 +16,7 @@ from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
 from storage.replaced import (
     Replacement,
     delete_replaced,
-    newest,
-    replacements,
+    lingering,
     steadily,
     write_replacement,
 )
@@ -64,7 +63,7 @@ def compact(
         StoreError: A part is damaged, or the disk refused; the sentence names the file.
     """
     layout.check(root)
-    finish(root)
+    steadily(root, lambda: finish(root))
     made: list[Merged] = []
     for portion in steadily(root, lambda: list(_portions(root, small, largest))):
         merged = _merge(root, portion)
@@ -76,14 +75,10 @@ def compact(
 
 def finish(root: Path) -> None:
     """Delete the old parts that a killed `compact` or `gc` had replaced and left behind."""
-    made = replacements(root)
-    for replacement in made:
-        if any((root / layout.DATA / name).exists() for name in replacement.old):
-            current = newest(replacement.new, made)
-            for name in current:
-                read_part(root / layout.DATA / name, ["point_id"])  # refuses unless it is there and sound
-            if current:
-                delete_replaced(root, replacement)
+    for replacement, held in lingering(root):
+        for name in held:
+            read_part(root / layout.DATA / name, ["point_id"])  # refuses unless it is there and sound
+        delete_replaced(root, replacement)
 
 
 def _portions(root: Path, small: int, largest: int) -> Iterator[list[Path]]:
@@ -124,11 +119,11 @@ def _merge(root: Path, portion: Sequence[Path]) -> Merged | None:
             raise
         return None
     table = merged(tables, names)
-    made = publish_checked(root, table, names)
-    old = tuple(sorted(set(names) - {str(made.relative_to(root / layout.DATA))}))
-    if not old:
+    published = publish_checked(root, table, names)
+    if published is None:
         return None
-    replacement = Replacement(old=old, new=(str(made.relative_to(root / layout.DATA)),))
+    made, size = published
+    replacement = Replacement(old=tuple(sorted(names)), new=(str(made.relative_to(root / layout.DATA)),))
     write_replacement(root, replacement)
     delete_replaced(root, replacement)
     return Merged(
@@ -136,11 +131,11 @@ def _merge(root: Path, portion: Sequence[Path]) -> Merged | None:
         parts=len(portion),
         rows=len(table),
         bytes_before=before,
-        bytes_after=made.stat().st_size,
+        bytes_after=size,
     )
 
 
-def publish_checked(root: Path, table: pa.Table, old: Sequence[str]) -> Path:
+def publish_checked(root: Path, table: pa.Table, old: Sequence[str]) -> tuple[Path, int] | None:
     """Publish a table and read it back, since what it replaces is about to be deleted.
 
     Its bytes, and so its name, depend on the names of the old parts: no part ever gets a name that was
@@ -151,15 +146,24 @@ def publish_checked(root: Path, table: pa.Table, old: Sequence[str]) -> Path:
         table: What is left of the old parts.
         old: Their names.
 
+    Returns:
+        The new part and its size in bytes, or None where somebody else has merged it already: then nothing
+        must be deleted, and the next compaction goes on.
+
     Raises:
         StoreError: The disk refused, or gave back something else.
     """
     replaces = hashlib.blake2b("\n".join(sorted(old)).encode(), digest_size=16).hexdigest()
     path = publish(root, table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces}))
-    back = read_part(path)
+    try:
+        back, size = read_part(path), path.stat().st_size
+    except (StoreError, FileNotFoundError):
+        if path.exists():
+            raise
+        return None
     if not all(_plain(back[name]).equals(_plain(table[name])) for name in table.column_names):
         raise StoreError(f"{path} reads back differently; nothing was deleted.")
-    return path
+    return path, size
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +16,8 @@ from storage import layout
 from storage.build import LAYOUT
 from storage.errors import DegradedWarning, StoreError
 from storage.manifest import Manifest, missing, read_manifest, to_json
-from storage.parts import read_part, survey
-from storage.replaced import Replacement, newest, read_replacement
+from storage.parts import ids_hash, read_part, survey
+from storage.replaced import Replacement, files, newest, read_replacement
 from storage.schema import SCHEMA_VERSION, schema_for
 from storage.snapshot import Contents
 
@@ -50,7 +51,7 @@ class Around:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._told: set[str] = set()
-        self._sound: set[tuple[Path, int]] = set()
+        self._sound: set[tuple[Path, int, int]] = set()
 
     def parts(self) -> list[Path]:
         """Return the parts that are sound, sorted; the others are warned of."""
@@ -64,30 +65,36 @@ class Around:
         sweeps: list[Manifest] = []
         made: list[Replacement] = []
         for path in layout.entries(self.root / layout.SWEEPS) + layout.entries(self.root / layout.REPLACED):
+            if layout.is_no_file(path):
+                self._tell(f"{path} does not belong into a store; it is left out.")
+                continue
             try:
                 if path.parent.name == layout.SWEEPS:
                     sweeps.append(read_manifest(path))
                 else:
                     made.append(read_replacement(path))
             except StoreError as error:
-                self._tell(str(error))
+                if os.path.lexists(path):  # else gc deleted a record that no manifest needs
+                    self._tell(str(error))
         current = [sweep.with_parts(newest(sweep.parts, made)) for sweep in sweeps]
         return sorted(current, key=lambda sweep: (sweep.finished_at, sweep.digest))
 
     def contents(self) -> Contents:
         """Return what a snapshot is made of; the parts that manifests list in vain are warned of."""
         layout.check(self.root)
+        before = files(self.root)
         sweeps = self.manifests()
         found = self.parts()
-        for sweep in sweeps:
-            for name in sweep.parts:
-                if not (self.root / layout.DATA / name).exists():
-                    self._tell(missing(self.root, sweep, name))
+        lost = [(sweep, name) for sweep in sweeps for name in sweep.parts if not self._path(name).exists()]
+        if lost and not files(self.root).issuperset(before):
+            raise FileNotFoundError(self._path(lost[0][1]))  # replaced meanwhile: `steadily` looks again
+        for sweep, name in lost:
+            self._tell(missing(self.root, sweep, name))
         content = [
             ["degraded", LAYOUT, SCHEMA_VERSION, duckdb.__version__],
             [[p.name, str(schema_for(p))] for p in PROBLEMS],
             [[m.name, m.version] for m in METHODS],
-            [[path.name, path.stat().st_mtime_ns] for path in found],
+            [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in found],
             [to_json(sweep) for sweep in sweeps],
         ]
         digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
@@ -96,16 +103,23 @@ class Around:
     def _is_sound(self, path: Path) -> bool:
         """Return whether a part can be read; every byte is, once for each time it changed."""
         try:
-            state = path, path.stat().st_mtime_ns
+            status = path.stat()
+            state = path, status.st_size, status.st_mtime_ns
             if state not in self._sound:
-                read_part(path)
+                table = read_part(path)
+                if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
+                    self._tell(f"{path} does not hold the points that its name promises; it is left out.")
+                    return False
                 self._sound.add(state)
-        except OSError:  # replaced meanwhile
-            return False
-        except StoreError as error:
+        except (OSError, StoreError) as error:
+            if not os.path.lexists(path):  # replaced meanwhile: `steadily` looks again
+                raise FileNotFoundError(path) from error
             self._tell(str(error))
             return False
         return True
+
+    def _path(self, name: str) -> Path:
+        return self.root / layout.DATA / name
 
     def _tell(self, sentence: str) -> None:
         if sentence not in self._told:

@@ -1,9 +1,8 @@
 """Garbage: rows that do not count, files of killed writers, old snapshots; found first, then collected."""
 
-import shutil
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,18 @@ from storage.compaction import finish, publish_checked
 from storage.errors import StoreError
 from storage.manifest import read_manifest
 from storage.parts import parts, problem_of, read_part
-from storage.replaced import Replacement, delete_replaced, read_replacement, steadily, write_replacement
+from storage.replaced import (
+    Replacement,
+    delete_replaced,
+    lingering,
+    newest,
+    reached,
+    read_replacement,
+    replacements,
+    steadily,
+    successors,
+    write_replacement,
+)
 from storage.views import CHOICE
 
 
@@ -40,10 +50,12 @@ class Garbage:
 
     Attributes:
         idle: Rows that do not count, by part.
+        replaced: Parts that others replaced, which a killed `compact` or `gc` left behind.
         files: Leftovers, old snapshots, records that no manifest needs, and quarantine if asked for.
     """
 
     idle: tuple[Idle, ...] = ()
+    replaced: tuple[Path, ...] = ()
     files: tuple[Path, ...] = ()
 
     @property
@@ -69,15 +81,17 @@ def find_garbage(root: Path, *, older_than: float = layout.DAY, quarantine: floa
 
 
 def _find(root: Path, older_than: float, quarantine: float | None) -> Garbage:
+    old = {root / layout.DATA / name for replacement, _ in lingering(root) for name in replacement.old}
+    found = parts(root)
     of_problem: dict[str, list[Path]] = defaultdict(list)
-    for path in parts(root):
+    for path in sorted(set(found) - old):  # `collect` deletes the others first: no row counts because of them
         of_problem[problem_of(path)].append(path)
-    idle = [one for found in of_problem.values() for one in _idle(root, found, time.time() - older_than)]
+    idle = [one for those in of_problem.values() for one in _idle(root, those, time.time() - older_than)]
     files = layout.leftovers(root, older_than) + _stale_snapshots(root)
     files += _needless_records(root, older_than)
     if quarantine is not None:
         files += [p for p in layout.entries(root / layout.QUARANTINE) if _age(p) > quarantine]
-    return Garbage(idle=tuple(idle), files=tuple(files))
+    return Garbage(idle=tuple(idle), replaced=tuple(sorted(old.intersection(found))), files=tuple(files))
 
 
 def _stale_snapshots(root: Path) -> list[Path]:
@@ -94,10 +108,14 @@ def _age(path: Path) -> float:
 
 
 def _idle(root: Path, found: list[Path], limit: float) -> Iterator[Idle]:
-    """Yield the rows of one problem that do not count, part by part."""
+    """Yield the rows of one problem that do not count, part by part.
+
+    An answer that contradicts the one that counts stays: it is the evidence that a method broke its promise.
+    """
+    ends = "row(lower, upper, value)"
     tables = []
     for path in found:
-        table = read_part(path, ["point_id", "status", "finished_at"])
+        table = read_part(path, ["point_id", "status", "lower", "upper", "value", "finished_at"])
         name = pa.repeat(str(path.relative_to(root / layout.DATA)), len(table)).dictionary_encode()
         young = pa.repeat(path.stat().st_mtime > limit, len(table))
         number = pa.array(range(len(table)), pa.int64())
@@ -117,11 +135,12 @@ def _idle(root: Path, found: list[Path], limit: float) -> Iterator[Idle]:
                 select *,
                        first_value(origin) over best as kept_in,
                        row_number() over best > 1 as copy,
+                       status = 'ok' and {ends} is distinct from first_value({ends}) over best as contradicts,
                        bool_or(young and place = 1) over (partition by point_id) as at_work
                 from placed window best as (partition by point_id order by place, origin, number)
             )
             select origin, list(number order by number), list(distinct kept_in) from compared
-            where place > 1 or (copy and not at_work) group by origin order by origin
+            where (place > 1 or (copy and not at_work)) and not contradicts group by origin order by origin
             """
         ).fetchall()
     for name, numbers, kept_in in rows:
@@ -131,9 +150,8 @@ def _idle(root: Path, found: list[Path], limit: float) -> Iterator[Idle]:
 def _needless_records(root: Path, older_than: float) -> list[Path]:
     """Return the records of replacements that no manifest leads to and whose old parts are gone."""
     made = {path: read_replacement(path) for path in layout.entries(root / layout.REPLACED)}
-    successors = {old: one.new for one in made.values() for old in one.old}
     listed = [name for path in layout.entries(root / layout.SWEEPS) for name in read_manifest(path).parts]
-    needed = _reached(listed, successors)
+    needed = reached(listed, successors(made.values()))
     return [
         path
         for path, one in made.items()
@@ -141,17 +159,6 @@ def _needless_records(root: Path, older_than: float) -> list[Path]:
         and not needed.intersection(one.old)
         and not any((root / layout.DATA / name).exists() for name in one.old)
     ]
-
-
-def _reached(names: list[str], successors: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Return these names and all that replaced them."""
-    found: set[str] = set()
-    while names:
-        name = names.pop()
-        if name not in found:
-            found.add(name)
-            names.extend(successors.get(name, ()))
-    return found
 
 
 def collect(root: Path, garbage: Garbage) -> None:
@@ -162,34 +169,45 @@ def collect(root: Path, garbage: Garbage) -> None:
     Raises:
         StoreError: The disk refused; the sentence names the file.
     """
-    finish(root)
-    for one in garbage.idle:
-        if one.part.exists():
-            _drop(root, one)
+    steadily(root, lambda: finish(root))
+    for one in [one for one in garbage.idle if _is_held(root, one)]:
+        _drop(root, one)
     stale = steadily(root, lambda: _stale_snapshots(root)) if garbage.idle else []
     for path in (*garbage.files, *stale):
         try:
-            disk.step(disk.UNLINK, path)
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+            disk.remove(path)
         except FileNotFoundError:
             continue
         except OSError as error:
             raise StoreError(f"Cannot delete {path}: {layout.reason(error)}.") from error
 
 
+def _is_held(root: Path, idle: Idle) -> bool:
+    """Return whether the rows that count instead still stand in other parts, whatever happened meanwhile."""
+    data = root / layout.DATA
+    name = str(idle.part.relative_to(data))
+    now = newest(idle.kept_in - {name}, replacements(root))
+    return name not in now and all((data / other).exists() for other in now)
+
+
 def _drop(root: Path, idle: Idle) -> None:
-    """Replace a part by one without some of its rows, or by none."""
-    table = read_part(idle.part)
+    """Replace a part by one without some of its rows, or by none; one that is gone is no error."""
+    try:
+        table = read_part(idle.part)
+    except StoreError:
+        if idle.part.exists():
+            raise
+        return
     data = root / layout.DATA
     name = str(idle.part.relative_to(data))
     dropped = set(idle.rows)
     kept = [number for number in range(len(table)) if number not in dropped]
     new = set(idle.kept_in) - {name}
     if kept:
-        new.add(str(publish_checked(root, table.take(kept), [name]).relative_to(data)))
+        published = publish_checked(root, table.take(kept), [name])
+        if published is None:
+            return
+        new.add(str(published[0].relative_to(data)))
     replacement = Replacement(old=(name,), new=tuple(sorted(new)))
     write_replacement(root, replacement)
     delete_replaced(root, replacement)

@@ -1,6 +1,7 @@
 """What stands where in a store, and how a file appears there whole or not at all."""
 
 import json
+import os
 import re
 import secrets
 import shutil
@@ -174,6 +175,11 @@ def entries(folder: Path) -> list[Path]:
         return []
     except OSError as error:
         raise StoreError(f"Cannot read {folder}: {reason(error)}.") from error
+
+
+def is_no_file(path: Path) -> bool:
+    """Return whether something stands there that is no file: a folder, a link to nothing, a pipe."""
+    return not path.is_file() and os.path.lexists(path)
 
 
 def reason(error: Exception) -> str:

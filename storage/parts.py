@@ -109,11 +109,13 @@ def _listed(data: Path) -> tuple[list[Path], list[Path]]:
     found: list[Path] = []
     foreign: list[Path] = []
     for folder in layout.entries(data):
-        if not _FOLDER.fullmatch(folder.name) or not folder.is_dir():
+        # A folder under two names would have all of its parts twice.
+        is_twin = folder.is_symlink() and folder.resolve().parent == data.resolve()
+        if not _FOLDER.fullmatch(folder.name) or not folder.is_dir() or is_twin:
             foreign.append(folder)
             continue
         for file in layout.entries(folder):
-            (found if _NAME.fullmatch(file.name) else foreign).append(file)
+            (found if _NAME.fullmatch(file.name) and not layout.is_no_file(file) else foreign).append(file)
     return found, foreign
 
 

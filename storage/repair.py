@@ -1,8 +1,9 @@
 """What can be kept of a damaged store: files set aside, and the points that their bytes still tell."""
 
+import hashlib
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from privcore.errors import PrivsweepError
 from storage import disk, layout
 from storage.errors import StoreError
 from storage.parts import ids_hash
-from storage.replaced import newest, read_replacement
+from storage.replaced import Replacement, reached, read_replacement, settled, successors
 
 
 def set_aside(root: Path, paths: Iterable[Path]) -> Path:
@@ -35,7 +36,7 @@ def set_aside(root: Path, paths: Iterable[Path]) -> Path:
     try:
         for path in paths:
             target = folder / path.relative_to(root)
-            if path.exists():
+            if path.exists() or path.is_symlink():
                 disk.make_folder(target.parent)
                 disk.rename(path, target)
                 touched |= {path.parent, target.parent}
@@ -46,21 +47,34 @@ def set_aside(root: Path, paths: Iterable[Path]) -> Path:
     return folder
 
 
-def untrue_records(root: Path) -> list[Path]:
+def untrue_records(root: Path, besides: Collection[Path] = ()) -> list[Path]:
     """Return the records of replacements that lead to parts which are not there.
 
     Without them, a manifest lists its own parts again, so that those which are missing are missed.
+
+    Args:
+        root: The store.
+        besides: Parts that are about to be moved away.
     """
-    made = {}
+    return settled(root, lambda: _untrue_records(root, besides))
+
+
+def _untrue_records(root: Path, besides: Collection[Path]) -> list[Path]:
+    made: dict[Path, Replacement] = {}
     for path in layout.entries(root / layout.REPLACED):
         try:
             made[path] = read_replacement(path)
         except StoreError:  # `verify` reports it
             continue
+    after = successors(made.values())
+    held = {
+        path: [root / layout.DATA / n for n in reached(one.new, after) - after.keys()]
+        for path, one in made.items()
+    }
     return [
         path
-        for path, one in made.items()
-        if not all((root / layout.DATA / name).exists() for name in newest(one.new, made.values()))
+        for path, parts in held.items()
+        if not parts or not all(part.exists() and part not in besides for part in parts)
     ]
 
 
@@ -68,7 +82,8 @@ def told_points(path: Path) -> tuple[dict[str, Point], bool]:
     """Return the points of a part whose bytes cannot be trusted, as far as they prove themselves.
 
     A row proves its point if the id of what its fields say is the id that it carries: 128 bits of a hash. All
-    points are known if their ids also make up the hash in the part's name. Answers are not looked at.
+    points are known if their ids also make up the hash of points in the part's name, or its bytes the one of
+    bytes. Answers are not looked at.
 
     Args:
         path: A part, or anything else.
@@ -76,6 +91,8 @@ def told_points(path: Path) -> tuple[dict[str, Point], bool]:
     Returns:
         The points by id, and whether they are all.
     """
+    if not path.is_file():
+        return {}, False
     try:
         # Page checksums keep changed bytes from being decoded.
         file = pq.ParquetFile(path, page_checksum_verification=True)
@@ -83,7 +100,8 @@ def told_points(path: Path) -> tuple[dict[str, Point], bool]:
         problem = find_problem(name)
         present = [field for field in problem.parameters if field in file.schema_arrow.names]
         rows = file.read(columns=["point_id", "method", "knobs", *present]).to_pylist()
-    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError, PrivsweepError):
+        ids = [str(row["point_id"]) for row in rows]
+    except (pa.ArrowException, OSError, ArithmeticError, ValueError, LookupError, TypeError, MemoryError):
         return {}, False
     points = {}
     for row in rows:
@@ -91,9 +109,10 @@ def told_points(path: Path) -> tuple[dict[str, Point], bool]:
         try:
             method = find(row["method"]).from_knobs(json.loads(row["knobs"]))
             point = Point(problem=problem.from_fields(fields), method=method)
-        except (PrivsweepError, ValueError, TypeError, AttributeError):
+        except (PrivsweepError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             continue
         if point.id == row["point_id"]:
             points[point.id] = point
-    ids = [str(row["point_id"]) for row in rows]
-    return points, points.keys() == set(ids) and ids_hash(ids) == path.name[:32]
+    named = path.name[:32], path.name[33:97]
+    whole = ids_hash(ids) == named[0] or hashlib.sha256(path.read_bytes()).hexdigest() == named[1]
+    return points, points.keys() == set(ids) and whole

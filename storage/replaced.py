@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -62,12 +63,20 @@ def read_replacement(path: Path) -> Replacement:
         raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
     if _hash(content) != path.stem:
         raise DamagedError(f"{path} is damaged; privsweep repair moves it away.")
-    table = json.loads(content)
-    layout.refuse_newer(table["schema_version"], path)
-    for name in (*table["old"], *table["new"]):
+    try:
+        table = json.loads(content)
+        version, old, new = table["schema_version"], tuple(table["old"]), tuple(table["new"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DamagedError(
+            f"{path} is damaged: expected a record of replaced parts; privsweep repair moves it away."
+        ) from None
+    layout.refuse_newer(version, path)
+    for name in (*old, *new):
         if not is_name(name):  # the old ones are deleted
-            raise DamagedError(f"{path} is damaged: it lists {name!r} as a part.")
-    return Replacement(old=tuple(table["old"]), new=tuple(table["new"]))
+            raise DamagedError(
+                f"{path} is damaged: it lists {name!r} as a part; privsweep repair moves it away."
+            )
+    return Replacement(old=old, new=new)
 
 
 def _hash(content: bytes) -> str:
@@ -86,22 +95,58 @@ def replacements(root: Path) -> list[Replacement]:
 def newest(names: Iterable[str], made: Collection[Replacement]) -> tuple[str, ...]:
     """Return the names of the parts that hold today what these parts held, sorted.
 
+    A part whose records lead in a circle stands for itself, so that it is missed where it is not there.
+
     Example:
         >>> made = [Replacement(old=("a", "b"), new=("c",)), Replacement(old=("c",), new=("d", "e"))]
         >>> newest(["a", "x"], made)
         ('d', 'e', 'x')
     """
-    successors = {old: replacement.new for replacement in made for old in replacement.old}
+    after = successors(made)
+    held = ({end for end in reached([name], after) if end not in after} or {name} for name in names)
+    return tuple(sorted(set[str]().union(*held)))
+
+
+def successors(made: Iterable[Replacement]) -> dict[str, list[str]]:
+    """Return what replaced each part; two processes may have replaced one by different parts."""
+    after: dict[str, list[str]] = defaultdict(list)
+    for replacement in made:
+        for old in replacement.old:
+            after[old] += replacement.new
+    return dict(after)
+
+
+def reached(names: Iterable[str], after: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return these names and all that replaced them.
+
+    Args:
+        names: Names of parts.
+        after: From `successors`.
+    """
     found: set[str] = set()
-    waiting, seen = list(names), set[str]()
+    waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in successors:
+        if name not in found:
             found.add(name)
-        elif name not in seen:
-            seen.add(name)
-            waiting += successors[name]
-    return tuple(sorted(found))
+            waiting += after.get(name, ())
+    return found
+
+
+def lingering(root: Path) -> list[tuple[Replacement, tuple[str, ...]]]:
+    """Return the replacements of which old parts are still there, each with those that hold their rows now.
+
+    A killed `compact` or `gc` leaves them, and the next one deletes the old parts: until then nothing may be
+    dropped because an old part has it too.
+    """
+    made = replacements(root)
+    after = successors(made)
+    return [
+        (one, tuple(sorted(held)))
+        for one in made
+        if any((root / layout.DATA / name).exists() for name in one.old)
+        and (held := {name for name in reached(one.new, after) if name not in after})
+    ]
 
 
 def delete_replaced(root: Path, replacement: Replacement) -> None:
@@ -140,6 +185,21 @@ def steadily(root: Path, read: Callable[[], T]) -> T:
         except (StoreError, FileNotFoundError):
             if files(root).issuperset(before):
                 raise
+    return read()
+
+
+def settled(root: Path, read: Callable[[], T]) -> T:
+    """Return what a function reads from a store while no file vanishes; else have it look again.
+
+    Args:
+        root: The store.
+        read: Lists files and tells what is missing, instead of raising; called up to `TRIES` times.
+    """
+    for _ in range(TRIES - 1):
+        before = files(root)
+        found = read()
+        if files(root).issuperset(before):
+            return found
     return read()
 
 

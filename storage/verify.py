@@ -13,12 +13,13 @@ from storage.errors import DamagedError, StoreError
 from storage.located import refresh
 from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import ids_hash, problem_of, read_part, survey
-from storage.replaced import TRIES, Replacement, files, newest, read_replacement
+from storage.replaced import Replacement, newest, reached, read_replacement, settled, successors
 from storage.views import CHOICE
 
 DAMAGED, TRUNCATED, MISSING, FOREIGN, MISNAMED = "damaged", "truncated", "missing", "foreign", "misnamed"
 UNREADABLE, MANIFEST, CONTRADICTION = "unreadable", "manifest", "contradiction"
 DUPLICATE, LEFTOVER = "duplicate", "leftover"
+_ANSWERS = ["point_id", "status", "lower", "upper", "value", "finished_at"]
 HARMLESS = frozenset({DUPLICATE, LEFTOVER})
 
 
@@ -76,12 +77,7 @@ def verify(root: Path) -> Report:
     refresh(root, afresh=True)
     layout.check(root)
     seen: dict[Path, _Seen] = {}
-    report = Report()
-    for _ in range(TRIES):
-        before = files(root)
-        report = _look(root, seen)
-        if files(root).issuperset(before):
-            break
+    report = settled(root, lambda: _look(root, seen))
     report.seconds = time.monotonic() - began
     return report
 
@@ -98,7 +94,8 @@ class _Seen:
 def _look(root: Path, seen: dict[Path, _Seen]) -> Report:
     """Return what one pass over a store finds; parts that were read before are not read again."""
     report = Report()
-    sweeps, report.findings = _records(root)  # before the parts: a sweep that ends meanwhile lists later ones
+    # Before the parts: a sweep that ends meanwhile lists later ones.
+    sweeps, made, report.findings = _records(root)
     found, foreign = survey(root)
     report.findings += [
         _finding(root, FOREIGN, path, f"{path} does not belong into a store; privsweep repair moves it away.")
@@ -115,6 +112,7 @@ def _look(root: Path, seen: dict[Path, _Seen]) -> Report:
             report.rows += len(part.answers)
             answers.setdefault(problem_of(path), []).append(part.answers)
     names = {str(path.relative_to(root / layout.DATA)) for path in found}
+    report.findings += _untrue(root, made, names)
     report.findings += [
         _finding(root, MISSING, root / layout.DATA / name, missing(root, sweep, name))
         for sweep in sweeps
@@ -124,12 +122,20 @@ def _look(root: Path, seen: dict[Path, _Seen]) -> Report:
     for tables in answers.values():
         report.findings += _compared(root, tables)
     report.findings += [
-        _finding(
-            root, LEFTOVER, path, f"{path} was left by a killed writer; privsweep gc deletes it in a day."
-        )
+        _finding(root, LEFTOVER, path, f"{path} is unfinished; privsweep gc deletes it when it is a day old.")
         for path in layout.leftovers(root, older_than=0.0)
     ]
     return report
+
+
+def _untrue(root: Path, made: dict[Path, Replacement], names: set[str]) -> Iterator[Finding]:
+    """Yield the records that lead in a circle, or to missing parts while an old one is still there."""
+    after = successors(made.values())
+    for path, one in made.items():
+        held = reached(one.new, after) - after.keys()
+        if not held or (names.intersection(one.old) and not names.issuperset(held)):
+            where = f"to {min(held - names)}, which is missing" if held else "in a circle"
+            yield _finding(root, MANIFEST, path, f"{path} leads {where}; privsweep repair moves it away.")
 
 
 def _finding(root: Path, kind: str, path: Path, detail: str) -> Finding:
@@ -146,18 +152,24 @@ def _read(root: Path, path: Path) -> _Seen:
         if isinstance(error, DamagedError):
             kind = DAMAGED if _is_complete(path) else TRUNCATED
         return _Seen(bytes=_size(path), findings=(_finding(root, kind, path, str(error)),))
+    if not set(_ANSWERS) <= set(table.column_names):  # of a problem that this release does not know
+        detail = f"{path} has no results in it; privsweep repair moves it away."
+        return _Seen(bytes=_size(path), findings=(_finding(root, FOREIGN, path, detail),))
     wrong: tuple[Finding, ...] = ()
     if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
         detail = f"{path} does not hold the points that its name promises; privsweep repair moves it away."
         wrong = (_finding(root, MISNAMED, path, detail),)
-    table = table.select(["point_id", "status", "lower", "upper", "value", "finished_at"])
+    table = table.select(_ANSWERS)
     name = pa.repeat(str(path.relative_to(root / layout.DATA)), len(table)).dictionary_encode()
     return _Seen(bytes=_size(path), answers=table.append_column("part", name), findings=wrong)
 
 
 def _is_complete(path: Path) -> bool:
     """Return whether a Parquet file ends as one does."""
-    return path.read_bytes().endswith(b"PAR1")
+    try:
+        return path.read_bytes().endswith(b"PAR1")
+    except OSError:  # it vanished meanwhile
+        return True
 
 
 def _size(path: Path) -> int:
@@ -167,21 +179,25 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _records(root: Path) -> tuple[list[Manifest], list[Finding]]:
-    """Return the manifests that can be read, with today's names of parts, and what is wrong with the rest."""
+def _records(root: Path) -> tuple[list[Manifest], dict[Path, Replacement], list[Finding]]:
+    """Return the manifests, with today's names of parts, the records, and what is wrong with the rest."""
     sweeps: list[Manifest] = []
-    made: list[Replacement] = []
+    made: dict[Path, Replacement] = {}
     findings = []
     for path in layout.entries(root / layout.SWEEPS) + layout.entries(root / layout.REPLACED):
+        if layout.is_no_file(path):
+            detail = f"{path} does not belong into a store; privsweep repair moves it away."
+            findings.append(_finding(root, FOREIGN, path, detail))
+            continue
         try:
             if path.parent.name == layout.SWEEPS:
                 sweeps.append(read_manifest(path))
             else:
-                made.append(read_replacement(path))
+                made[path] = read_replacement(path)
         except StoreError as error:
             kind = MANIFEST if isinstance(error, DamagedError) else UNREADABLE
             findings.append(_finding(root, kind, path, str(error)))
-    return [sweep.with_parts(newest(sweep.parts, made)) for sweep in sweeps], findings
+    return [sweep.with_parts(newest(sweep.parts, made.values())) for sweep in sweeps], made, findings
 
 
 def _compared(root: Path, answers: list[pa.Table]) -> Iterator[Finding]:

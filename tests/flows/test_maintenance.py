@@ -1,6 +1,7 @@
 """Keeping a store sound: in this process where many repairs are tried, and once by the command line."""
 
 import json
+import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ import tasks.engine
 from flows.cli import run as command_line
 from flows.repair import NAME, Repair, repair, sweep_of
 from flows.sweep import parse
-from privcore import Point, find, find_problem
+from privcore import Answer, Point, Status, find, find_problem
 from privcore.evaluate import evaluate
 from storage import Row, open_store, parts, publish, to_table, write_manifest
 from storage.compaction import compact
@@ -26,6 +27,7 @@ from tasks.batch import Batch
 from tasks.guard import Measured
 from tasks.limits import Limits
 from tests.storage.contents import kill_at, row_hashes, steps_of
+from tests.storage.made_up import epsilon, put, row, rows
 
 pytestmark = pytest.mark.xdist_group("maintenance")
 
@@ -172,6 +174,9 @@ def test_a_damaged_manifest_is_set_aside_and_no_row_is_touched(store: Path) -> N
     path.write_text("{")
     done = mend(store)
     assert (done.moved, done.lost) == ([f"sweeps/{path.name}"], 0)
+    (sentence,) = done.hopeless
+    assert sentence.startswith(f"sweeps/{path.name} is damaged")
+    assert sentence.endswith("run that sweep again.")
     assert row_hashes(store) == rows
     assert open_store(store).verify() == []
 
@@ -346,3 +351,68 @@ def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.Capt
     assert command_line(["gc", "--store", str(store), "--dry-run"]) == 0
     assert "cache/snapshot-" in capsys.readouterr().out
     assert len(list((store / "cache").iterdir())) == 2
+
+
+@pytest.mark.parametrize("harm", ["flip", "truncate", "delete"])
+def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Path, harm: str) -> None:
+    store = tmp_path / "store"
+    slow = Answer.without(Status.TIMEOUT, "slow")
+    put(store, [row(epsilon(sigma=0.5, delta=d), slow, seconds_later=-99) for d in (1e-8, 1e-5)])
+    run(store)
+    flows.run.run(parse(SWEEP.encode(), "s"), store, engine_name="serial", workers=1, retry=True)
+    before = answers(store)
+    assert {answer["status"] for answer in before} == {"ok"}
+    table = {path: read_part(path).to_pylist() for path in parts(store)}
+    (victim,) = (
+        p for p, found in table.items() if {(r["sigma"], r["status"]) for r in found} == {(0.5, "ok")}
+    )
+    if harm == "delete":
+        victim.unlink()
+    else:
+        damage(victim, truncate=harm == "truncate")
+    assert mend(store, dry_run=True).lost == 2
+    done = mend(store)
+    assert (done.lost, sum(report.computed for report in done.reports), done.hopeless) == (2, 2, [])
+    assert answers(store) == before
+    assert mend(store).nothing
+
+
+@pytest.mark.parametrize("harm", ["misnamed", "swapped"])
+def test_parts_with_wrong_names_that_no_sweep_lists_lose_no_point(tmp_path: Path, harm: str) -> None:
+    store = tmp_path / "store"
+    one, other = (put(store, rows(3, first=3 * i)) for i in range(2))
+    if harm == "misnamed":
+        one.rename(one.with_name("0" * 32 + one.name[32:]))
+    else:
+        contents = one.read_bytes(), other.read_bytes()
+        other.write_bytes(contents[0])
+        one.write_bytes(contents[1])
+    done = mend(store)
+    assert (done.lost, done.hopeless) == (3 if harm == "misnamed" else 6, [])
+    with open_store(store) as opened:
+        assert opened.verify() == []
+        assert len(opened.stored("unamplified-epsilon")) == 6
+
+
+def test_a_record_that_leads_to_a_damaged_part_is_moved_with_it_and_told(store: Path) -> None:
+    compact(store)
+    (record,) = (store / "replaced").iterdir()
+    damage(parts(store)[0], truncate=True)
+    told = mend(store, dry_run=True).moved
+    assert str(record.relative_to(store)) in told
+    done = mend(store)
+    assert done.moved == told
+    assert all((done.quarantine / name).exists() for name in told if done.quarantine)
+    assert list((store / "replaced").iterdir()) == []
+
+
+def test_a_name_that_no_terminal_can_show_is_printed_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    put(store, rows(1))
+    (store / "data" / os.fsdecode(b"\xff\n\x1b[2J")).write_text("not ours")
+    for command in ("verify", "repair"):
+        command_line([command, "--store", str(store)])
+        out = capsys.readouterr().out
+        assert r"data/\udcff\n\x1b[2J" in out

@@ -2,11 +2,12 @@ import errno
 import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from privcore import Answer, Status
-from storage import StoreError, open_store, parts, write_manifest
+from storage import StoreError, open_store, parts, publish, write_manifest
 from storage.compaction import compact, merged
 from storage.parts import ids_hash, read_part
 from tests.storage.contents import counting, fail_at, kill_at, row_hashes, steps_of
@@ -171,3 +172,20 @@ def test_readers_and_a_writer_do_not_notice_compactions(root: Path) -> None:
     assert wrong == []
     assert seen == sorted(seen), "no reader misses a row that was there before"
     assert sum(row_hashes(root).values()) == 200
+
+
+def test_a_part_that_somebody_else_merges_at_once_replaces_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = several(root)
+    before = row_hashes(root)
+
+    def taken(root: Path, table: pa.Table) -> Path:
+        path = publish(root, table)
+        path.unlink()
+        return path
+
+    monkeypatch.setattr("storage.compaction.publish", taken)
+    assert compact(root) == []
+    assert sorted(parts(root)) == sorted(made)
+    assert row_hashes(root) == before

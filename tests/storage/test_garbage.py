@@ -8,6 +8,7 @@ from privcore import Answer, Status
 from storage import open_store, parts, write_manifest
 from storage.compaction import compact
 from storage.garbage import Garbage, collect, find_garbage
+from storage.replaced import Replacement, write_replacement
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, row, rows
 
@@ -147,3 +148,94 @@ def test_rows_that_a_compaction_added_and_gc_dropped_again_do_not_lead_in_a_circ
         assert store.manifests()[0].parts == tuple(
             str(path.relative_to(root / "data")) for path in parts(root)
         )
+
+
+def name_of(part: Path) -> str:
+    return f"{part.parent.name}/{part.name}"
+
+
+@pytest.mark.parametrize("first", [0, 200, 400, 500])
+def test_a_day_after_a_compaction_was_killed_no_row_is_lost_whichever_name_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    for number in range(10, 15):  # from the record of what was replaced to the last old part
+        root = tmp_path / str(number)
+        write_manifest(root, manifest(*(put(root, rows(3, first=first + 3 * i)) for i in range(3))))
+        counted = counting(root)
+        kill_at(monkeypatch, number, lambda root=root: compact(root))  # type: ignore[misc]
+        make_old(*root.rglob("*"))
+        gc(root)
+        assert sorted(row_hashes(root).elements()) == counted, f"step {number}"
+        assert open_store(root).verify() == [], f"step {number}"
+        assert find_garbage(root) == Garbage(), f"step {number}"
+
+
+def test_parts_that_a_killed_compaction_left_behind_are_told_before_they_go(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [put(root, rows(3, first=3 * i)) for i in range(3)]
+    kill_at(monkeypatch, 12, lambda: compact(root))
+    assert find_garbage(root).replaced == tuple(sorted(set(made) & set(parts(root)))) != ()
+    gc(root)
+    assert not set(made) & set(parts(root))
+
+
+def test_rows_stay_where_what_holds_them_too_was_replaced_by_their_part_meanwhile(root: Path) -> None:
+    """A compaction that slept for a day between its part and its record wakes up during a collection."""
+    made = [put(root, row(epsilon())), put(root, [row(epsilon()), row(epsilon(sigma=2))])]
+    make_old(*made)
+    garbage = find_garbage(root)
+    (idle,) = garbage.idle
+    (kept,) = (part for part in made if part != idle.part)
+    write_replacement(root, Replacement(old=(name_of(kept),), new=(name_of(idle.part),)))
+    collect(root, garbage)
+    assert row(epsilon()).point.id in open_store(root).stored("unamplified-epsilon")
+
+
+def test_a_part_that_vanishes_under_the_eyes_of_a_collection_is_no_error(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overlapping(root)
+    counted = counting(root)
+    garbage = find_garbage(root)
+    monkeypatch.setattr("storage.garbage._is_held", lambda root, _idle: compact(root) is not None)
+    collect(root, garbage)
+    assert counting(root) == counted
+    assert len(parts(root)) == 1
+
+
+def test_a_part_that_two_compactions_replaced_needs_the_records_of_both(root: Path) -> None:
+    made = [put(root, rows(2, first=2 * i)) for i in range(4)]
+    old, one, other, last = map(name_of, made)
+    write_manifest(root, manifest(made[0]))
+    records = [
+        write_replacement(root, Replacement(old=(before,), new=(after,)))
+        for before, after in ((old, one), (old, other), (one, last), (other, last))
+    ]
+    for part in made[:3]:
+        part.unlink()
+    make_old(*records)
+    assert find_garbage(root).files == ()
+
+
+def test_of_a_link_among_the_leftovers_only_the_link_goes(root: Path, tmp_path: Path) -> None:
+    part = put(root, rows(1))
+    (tmp_path / "mine").mkdir()
+    link = part.parent / ".link.tmp"
+    link.symlink_to(tmp_path / "mine")
+    make_old(tmp_path / "mine")
+    gc(root)
+    assert (link.is_symlink(), (tmp_path / "mine").exists()) == (False, True)
+
+
+def test_an_answer_that_contradicts_the_one_that_counts_is_kept_as_evidence(root: Path) -> None:
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
+    put(
+        root,
+        [row(epsilon(), Answer.enclosure(1.0, 2.5), seconds_later=5), *rows(1, first=7, seconds_later=5)],
+    )
+    put(root, [row(epsilon(), Answer.enclosure(1.0, 2.0), seconds_later=9), *rows(1, first=8)])
+    assert gc(root).rows == 1
+    with open_store(root) as store:
+        assert "contradiction" in [finding.kind for finding in store.examine().findings]
+    assert gc(root) == Garbage()

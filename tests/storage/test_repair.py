@@ -1,13 +1,21 @@
+import hashlib
+import json
+import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from storage import StoreError, open_store, parts, write_manifest
-from storage.compaction import compact
-from storage.degraded import degraded_reading
+from storage.compaction import compact, finish
+from storage.degraded import Around, degraded_reading
 from storage.errors import DegradedWarning
+from storage.parts import ids_hash, read_part, survey
 from storage.repair import set_aside, told_points, untrue_records
+from storage.replaced import Replacement, read_replacement, write_replacement
 from storage.verify import verify
 from tests.storage.contents import kill_at, steps_of
 from tests.storage.made_up import epsilon, manifest, put, rows
@@ -156,3 +164,193 @@ def test_a_sound_store_is_read_without_a_warning(root: Path) -> None:
     write_manifest(root, manifest(put(root, rows(2))))
     with open_store(root, degraded=True) as store:
         assert store.sql("from results").num_rows == 2
+
+
+PART = f"data/problem=unamplified-epsilon/{'0' * 32}-{'1' * 64}.parquet"
+
+
+def make_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, make_link, os.mkfifo], ids=["folder", "link", "pipe"])
+@pytest.mark.parametrize("name", [PART, "data/other", "sweeps/x.json", "replaced/x.json"])
+def test_what_is_no_file_is_found_waited_for_by_nobody_and_set_aside(
+    root: Path, make: Callable[[Path], None], name: str
+) -> None:
+    kept = put(root, rows(2))
+    (root / name).parent.mkdir(exist_ok=True)
+    make(root / name)
+    (finding,) = verify(root).findings
+    assert (finding.kind, finding.file) == ("foreign", name)
+    with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match=Path(name).name):
+        assert store.sql("from results").num_rows == 2
+    assert told_points(root / name) == ({}, False)
+    folder = set_aside(root, [root / name])
+    assert os.path.lexists(folder / name)
+    assert open_store(root).verify() == []
+    assert parts(root) == [kept]
+
+
+def test_a_link_to_another_folder_of_the_store_is_set_aside_without_the_parts_behind_it(root: Path) -> None:
+    kept = put(root, rows(2))
+    link = root / "data" / "problem=poisson-epsilon"
+    link.symlink_to(kept.parent.name)
+    (kept.parent / "notes.txt").write_text("not ours")
+    assert {f.file for f in verify(root).findings} == {
+        str(link.relative_to(root)),
+        str((kept.parent / "notes.txt").relative_to(root)),
+    }
+    set_aside(root, [root / finding.file for finding in verify(root).findings])
+    assert verify(root).findings == []
+    assert parts(root) == [kept]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(["old"], 7, {"schema_version": 1, "old": []}, {"schema_version": 1, "old": 7, "new": []}),
+        *(
+            {"schema_version": 1, "old": [name], "new": []}
+            for name in ("../../mine", "/mine", PART[5:] + "x", 7)
+        ),
+    ],
+    ids=str,
+)
+def test_a_record_that_lists_what_can_be_no_part_is_refused_by_name(root: Path, content: object) -> None:
+    put(root, rows(1))
+    text = json.dumps(content).encode()
+    path = root / "replaced" / f"{hashlib.blake2b(text, digest_size=16).hexdigest()}.json"
+    path.parent.mkdir()
+    path.write_bytes(text)
+    (finding,) = verify(root).findings
+    assert (finding.kind, finding.file) == ("manifest", str(path.relative_to(root)))
+    assert finding.detail.startswith(f"{path} is damaged: ")
+    with pytest.raises(StoreError, match="is damaged"):
+        compact(root)
+
+
+def test_a_record_that_leads_to_no_part_while_an_old_one_is_there_is_found(root: Path) -> None:
+    part = put(root, rows(2))
+    record = write_replacement(
+        root, Replacement(old=(f"{part.parent.name}/{part.name}",), new=(PART.removeprefix("data/"),))
+    )
+    (finding,) = verify(root).findings
+    assert (finding.kind, finding.file) == ("manifest", str(record.relative_to(root)))
+    with pytest.raises(StoreError):
+        compact(root)
+    set_aside(root, untrue_records(root))
+    assert verify(root).findings == []
+    assert compact(root) == []
+
+
+def test_records_in_a_circle_hide_no_missing_part(root: Path) -> None:
+    made = [put(root, rows(2, first=2 * i)) for i in range(2)]
+    names = [f"{part.parent.name}/{part.name}" for part in made]
+    write_manifest(root, manifest(*made))
+    for old, new in (names, names[::-1]):
+        write_replacement(root, Replacement(old=(old,), new=(new,)))
+    assert kinds(root) == ["manifest", "manifest"]
+    finish(root)
+    assert parts(root) == sorted(made), "nothing is deleted"
+    made[0].unlink()
+    assert kinds(root) == ["manifest", "manifest", "missing"]
+    with pytest.raises(StoreError, match="is missing"):
+        open_store(root).sql("from results")
+    set_aside(root, untrue_records(root))
+    assert kinds(root) == ["missing"]
+
+
+def test_a_record_is_not_called_untrue_because_others_merge_its_part_meanwhile(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for first in (0, 2):
+        put(root, rows(2, first=first))
+    compact(root)
+
+    def slow(path: Path) -> Replacement:
+        made = read_replacement(path)
+        monkeypatch.setattr("storage.repair.read_replacement", read_replacement)
+        put(root, rows(2, first=4))
+        compact(root)
+        return made
+
+    monkeypatch.setattr("storage.repair.read_replacement", slow)
+    assert untrue_records(root) == []
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"problem": [[1], [2]]},
+        {"problem": ["unamplified-epsilon"] * 2, "point_id": ["x", "y"]},
+        {"problem": [None, None], "point_id": ["x", "y"]},
+        {
+            "problem": ["unamplified-epsilon"],
+            "point_id": ["x"],
+            "method": ["unamplified.exact"],
+            "knobs": ["[" * 9999],
+        },
+    ],
+    ids=["lists", "without-columns", "without-problem", "deep"],
+)
+def test_a_parquet_file_of_others_tells_no_point(root: Path, table: dict[str, list[object]]) -> None:
+    path = put(root, rows(1)).with_name("other.parquet")
+    pq.write_table(pa.table(table), path)
+    assert told_points(path) == ({}, False)
+
+
+def test_a_name_of_a_column_that_is_damaged_tells_no_point(root: Path) -> None:
+    part = put(root, rows(3))
+    part.write_bytes(part.read_bytes().replace(b"knobs", b"knobz"))
+    assert told_points(part) == ({}, False)
+
+
+def test_a_part_that_is_misnamed_tells_all_its_points_and_is_not_read_around_damage(root: Path) -> None:
+    part = put(root, rows(3))
+    part = part.rename(part.with_name("0" * 32 + part.name[32:]))
+    points, complete = told_points(part)
+    assert (len(points), complete) == (3, True)
+    with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match="promises"):
+        assert store.stored("unamplified-epsilon") == {}
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["orphans", "of-a-sweep"])
+def test_who_reads_around_damage_misses_no_row_of_parts_that_are_replaced_meanwhile(
+    root: Path, monkeypatch: pytest.MonkeyPatch, listed: bool
+) -> None:
+    made = [put(root, rows(2, first=2 * i)) for i in range(3)]
+    if listed:
+        write_manifest(root, manifest(*made))
+    records = Around.manifests
+
+    def compacted_after(function: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
+            found = function(*arguments)
+            monkeypatch.setattr("storage.degraded.survey", survey)
+            monkeypatch.setattr("storage.degraded.Around.manifests", records)
+            compact(root)
+            return found
+
+        return call
+
+    with open_store(root, degraded=True) as store:
+        monkeypatch.setattr("storage.degraded.survey", compacted_after(survey))
+        assert len(store.stored("unamplified-epsilon")) == 6
+    put(root, rows(2, first=6))
+    with open_store(root, degraded=True) as store:
+        monkeypatch.setattr("storage.degraded.Around.manifests", compacted_after(records))
+        assert store.sql("from results").num_rows == 8
+
+
+def test_a_part_of_a_problem_of_others_without_results_is_found(root: Path) -> None:
+    part = put(root, rows(1))
+    metadata = {b"privsweep.schema_version": b"1", b"privsweep.problem": b"others"}
+    folder = root / "data" / "problem=others"
+    folder.mkdir()
+    pq.write_table(pa.table({"point_id": ["x"]}).replace_schema_metadata(metadata), folder / "x")
+    content = (folder / "x").read_bytes()
+    other = (folder / "x").rename(folder / f"{ids_hash(['x'])}-{hashlib.sha256(content).hexdigest()}.parquet")
+    (finding,) = verify(root).findings
+    assert (finding.kind, finding.file) == ("foreign", str(other.relative_to(root)))
+    assert verify(root).rows == len(read_part(part))
