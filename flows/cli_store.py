@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import shlex
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, Json, StorePath
+from flows.cli_options import DEFAULT_STORE, Json, StorePath, shown
 
 if TYPE_CHECKING:
     from flows.ask import UncoveredError
@@ -198,18 +199,23 @@ def uncovered(store: Path, problem: "Problem") -> "UncoveredError":
     from storage import open_store
 
     question = f"{problem.name} {listed(problem.as_fields())}"
+    words = [f"{name}={exactly(value)}" for name, value in problem.as_fields().items()]
+    option = [] if store == DEFAULT_STORE else ["--store", shown(store)]
+    advice = f"`{shlex.join(['privsweep', 'plan', problem.name, *words, *option])}` tells what it would cost"
     if not store.exists():
-        return UncoveredError(f"Nothing is stored for {question}: there is no store at {store}.")
+        return UncoveredError(f"Nothing is stored for {question}: there is no store at {store}; {advice}.")
     names = list(problem.parameters)
     columns = ", ".join(f'min("{name}"), max("{name}")' for name in names)
     with open_store(store) as opened:
         table = opened.sql("select distinct problem from results")
         if problem.name not in table.column("problem").to_pylist():
-            return UncoveredError(f"Nothing is stored for {question}, nor for any other {problem.name}.")
+            return UncoveredError(
+                f"Nothing is stored for {question}, nor for any other {problem.name}; {advice}."
+            )
         box = opened.sql(f"select {columns} from best where problem = '{problem.name}'")
     ends = [exactly(column.to_pylist()[0]) for column in box.columns]
     parts = [
         f"{name} {low}" if low == high else f"{name} {low} to {high}"
         for name, low, high in zip(names, ends[::2], ends[1::2], strict=True)
     ]
-    return UncoveredError(f"Nothing stored covers {question}; stored is {', '.join(parts)}.")
+    return UncoveredError(f"Nothing stored covers {question}; stored is {', '.join(parts)}; {advice}.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, StorePath, shown
+from flows.cli_options import DEFAULT_STORE, MethodNames, StorePath, shown
 
 if TYPE_CHECKING:
     from flows.plan import Plan
@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 FAILED = 1
 
 SweepName = Annotated[
-    str, typer.Argument(metavar="SWEEP", help="A TOML file, or the name of an embedded sweep.")
+    str, typer.Argument(metavar="SWEEP", help="A TOML file, the name of an embedded sweep, or of a problem.")
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FIELD=VALUES]...",
+        help="Of a problem: values with commas, or linear(first,last,count), geometric(...), range(...).",
+    ),
 ]
 Workers = Annotated[
     int | None, typer.Option(min=1, max=4096, help="Worker processes; one a core by default.")
@@ -33,6 +40,8 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     sweep: SweepName,
+    words: Words = None,
+    method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
     workers: Workers = None,
     max_points: MaxPoints = 1e6,
@@ -41,10 +50,10 @@ def plan(
 ) -> None:
     """What a sweep would cost: points, seconds, bytes. Starts and writes nothing."""
     from flows.plan import TooLargeError, make_plan
-    from flows.sweep import load
+    from flows.typed_sweep import named_or_typed
     from tasks.engine import cores
 
-    asked = load(sweep)
+    asked = named_or_typed(sweep, words or [], method or [])
     workers = workers or cores()
     made = make_plan(asked, store, workers=workers, max_points=max_points, retry=retry)
     if json:
@@ -55,8 +64,10 @@ def plan(
         _show_plan(asked.name, made, workers)
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917  the options of a command
     sweep: SweepName,
+    words: Words = None,
+    method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
     workers: Workers = None,
     engine: Annotated[str, typer.Option(help="ray, or serial: one process after another.")] = "ray",
@@ -67,14 +78,14 @@ def run(
     """Compute the points of a sweep that are not stored yet. Ctrl-C loses nothing; run it again to go on."""
     from flows.progress import Progress
     from flows.run import run as run_sweep
-    from flows.sweep import load
+    from flows.typed_sweep import named_or_typed
     from tasks.engine import RAY, SERIAL
 
     if engine not in (RAY, SERIAL):
         raise typer.BadParameter(f"Expected --engine {RAY} or {SERIAL}, got {engine}.")
     with Progress() as progress:
         report = run_sweep(
-            load(sweep),
+            named_or_typed(sweep, words or [], method or []),
             store,
             workers=workers,
             engine_name=engine,

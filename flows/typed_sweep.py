@@ -1,0 +1,67 @@
+"""A sweep typed on the command line: `unamplified-epsilon "sigma=geometric(1,10,5)" delta=1e-5,1e-6`."""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from flows.questions import fields_from, number
+from flows.reader import SweepError
+from flows.sweep import RULES, Sweep, from_spec, load
+from privcore.method import Direction
+from privcore.parameter import Text
+from privcore.registry import METHODS, PROBLEMS, find_problem
+
+_BETWEEN = re.compile(r",(?![^(]*\))")  # a comma that stands in no parentheses
+_RULE = re.compile(rf"({'|'.join(RULES)})\(([^()]*)\)")
+
+
+def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ()) -> Sweep:
+    """Return the sweep of a file or of that name; where it is a problem's, the one that the words spell.
+
+    Args:
+        name: Path of a TOML file, name of an embedded sweep, or of a problem.
+        words: Of a problem, its fields: `field=value,value,...` or `field=linear(first,last,count)`, likewise
+            `geometric` and `range`.
+        methods: Names of methods for a problem; else the first that encloses, or all where none does.
+
+    Raises:
+        SweepError: There is no such sweep, or something in it is wrong.
+    """
+    if name in {problem.name for problem in PROBLEMS}:
+        return _typed(name, words, methods)
+    if words or methods:
+        raise SweepError(
+            f"Expected the name of a problem before {' '.join(words) or '--method'}, got {name!r}."
+        )
+    return load(name)
+
+
+def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
+    problem = find_problem(name)
+    answering = [method for method in METHODS if problem in method.problems]
+    enclosing = [m for m in answering if m.direction is Direction.ENCLOSURE][:1]
+    texts = {field for field, parameter in problem.parameters.items() if isinstance(parameter, Text)}
+    grid = {
+        "problem": name,
+        "methods": list(methods) or [method.name for method in enclosing or answering],
+        "product": {field: _axis(str(values), field in texts) for field, values in _fields(words).items()},
+    }
+    digest = hashlib.blake2b(json.dumps(grid, sort_keys=True).encode(), digest_size=4).hexdigest()
+    spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}, typed", "grid": [grid]}
+    return from_spec(spec, "command line")
+
+
+def _fields(words: Sequence[str]) -> dict[str, str]:
+    """Return the text of each field."""
+    fields_from(words)  # says what is wrong with a word
+    return {name: text for name, _, text in (word.partition("=") for word in words)}
+
+
+def _axis(text: str, is_text: bool) -> Any:
+    """Return the values of a field as a sweep's file would have them."""
+    if not is_text and (rule := _RULE.fullmatch(text)):
+        return {rule[1]: [number(value.strip()) for value in rule[2].split(",")]}
+    values = [value.strip() for value in _BETWEEN.split(text)]
+    return values if is_text else [number(value) for value in values]
