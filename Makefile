@@ -24,7 +24,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures test soak faults bench bench-store lint format docs lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-store lint format docs lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -64,6 +64,10 @@ membership-figures: $(STAMP)  ## run the sweeps on membership inference (ten min
 	@for name in $(MEMBERSHIP); do \
 	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
 	$(BIN)/privsweep report membership-figures --out $(FIGURES)
+
+table: $(STAMP)  ## run the sweep `lookup` (a quarter of an hour) and publish all answers as one file in tables/
+	$(BIN)/privsweep run lookup
+	$(BIN)/privsweep table publish --out tables
 
 test: $(STAMP)  ## the whole suite but the soak tests
 	$(BIN)/python -m pytest $(SPREAD)
