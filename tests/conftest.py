@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.s3 import address, bucket, s3_server
+
+__all__ = ["address", "bucket", "s3_server"]  # in one place: each import of a fixture is a fixture of its own
+
 # One folder a process (pytest-xdist starts several). Its name is short: Ray puts sockets below it, and the
 # path of a socket must not exceed 107 characters.
 _SCRATCH = Path(tempfile.mkdtemp(prefix="ps-"))

@@ -12,10 +12,7 @@ from tests.faults import disk
 from tests.faults.children import FORKED, Child, run, value_of
 from tests.faults.sweeps import POINTS, PROBLEM, ids, sweep
 from tests.faults.tally import Tally
-from tests.s3 import address, bucket, s3_server
 from tests.storage.made_up import manifest, put, rows
-
-__all__ = ["address", "bucket", "s3_server"]
 
 pytestmark = pytest.mark.xdist_group("bucket")  # one server
 

@@ -28,6 +28,7 @@ WALL_CLOCKS = {
     "flows/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests
     "storage/catalog.py": {"time.time_ns"},  # whether a folder's time is too recent to prove anything
     "storage/garbage.py": {"time.time"},  # the age of what may belong to somebody at work, in days
+    "storage/mirror.py": {"time.time"},  # the age of what killed processes fetched, in days
     "storage/repair.py": {"datetime.now"},  # the name of a folder in quarantine
     "storage/layout.py": {"time.time"},  # the age of leftovers, in days
     "tasks/engine.py": {"time.time"},  # which parts were published in this run, where a worker died

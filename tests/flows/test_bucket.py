@@ -11,9 +11,7 @@ import pytest
 
 from storage.located import CACHE_VARIABLE
 from storage.server import connected
-from tests.s3 import address, bucket, keys, s3_server
-
-__all__ = ["address", "bucket", "s3_server"]
+from tests.s3 import keys
 
 pytestmark = pytest.mark.xdist_group("ray")
 

@@ -1,12 +1,8 @@
-"""A folder for the store of every test, and addresses of stores in buckets."""
+"""A folder for the store of every test."""
 
 from pathlib import Path
 
 import pytest
-
-from tests.s3 import address, bucket, s3_server
-
-__all__ = ["address", "bucket", "root", "s3_server"]
 
 
 @pytest.fixture
