@@ -11,6 +11,13 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 nitpicky = True
+nitpick_ignore_regex = [  # what has no page here
+    ("py:class", r"(collections|pathlib|pyarrow)\..*|PrivacyLossDistribution|privcore\.likelihood\..*"),
+    ("py:class", r"storage\.(verify\.Report|manifest\.Manifest)|flows\.run\.Report"),
+    ("py:exc", r"\w+Error"),
+]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
 
 html_theme = "furo"
 html_title = "privsweep"

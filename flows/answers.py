@@ -1,39 +1,12 @@
 """How answers are told: ends rounded outwards, with who proved them and where they come from."""
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from flows.ask import Asked
+from flows.explain import Explanation
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
+from flows.sourced import Sourced
 from privcore import Problem
-from storage import Found
-
-
-def print_found(problem: Problem, found: Found, json: bool) -> None:
-    """Print a bracket from a store, with the stored problems that gave its ends."""
-    exact = found.exact and all(
-        corner in (None, problem.as_fields()) for corner in (found.lower_from, found.upper_from)
-    )
-    told = "store, this very problem"
-    if not exact:
-        ends = [("lower", found.lower_from), ("upper", found.upper_from)]
-        corners = [f"{end} end from {_difference(problem, corner)}" for end, corner in ends if corner]
-        told = f"store, by monotonicity: {', '.join(corners)}"
-    print_bracket(
-        problem,
-        found,
-        by=(found.lower_method or "", found.upper_method or ""),
-        source="store" if exact else "store-monotone",
-        told=told,
-        json=json,
-        corners={"lower_from": found.lower_from, "upper_from": found.upper_from},
-    )
-
-
-def _difference(problem: Problem, corner: Mapping[str, object]) -> str:
-    """Return the fields in which a stored problem differs from the question."""
-    fields = problem.as_fields()
-    return listed({k: v for k, v in corner.items() if fields[k] != v}) or "this very problem"
 
 
 class Bracket(Protocol):
@@ -48,56 +21,59 @@ class Bracket(Protocol):
         """Upper end."""
 
 
-def print_bracket(
-    problem: Problem,
-    bracket: Bracket,
-    *,
-    by: tuple[str, str],
-    source: str,
-    told: str,
-    json: bool,
-    corners: Mapping[str, object] | None = None,
-) -> None:
-    """Print an answer: the bracket, who gave its ends, under which adjacency, and where it is from.
+def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = None) -> None:
+    """Print an answer: the bracket, what kind it is, who gave its ends, and where it is from.
 
     Args:
-        problem: The question.
-        bracket: Anything with the two ends.
-        by: Names of the methods that gave the lower and the upper end; empty where none did.
-        source: `store`, `store-monotone` or `computed`.
-        told: The source in words.
+        answer: What to print; without the status `ok`, only JSON says something.
         json: Whether to print JSON.
-        corners: More keys for JSON: the stored problems that gave the ends.
+        explanation: What stands behind it, to be printed as well.
     """
+    problem, by = answer.problem, (answer.lower_by, answer.upper_by)
     fields = problem.as_fields()
     content: dict[str, Any] = {
         "problem": problem.name,
         "fields": fields,
-        "lower": bracket.lower,
-        "upper": bracket.upper,
-        "confidence": getattr(bracket, "confidence", 1.0),
-        "status": getattr(bracket, "status", "ok"),
+        "lower": answer.lower,
+        "upper": answer.upper,
+        "confidence": answer.confidence,
+        "status": answer.status,
+        "kind": kind_of(problem, answer),
         "lower_method": by[0] or None,
         "upper_method": by[1] or None,
         "method": methods_text(*by),
-        "source": source,
-        "lower_from": None,
-        "upper_from": None,
+        "source": answer.source,
+        **answer.corners,
     }
     if "adjacency" in fields:
         content["adjacency"] = fields["adjacency"]
+    if explanation is not None:
+        content["explanation"] = explanation.as_content()
     if json:
-        print(as_json(content | dict(corners or {})))
+        print(as_json(content))
         return
-    if content["status"] != "ok":
+    if answer.status != "ok":
         return
-    print(bracket_text(problem, bracket))
+    print(bracket_text(problem, answer))
     rest = {name: value for name, value in fields.items() if name != "adjacency"}
     print(f"problem    {problem.name} {listed(rest)}")
     if "adjacency" in fields:
         print(f"adjacency  {fields['adjacency']}")
+    print(f"kind       {content['kind']}")
     print(f"method     {methods_text(*by)}")
-    print(f"source     {told}")
+    print(f"source     {answer.told}")
+    if explanation is not None:
+        explanation.show()
+
+
+def kind_of(problem: Problem, bracket: Bracket) -> str:
+    """Return what kind of bound a bracket is, such as `enclosure, proved`."""
+    from_below, from_above = bracket.lower > 0.0, bracket.upper < problem.largest
+    names = {(True, True): "enclosure", (True, False): "lower bound", (False, True): "upper bound"}
+    if (name := names.get((from_below, from_above))) is None:
+        return "no bound"
+    confidence = getattr(bracket, "confidence", 1.0)
+    return f"{name}, proved" if confidence == 1.0 else f"{name}, confidence {sure(confidence)}"
 
 
 def bracket_text(problem: Problem, bracket: Bracket) -> str:

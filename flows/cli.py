@@ -29,7 +29,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
     "4 a limit was hit.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import cli_store, cli_training
+from flows import cli_compare, cli_store, cli_training, completion
 from flows.cli_options import (
     FAILED,
     LIMIT,
@@ -26,15 +26,19 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add `epsilon`, `noise`, `ask`, `methods`, `lookup` and `sql` to the command line."""
+    """Add `epsilon`, `noise`, `compare`, `ask`, `methods`, `lookup` and `sql` to the command line."""
     cli_training.register(app)
+    cli_compare.register(app)
     app.command("ask")(ask)
     app.command("methods")(methods)
     cli_store.register(app)
 
 
 def ask(
-    problem: Annotated[str | None, typer.Argument(help="Name of a problem; see `methods`.")] = None,
+    problem: Annotated[
+        str | None,
+        typer.Argument(help="Name of a problem; see `methods`.", autocompletion=completion.problems),
+    ] = None,
     fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
     method: MethodNames = None,
     batch: Annotated[
@@ -72,15 +76,36 @@ def ask(
     return finish(asked)
 
 
-def methods(json: Json = False) -> None:
-    """The problems with their fields, and the methods that answer them."""
-    from flows.catalogue import catalogue, show_catalogue
+def methods(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A problem or a method; else the matrix of all.",
+            autocompletion=completion.problems_and_methods,
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also the fields of all problems.")] = False,
+    json: Json = False,
+) -> None:
+    """Which methods bound which problem and how; with a name, its fields or knobs."""
+    from flows.catalogue import catalogue, show_fields, show_methods, show_one
+    from flows.matrix import show_matrix
     from flows.printing import as_json
+    from privcore import DomainError
 
-    if json:
+    if name is not None:
+        if everything:
+            raise DomainError("Expected a name or --all, got both.")
+        show_one(name, json)
+    elif json:
         print(as_json(catalogue(), indent=1))
     else:
-        show_catalogue()
+        show_matrix()
+        print()
+        show_methods()
+        if everything:
+            print()
+            show_fields()
 
 
 def _answer_batch(

@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows import completion
+
 if TYPE_CHECKING:
     from flows.ask import Asked
+    from flows.sourced import Sourced
     from privcore import Method
 
 FAILED, MISUSED, LIMIT = 1, 2, 4
 DEFAULT_STORE = Path("store")
 
 
-def _folder(store: Path) -> Path:
+def _folder(context: typer.Context, store: Path) -> Path:
     """Return the folder to work in: of an address, the one that mirrors it, made equal to it."""
     if ":" not in str(store):  # a look at the option should not import the store
+        return store
+    if context.resilient_parsing:  # somebody pressed a key for the next word
         return store
     from storage.located import located, refresh
 
@@ -44,12 +49,22 @@ def shown(store: Path) -> str:
 
 
 MethodNames = Annotated[
-    list[str] | None, typer.Option("--method", metavar="NAME", help="Use this method; may stand repeatedly.")
+    list[str] | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="Use this method; may stand repeatedly.",
+        autocompletion=completion.methods,
+    ),
 ]
 LimitSeconds = Annotated[
     float, typer.Option(help="Do not start a method whose estimate is above this many seconds.")
 ]
 LimitBytes = Annotated[float, typer.Option(help="Same for its memory in bytes.")]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Also tell theorem, assumptions, sampling, row, commit and date."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with all digits.")]
 
 
@@ -65,7 +80,7 @@ def exit_code(status: str) -> int:
     return {"ok": 0, "timeout": LIMIT, "out_of_memory": LIMIT}.get(status, FAILED)
 
 
-def finish(asked: "Asked") -> None:
+def finish(asked: "Asked | Sourced") -> None:
     """Say why there is no answer, and end with the code for it."""
     if not asked.ok:
         print(f"privsweep: {asked.status}: {asked.detail}", file=sys.stderr)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, Json, StorePath, shown
+from flows.cli_options import DEFAULT_STORE, Explain, Json, StorePath, shown
+from flows.completion import problems_and_sweeps
 
 if TYPE_CHECKING:
     from flows.ask import UncoveredError
@@ -41,23 +42,34 @@ def register(app: typer.Typer) -> None:
 
 
 def lookup(
-    name: Annotated[str, typer.Argument(help="A problem with its fields, or a sweep alone.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A problem with its fields, or a sweep alone.", autocompletion=problems_and_sweeps
+        ),
+    ],
     fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
     store: StorePath = DEFAULT_STORE,
+    explain: Explain = False,
     json: Json = False,
 ) -> None:
     """The stored bounds that cover a problem, or the table of a sweep; nothing is computed."""
-    from flows.answers import print_found
+    from flows.answers import print_answer
+    from flows.explain import explained
     from flows.questions import fields_from
+    from flows.sourced import from_store
     from flows.table import show_sweep, sweep_named
-    from privcore import find_problem
+    from privcore import DomainError, find_problem
 
     if not fields and (sweep := sweep_named(name, store)) is not None:
+        if explain:
+            raise DomainError("Expected a problem with its fields beside --explain, got a sweep.")
         return show_sweep(sweep, store, json)
     problem = find_problem(name).from_fields(fields_from(fields or []))
     if (found := stored_answer(store, problem, any_width=True)) is None:
         raise uncovered(store, problem)
-    return print_found(problem, found, json)
+    answer = from_store(problem, found)
+    return print_answer(answer, json, explained(answer, store) if explain else None)
 
 
 def sql(

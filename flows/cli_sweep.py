@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli_options import DEFAULT_STORE, MethodNames, StorePath, shown
+from flows.completion import problems_and_sweeps, sweeps
 
 if TYPE_CHECKING:
     from flows.plan import Plan
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
 FAILED = 1
 
 SweepName = Annotated[
-    str, typer.Argument(metavar="SWEEP", help="A TOML file, the name of an embedded sweep, or of a problem.")
+    str,
+    typer.Argument(
+        metavar="SWEEP",
+        help="A TOML file, the name of an embedded sweep, or of a problem.",
+        autocompletion=problems_and_sweeps,
+    ),
 ]
 Words = Annotated[
     list[str] | None,
@@ -103,7 +109,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
 
 def status(
     sweep: Annotated[
-        str | None, typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the store.")
+        str | None,
+        typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the store.", autocompletion=sweeps),
     ] = None,
     store: StorePath = DEFAULT_STORE,
     json: Json = False,

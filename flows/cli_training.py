@@ -5,8 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, Json, LimitSeconds, MethodNames, StorePath, finish, named_methods
-from flows.cli_store import TIGHT, stored_answer, uncovered
+from flows import completion
+from flows.cli_options import (
+    DEFAULT_STORE,
+    Explain,
+    Json,
+    LimitSeconds,
+    MethodNames,
+    StorePath,
+    finish,
+    named_methods,
+)
+from flows.cli_store import stored_answer, uncovered
 
 if TYPE_CHECKING:
     from privcore import Problem
@@ -21,9 +31,21 @@ Participations = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="Steps of an epoch that use an example; 1 by default.")
 ]
 Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Epochs; 1 by default.")]
-Adjacency = Annotated[str | None, typer.Option(metavar="WORD", help="add-remove (default), add or remove.")]
+Adjacency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="add-remove (default), add or remove.",
+        autocompletion=completion.words("add-remove", "add", "remove"),
+    ),
+]
 Sampling = Annotated[
-    str, typer.Option(metavar="WORD", help="How steps choose examples: allocation, poisson or none.")
+    str,
+    typer.Option(
+        metavar="WORD",
+        help="How steps choose examples: allocation, poisson or none.",
+        autocompletion=completion.words("allocation", "poisson", "none"),
+    ),
 ]
 Probability = Annotated[
     str | None, typer.Option("--sampling-probability", metavar="NUMBER", help="Of poisson: a step's rate.")
@@ -33,6 +55,10 @@ Examples = Annotated[
 ]
 BatchSize = Annotated[
     str | None, typer.Option("--batch-size", metavar="NUMBER", help="With --examples, instead of --steps.")
+]
+
+StoredOnly = Annotated[
+    bool, typer.Option("--stored-only", help="Never compute; exit 3 if the store has no answer.")
 ]
 
 
@@ -57,10 +83,9 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     batch_size: BatchSize = None,
     method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
-    stored_only: Annotated[
-        bool, typer.Option("--stored-only", help="Never compute; exit 3 if the store has no answer.")
-    ] = False,
+    stored_only: StoredOnly = False,
     limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
     json: Json = False,
 ) -> None:
     """The privacy of one training run: a lower and an upper bound on epsilon.
@@ -68,9 +93,13 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     The answer comes from the store if it has the very question, or bounds within 1 % by monotonicity;
     otherwise it is computed now.
     """
-    from flows import answers
-    from flows.ask import ask as ask_methods
-    from flows.ask import is_tight
+    from flows.answers import print_answer
+    from flows.explain import explained
+    from flows.sourced import Sourced, computed, from_store
+    from flows.waiting import waiting
+
+    def answered(answer: Sourced) -> None:
+        print_answer(answer, json, explained(answer, store) if explain and answer.ok else None)
 
     kind, fields = _question(
         sampling,
@@ -86,25 +115,13 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     )
     problem = kind.from_fields(fields)
     if not method and (found := stored_answer(store, problem, any_width=stored_only)):
-        return answers.print_found(problem, found, json)
+        return answered(from_store(problem, found))
     if stored_only:
         raise uncovered(store, problem)
-    asked = ask_methods(
-        problem,
-        named_methods(method),
-        limit_seconds=limit_seconds,
-        until=lambda asked: is_tight(asked, TIGHT),
-    )
-    seconds = sum(reply.seconds for reply in asked.replies)
-    answers.print_bracket(
-        problem,
-        asked,
-        by=(asked.lower_by, asked.upper_by),
-        source="computed",
-        told=f"computed now, {seconds:.2g} s",
-        json=json,
-    )
-    return finish(asked)
+    with waiting(f"computing {problem.name}"):
+        answer = computed(problem, named_methods(method), limit_seconds=limit_seconds)
+    answered(answer)
+    return finish(answer)
 
 
 def noise(  # noqa: PLR0913
@@ -124,13 +141,13 @@ def noise(  # noqa: PLR0913
         str, typer.Option(metavar="NUMBER", help="Relative distance to a sigma that does not suffice.")
     ] = "1e-3",
     limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
     json: Json = False,
 ) -> None:
     """The least noise multiplier whose epsilon is proved to be at most the target."""
-    from flows import answers
-    from flows.noise import PRECISION, TARGET, find_noise
-    from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
+    from flows.noise import PRECISION, TARGET, find_noise, print_noise
     from flows.questions import number
+    from flows.waiting import waiting
 
     kind, fields = _question(
         sampling,
@@ -143,30 +160,16 @@ def noise(  # noqa: PLR0913
         adjacency=adjacency,
         sampling_probability=sampling_probability,
     )
-    found = find_noise(
-        kind,
-        fields,
+    target, gap, methods = (
         TARGET.check(number(epsilon)),
-        precision=PRECISION.check(number(precision)),
-        methods=named_methods(method),
-        limit_seconds=limit_seconds,
+        PRECISION.check(number(precision)),
+        named_methods(method),
     )
-    problem, enough, short = found.enough.problem, found.enough, found.short
-    if short is not None and found.gap > PRECISION.check(number(precision)):
-        _tell(["Between the two values of sigma the methods prove nothing, however long they are asked."])
-    if json:
-        print(as_json(found.as_content()))
-        return
-    rest = {name: value for name, value in problem.as_fields().items() if name != "sigma"}
-    print(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
-    if short is None:
-        print("less noise: nothing is proved about it")
-    else:
-        low = rounded_down(short.lower)
-        print(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
-    print(f"problem    {problem.name} {listed(rest)}")
-    print(f"methods    {answers.methods_text(short.lower_by if short else '', enough.upper_by)}")
-    print(f"source     computed now from {found.brackets} brackets")
+    with waiting(f"searching the noise for epsilon {epsilon}"):
+        found = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
+    if found.short is not None and found.gap > gap:
+        tell(["Between the two values of sigma the methods prove nothing, however long they are asked."])
+    print_noise(found, json, explain=explain)
 
 
 def steps_of(  # noqa: PLR0913
@@ -189,13 +192,15 @@ def steps_of(  # noqa: PLR0913
     """
     from flows.practitioner import Run, epsilons, print_roundings
     from flows.questions import number
+    from flows.waiting import waiting
 
     given = {"epochs": epochs, "participations": participations}
     numbers = {name: number(text) for name, text in given.items() if text is not None}
     run = Run.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
     given = {"sigma": sigma, "delta": delta, "adjacency": adjacency}
     noise = {name: number(text) for name, text in given.items() if text is not None}
-    asked = epsilons(run, noise, limit_seconds) if noise else []
+    with waiting("computing epsilon both ways"):
+        asked = epsilons(run, noise, limit_seconds) if noise else []
     print_roundings(run, asked, json)
     for one in asked:
         finish(one)
@@ -208,10 +213,11 @@ def _question(
     from flows.questions import training_question
 
     kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
-    _tell(notes)
+    tell(notes)
     return kind, fields
 
 
-def _tell(notes: list[str]) -> None:
+def tell(notes: list[str]) -> None:
+    """Print notes for people on standard error."""
     for note in notes:
         print(f"privsweep: {note}", file=sys.stderr)

@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flows.answers import methods_text
 from flows.ask import LIMIT_BYTES, LIMIT_SECONDS, Asked, ask
+from flows.explain import explained_run
 from flows.noise_search import Search, sigma_of
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
 from privcore import METHODS, Direction, Method, PrivsweepError, Problem
 from privcore.parameter import Real
 from privcore.params import EPSILON
@@ -163,3 +166,35 @@ def _tuned(method: Method, tolerance: float) -> Method:
     if "tolerance" not in method.knobs:
         return method
     return method.from_knobs({**method.identity(), "tolerance": tolerance})
+
+
+def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
+    """Print a noise multiplier that suffices, with the proof, and one that does not.
+
+    Args:
+        found: What the search found.
+        json: Whether to print JSON.
+        explain: Whether to tell what stands behind both.
+    """
+    enough, short = found.enough, found.short
+    reasons = {"suffices": explained_run(enough, ("upper",))} if explain else {}
+    if explain and short is not None:
+        reasons["does not suffice"] = explained_run(short, ("lower",))
+    if json:
+        told = {name.replace(" ", "_"): reason.as_content() for name, reason in reasons.items()}
+        print(as_json(found.as_content() | ({"explanation": told} if explain else {})))
+        return
+    rest = {name: value for name, value in enough.problem.as_fields().items() if name != "sigma"}
+    print(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
+    if short is None:
+        print("less noise: nothing is proved about it")
+    else:
+        low = rounded_down(short.lower)
+        print(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
+    print(f"problem    {enough.problem.name} {listed(rest)}")
+    print(f"methods    {methods_text(short.lower_by if short else '', enough.upper_by)}")
+    print(f"source     computed now from {found.brackets} brackets")
+    for name, reason in reasons.items():
+        sigma = found.sigma if name == "suffices" else found.short_sigma
+        print(f"\nwhy sigma {exactly(sigma)} {name}", end="")
+        reason.show(question=name == "suffices")

@@ -12,6 +12,9 @@ from typing import Any
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
 
+LONGEST_WORD = 40
+"""Letters of a word that is never broken in a table on a terminal."""
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -169,7 +172,8 @@ def _show_rules(
     for k, (name, right) in enumerate(zip(names, numeric, strict=True)):
         cells = [row[k] for row in rows]
         # Sentences may be broken into lines; a number or a name is easier to read in one piece.
-        least = None if any(" " in cell for cell in cells) else max(map(len, cells), default=None)
+        words = [word for cell in cells for word in cell.split()]
+        least = max((len(word) for word in words if len(word) <= LONGEST_WORD), default=None)
         table.add_column(Text(name), justify="right" if right else "left", overflow="fold", min_width=least)
     for row in rows:
         # Text, not str: what stands between brackets in a stored text is no markup.

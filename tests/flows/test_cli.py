@@ -36,7 +36,7 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
     [
         (["frobnicate"], "frobnicate"),
         (["plan"], "SWEEP"),
-        (["plan", "a", "b"], "argument"),
+        (["plan", "a", "b"], "Expected the name of a problem before b"),
         (["run", "quickstart", "--wrokers", "2"], "--wrokers"),
         (["run", "quickstart", "--workers", "0"], "--workers"),
         (["run", "quickstart", "--workers", "two"], "--workers"),
@@ -68,7 +68,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def load(_reference: str) -> None:
         raise error
 
-    monkeypatch.setattr("flows.sweep.load", load)
+    monkeypatch.setattr("flows.typed_sweep.load", load)
     return run(["plan", "x"])
 
 

@@ -1,0 +1,198 @@
+"""The command compare: what each row is, where it comes from, and what it may claim."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.ask import Asked, ask
+from flows.compare import problems
+from flows.compare import rows as rows_of
+from flows.sourced import Sourced
+from privcore import Problem, find_problem
+from tests.flows.small_store import Command, point, store_of
+
+RUN = ("--sigma", "1.1", "--steps", "100", "--delta", "1e-5")
+SIZES = ("--sigma", "1.1", "--delta", "1e-5", "--examples", "1000", "--batch-size")
+
+
+@pytest.fixture
+def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with allocation and no amplification at sigma 1 and 1.2."""
+    return store_of(
+        tmp_path_factory.mktemp("compared") / "store",
+        [
+            point(problem, method, sigma=sigma, steps=100, delta=1e-5)
+            for problem, method in (
+                ("allocation-epsilon", "allocation.certified"),
+                ("unamplified-epsilon", "unamplified.exact"),
+            )
+            for sigma in (1.0, 1.2)
+        ],
+    )
+
+
+def by_sampling(privsweep: Command, *words: object) -> dict[str, Any]:
+    assert privsweep("compare", *words, "--json") == 0, privsweep.err
+    return {row["sampling"]: row for row in privsweep.json["rows"]}
+
+
+def test_every_row_is_the_answer_to_its_own_question(privsweep: Command) -> None:
+    rows = by_sampling(privsweep, *RUN)
+    assert list(rows) == ["allocation", "poisson", "shuffling", "none"]
+    assert rows["poisson"]["fields"]["sampling_probability"] == 0.01
+    for name in ("allocation", "poisson", "none"):
+        row = rows[name]
+        asked = ask(find_problem(row["problem"]).from_fields(row["fields"]))
+        assert row["lower"] <= asked.upper
+        assert asked.lower <= row["upper"]
+        assert (row["kind"], row["adjacency"], row["source"]) == (
+            "enclosure, proved",
+            "add-remove",
+            "computed",
+        )
+    assert rows["allocation"]["upper"] < rows["poisson"]["upper"] < rows["none"]["upper"]
+
+
+def test_the_printed_table_encloses_the_exact_numbers(privsweep: Command) -> None:
+    rows = by_sampling(privsweep, *RUN)
+    assert privsweep("compare", *RUN) == 0
+    title, names, *lines = privsweep.out.splitlines()
+    assert title == "epsilon at sigma=1.1 delta=1e-5"
+    assert [names.split()[k] for k in (0, 1, 3, 5, 6, 7, 8)] == [
+        "sampling",
+        "epsilon",
+        "epsilon",
+        "adjacency",
+        "kind",
+        "method",
+        "source",
+    ]
+    for line, row in zip(lines, rows.values(), strict=False):
+        name, low, high, *_ = line.split()
+        assert name == row["sampling"]
+        assert float(low) <= row["lower"] <= row["upper"] <= float(high)
+
+
+def test_poisson_sampling_has_the_same_expected_batch_and_its_own_safe_rounding(privsweep: Command) -> None:
+    rows = by_sampling(privsweep, *SIZES, "300")
+    assert rows["allocation"]["fields"]["steps"] == rows["shuffling"]["fields"]["steps"] == 3
+    assert rows["poisson"]["fields"]["steps"] == 4
+    assert 0.3 <= rows["poisson"]["fields"]["sampling_probability"] <= 0.3 + 1e-15
+    assert privsweep("compare", *SIZES, "300") == 0
+    assert "steps=4 sampling_probability=0.3" in privsweep.out
+
+
+def test_clones_bound_shuffling_only_where_a_batch_is_known_to_be_one_example(privsweep: Command) -> None:
+    # At this noise the clones prove less than no amplification; they are not proved for larger batches.
+    few = ("--sigma", "3", "--delta", "1e-3", "--examples", "100000", "--batch-size")
+    one, two = by_sampling(privsweep, *few, "1"), by_sampling(privsweep, *few, "2")
+    assert one["shuffling"]["upper_method"] == "shuffling.clones"
+    assert one["shuffling"]["upper"] < 0.9 * one["none"]["upper"]
+    for rows in (two, by_sampling(privsweep, *RUN)):
+        assert rows["shuffling"]["upper_method"] == "unamplified.exact"
+        assert rows["shuffling"]["upper"] == rows["none"]["upper"]
+        assert "batches of one" in rows["shuffling"]["notes"][0]
+
+
+def test_more_epochs_keep_the_lower_end_of_one_and_raise_the_upper(privsweep: Command) -> None:
+    once, often = by_sampling(privsweep, *RUN), by_sampling(privsweep, *RUN, "--epochs", "5")
+    assert often["shuffling"]["lower"] == once["shuffling"]["lower"] > 0
+    assert often["shuffling"]["upper"] == often["none"]["upper"] > once["none"]["upper"]
+    assert often["shuffling"]["lower_method"] == "shuffling.largest"
+    assert often["shuffling"]["notes"][0].startswith("The lower end is that of the first epoch alone")
+
+
+def test_shuffling_does_not_apply_to_more_participations_and_says_why(privsweep: Command) -> None:
+    words = ("--participations", "2", "--adjacency", "add")
+    rows = by_sampling(privsweep, *RUN, *words)
+    assert rows["shuffling"]["status"] == "not_applicable"
+    assert rows["shuffling"]["upper"] is None
+    assert rows["poisson"]["fields"]["sampling_probability"] == 0.02
+    assert privsweep("compare", *RUN, *words) == 0
+    assert "does not apply" in privsweep.out
+    assert "Shuffling uses every example in one step of an epoch, not in participations=2." in privsweep.out
+
+
+def test_stored_rows_are_not_computed_and_say_so(privsweep: Command, store: Path) -> None:
+    rows = by_sampling(privsweep, "--sigma", "1", *RUN[2:], "--store", store)
+    assert [rows[name]["source"] for name in ("allocation", "poisson", "none")] == [
+        "store",
+        "computed",
+        "store",
+    ]
+    assert (rows["shuffling"]["lower_source"], rows["shuffling"]["upper_source"]) == ("computed", "store")
+    between = by_sampling(privsweep, *RUN, "--store", store, "--stored-only")
+    assert between["allocation"]["source"] == "store-monotone"
+    assert between["poisson"]["status"] == between["shuffling"]["status"] == "missing"
+    computed = by_sampling(privsweep, *RUN)
+    assert between["allocation"]["lower"] <= computed["allocation"]["lower"]
+    assert computed["allocation"]["upper"] <= between["allocation"]["upper"]
+    assert privsweep("compare", *RUN, "--store", store, "--stored-only") == 0
+    assert "not stored" in privsweep.out
+
+
+def test_ends_that_exclude_one_another_are_a_conflict_and_no_answer() -> None:
+    asked, _ = problems({"sigma": "1", "steps": "10", "delta": "1e-5"}, examples=None, batch_size=None)
+
+    def answering(problem: Problem) -> Sourced:
+        lower, upper = (5.0, math.inf) if problem.name == "shuffling-epsilon" else (1.0, 4.0)
+        bracket = Asked(problem=problem, replies=(), lower=lower, upper=upper)
+        return Sourced(
+            problem=problem, bracket=bracket, lower_by="one", upper_by="other", source="computed", told="now"
+        )
+
+    found = {row.sampling: row for row in rows_of(asked, answering, batch_size=None)}
+    assert (found["shuffling"].status, found["shuffling"].ends) == ("conflict", None)
+    assert found["shuffling"].notes[-1] == (
+        "Methods contradict one another: one gives at least 5.0, other at most 4.0."
+    )
+    assert found["none"].status == "ok"
+
+
+def test_where_nothing_is_stored_stored_only_is_exit_code_3(privsweep: Command, store: Path) -> None:
+    assert privsweep("compare", *RUN[:4], "--delta", "1e-9", "--store", store, "--stored-only") == 3
+    assert privsweep.err.count("\n") == 1
+    assert privsweep.out == ""
+
+
+def test_a_limit_shows_in_its_row_and_in_the_exit_code(privsweep: Command) -> None:
+    assert privsweep("compare", *RUN, "--limit-seconds", "0.01") == 4
+    assert "Not started: poisson.certified may need" in privsweep.out
+    assert privsweep("compare", *RUN, "--limit-seconds", "0.01", "--json") == 4
+    rows = {row["sampling"]: row for row in privsweep.json["rows"]}
+    assert (rows["poisson"]["status"], rows["poisson"]["lower"]) == ("timeout", None)
+    assert rows["none"]["status"] == "ok"
+
+
+def test_a_large_delta_is_told(privsweep: Command) -> None:
+    assert privsweep("compare", *SIZES[:2], "--delta", "1e-3", *SIZES[4:], "100", "--json") == 0
+    assert "delta=0.001 is not below 1/examples=0.001" in privsweep.err
+    json.loads(privsweep.out)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (RUN[:4], "Expected delta for allocation-epsilon."),
+        ((*RUN, "--participations", "200"), "Expected participations <= steps"),
+        ((*RUN, "--adjacency", "replace"), "Expected adjacency in {"),
+        ((*SIZES, "x"), "Expected batch_size in "),
+        ((*SIZES, "300", "--steps", "3"), "Expected steps or batch_size, got both."),
+        (("--sigma", "nan", *RUN[2:]), "Expected sigma in "),
+        ((*RUN, "--sampling", "poisson"), "--sampling"),
+    ],
+)
+def test_compare_refuses_with_one_sentence(privsweep: Command, words: tuple[str, ...], sentence: str) -> None:
+    assert privsweep("compare", *words) == 2
+    assert sentence in privsweep.err
+    assert privsweep.err.count("\n") == 1
+    assert privsweep.out == ""
