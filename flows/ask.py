@@ -115,6 +115,7 @@ def ask(
     limit_seconds: float = LIMIT_SECONDS,
     limit_bytes: float = LIMIT_BYTES,
     until: Callable[[Asked], bool] | None = None,
+    evaluated: Callable[[Point], Answer] = evaluate,
 ) -> Asked:
     """Evaluate a problem by all methods that apply, or by the given ones.
 
@@ -125,6 +126,7 @@ def ask(
         limit_bytes: Same, for memory.
         until: When the remaining methods may be left out, the cheapest that give both ends going first; None
             asks all of them.
+        evaluated: Who computes a point that may be started.
 
     Returns:
         The best bracket with the reply of every method.
@@ -144,7 +146,7 @@ def ask(
         points.sort(key=_promise)
     replies: list[Reply] = []
     for point in points:
-        replies.append(_reply(point, limit_seconds, limit_bytes))
+        replies.append(_reply(point, limit_seconds, limit_bytes, evaluated))
         if until is not None and until(asked := combined(problem, replies)):
             return asked
     return combined(problem, replies)
@@ -163,9 +165,11 @@ def _promise(point: Point) -> tuple[bool, bool, float]:
     return False, one_sided, point.method.cost(point.problem).seconds
 
 
-def _reply(point: Point, limit_seconds: float, limit_bytes: float) -> Reply:
+def _reply(
+    point: Point, limit_seconds: float, limit_bytes: float, evaluated: Callable[[Point], Answer]
+) -> Reply:
     started = time.perf_counter()
-    answer = _refusal(point, limit_seconds, limit_bytes) or evaluate(point)
+    answer = _refusal(point, limit_seconds, limit_bytes) or evaluated(point)
     return Reply(method=point.method, answer=answer, seconds=time.perf_counter() - started)
 
 

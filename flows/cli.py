@@ -15,6 +15,7 @@ from flows import (
     cli_labels,
     cli_maintenance,
     cli_membership,
+    cli_page,
     cli_report,
     cli_sweep,
     cli_table,
@@ -58,6 +59,7 @@ cli_audit.register(app)
 cli_membership.register(app)
 cli_report.register(app)
 cli_table.register(app)
+cli_page.register(app)
 cli_maintenance.register(app)
 
 

@@ -1,0 +1,122 @@
+"""Build the page: static files, data of every problem, and the table to download, written as one folder."""
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flows.export import FORMATS, MARK
+from flows.page.data import Table, catalogue, content, tables
+from flows.printing import as_json
+from privcore import DomainError
+
+if TYPE_CHECKING:
+    from storage import Store
+
+CATALOGUE = "catalogue.json"
+PARQUET = "table.parquet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A page that was written.
+
+    Attributes:
+        out: Its folder.
+        version: Hash of the table.
+        rows: Rows of the table.
+        problems: Rows of each problem.
+        bytes: Size of the folder.
+        conflicts: Problems about which the store contradicts itself.
+    """
+
+    out: Path
+    version: str
+    rows: int
+    problems: dict[str, int]
+    bytes: int
+    conflicts: int
+
+
+def build(store: "Store", out: Path, *, live: bool = False) -> Built:
+    """Write the page into a folder, which is replaced whole; the same store gives the same bytes.
+
+    Args:
+        store: Where the answers are.
+        out: The folder; it may be missing, empty, or hold an older page.
+        live: Whether `privsweep serve` will stand behind the page and compute what is not stored.
+
+    Raises:
+        DomainError: The folder holds something else, or is part of a store.
+        StoreError: The store cannot be read.
+    """
+    _refuse(out)
+    found = tables(store)
+    files = {f"data/{table.kind.name}.json": as_json(content(table)).encode() for table in found}
+    table_version = _hash(b"".join(name.encode() + b"\0" + data for name, data in sorted(files.items())))
+    pages = {table.kind.name: _address(table, files) for table in found}
+    known = catalogue(found, pages, table_version, version("privsweep"))
+    files[CATALOGUE] = as_json(known | {"live": "api/ask" if live else None}, indent=1).encode()
+    files[PARQUET] = FORMATS["parquet"](store.sql("from best order by problem, problem_id"))
+    conflicts = store.sql("select count(distinct problem_id) as n from conflicts")["n"].to_pylist()[0]
+    static = resources.files("flows.page") / "static"
+    files |= {entry.name: entry.read_bytes() for entry in static.iterdir() if entry.is_file()}
+    _write(out, files)
+    return Built(
+        out=out,
+        version=table_version,
+        rows=sum(table.rows for table in found),
+        problems={table.kind.name: table.rows for table in found},
+        bytes=sum(map(len, files.values())),
+        conflicts=conflicts,
+    )
+
+
+def _address(table: Table, files: dict[str, bytes]) -> str:
+    """Return where the page finds a problem's data; a browser must not take an older one from its cache."""
+    name = f"data/{table.kind.name}.json"
+    return f"{name}?v={_hash(files[name])}"
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def _refuse(out: Path) -> None:
+    """Raise `DomainError` where a page would take the place of something else."""
+    target = out.resolve()
+    for folder in (target, *target.parents):
+        if (folder / MARK).exists():
+            raise DomainError(
+                f"Expected a folder outside of every store, got {out} inside the store {folder}."
+            )
+    if target.exists() and not target.is_dir():
+        raise DomainError(f"Expected a folder, got the file {out}.")
+    if target.is_dir() and any(target.iterdir()) and not (target / CATALOGUE).is_file():
+        raise DomainError(
+            f"Expected an empty folder or an older page, got {out}, which holds something else."
+        )
+
+
+def _write(out: Path, files: dict[str, bytes]) -> None:
+    """Write the files aside and put the folder in place; an older page goes when the new one is whole."""
+    target = out.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".page-", suffix=".tmp", dir=target.parent) as scratch:
+        new = Path(scratch) / "new"
+        for name, data in files.items():
+            path = new / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        old = Path(scratch) / "old"
+        if target.exists():
+            target.rename(old)
+        try:
+            new.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise

@@ -1,0 +1,217 @@
+"""What the page knows: a catalogue of problems, and for each problem the columns of its stored brackets."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flows.page.symbols import asked, plain
+from flows.page.tabs import COMPARED, TABS, rules
+from flows.printing import exactly
+from privcore import METHODS, DomainError, Problem
+from privcore.parameter import Choice, Integer, Parameter, Real
+
+if TYPE_CHECKING:
+    from storage import Store
+
+LARGEST = 250_000
+"""Rows of one problem above which no page is built: a browser would load them all."""
+
+_ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
+_STATED = ("lower", "upper", "confidence", "method", "point")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The stored answers to one problem.
+
+    Attributes:
+        kind: The problem.
+        tie: How a lookup chooses among equal ends: `nearest` corner, or the `first` row.
+        brackets: Columns of the best rigorous brackets, sorted by the fields.
+        stated: Columns of what holds with a confidence below 1, which no trend carries elsewhere.
+        date: When the latest of them was computed.
+    """
+
+    kind: type[Problem]
+    tie: str
+    brackets: Mapping[str, Sequence[Any]]
+    stated: Mapping[str, Sequence[Any]]
+    date: str
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.brackets["lower"]) + len(self.stated["lower"])
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods that gave any of it."""
+        names = {*self.brackets["lower_method"], *self.brackets["upper_method"], *self.stated["method"]}
+        return sorted(names - {None})
+
+
+def tables(store: "Store") -> list[Table]:
+    """Return the stored answers to every problem that has any, in the order of the registry.
+
+    Raises:
+        DomainError: There are too many for a page.
+    """
+    stored = set(store.sql("select distinct problem from results where status = 'ok'")["problem"].to_pylist())
+    found = (_table(store, kind) for tab in TABS for kind in tab.problems if kind.name in stored)
+    return [table for table in found if table.rows]
+
+
+def _table(store: "Store", kind: type[Problem]) -> Table:
+    view, names = kind.name.replace("-", "_"), list(kind.parameters)
+    fields = ", ".join(f'"{name}"' for name in names)
+    count = store.sql(f'select count(*) as n from brackets."{view}"')["n"].to_pylist()[0]
+    if count > LARGEST:
+        raise DomainError(
+            f"Expected at most {LARGEST} stored brackets of {kind.name} for a page, got {count}."
+        )
+    tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]
+    brackets = store.sql(f'select {fields}, {", ".join(_ENDS)} from brackets."{view}" order by {fields}')
+    current = " or ".join(f"(method = '{m.name}' and method_version >= {m.version})" for m in METHODS)
+    stated = store.sql(
+        f"""
+        select {fields}, lower, upper, confidence, method, point_id as point from "{view}"
+        where status = 'ok' and confidence < 1 and (lower > 0 or upper < 'inf') and ({current})
+        order by {fields}, method, point
+        """
+    )
+    date = store.sql(f"select max(finished_at)::varchar as t from \"{view}\" where status = 'ok'")
+    return Table(
+        kind=kind,
+        tie="nearest" if tabulated else "first",
+        brackets=_columns(brackets, [*names, *_ENDS]),
+        stated=_columns(stated, [*names, *_STATED]),
+        date=(date["t"].to_pylist()[0] or "")[:10],
+    )
+
+
+def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
+    return {name: table[name].to_pylist() for name in names}
+
+
+def content(table: Table) -> dict[str, Any]:
+    """Return a problem's answers as JSON types; methods are numbers of a list of names."""
+    methods = table.methods
+    number: dict[str | None, int] = {name: k for k, name in enumerate(methods)} | {None: -1}
+    columns: dict[str, Any] = {"problem": table.kind.name, "methods": methods}
+    for key, source in (("brackets", table.brackets), ("stated", table.stated)):
+        columns[key] = {
+            name: [number[value] for value in values] if name.endswith("method") else list(values)
+            for name, values in source.items()
+        }
+    return columns
+
+
+def catalogue(found: Sequence[Table], files: Mapping[str, str], version: str, release: str) -> dict[str, Any]:
+    """Return what the page has to know before it asks anything.
+
+    Args:
+        found: The stored answers.
+        files: Address of the data of each problem.
+        version: Hash of the data.
+        release: Version of this package.
+    """
+    stored = {table.kind.name: table for table in found}
+    used = {name for table in found for name in table.methods}
+    return {
+        "release": release,
+        "version": version,
+        "date": max((table.date for table in found), default=""),
+        "rows": sum(table.rows for table in found),
+        "tabs": [
+            {
+                "name": tab.name,
+                "title": tab.title,
+                "sweep": tab.sweep,
+                "problems": [kind.name for kind in tab.problems if kind.name in stored],
+            }
+            for tab in TABS
+        ],
+        "problems": {
+            name: _problem(table) | {"file": files[name], "rows": table.rows}
+            for name, table in stored.items()
+        },
+        "methods": {
+            method.name: {
+                "direction": method.direction.value,
+                "reference": method.reference,
+                "version": method.version,
+            }
+            for method in METHODS
+            if method.name in used
+        },
+        "compare": COMPARED,
+    }
+
+
+def _problem(table: Table) -> dict[str, Any]:
+    kind = table.kind
+    defaults = kind.defaults()
+    return {
+        "name": kind.name,
+        "asks": kind.asks,
+        "symbol": plain(asked(kind.asks)) or kind.asks,
+        "latex": asked(kind.asks),
+        "meaning": " ".join((kind.__doc__ or "").split("\n\n")[0].split()),
+        "largest": kind.largest,
+        "tie": table.tie,
+        "methods": table.methods,
+        "rules": rules(kind),
+        "start": _start(table),
+        "fields": [
+            {
+                "name": name,
+                "symbol": plain(parameter.symbol),
+                "latex": parameter.symbol,
+                "unit": "" if parameter.unit == "1" else parameter.unit,
+                "meaning": parameter.meaning,
+                "domain": parameter.domain,
+                "default": defaults.get(name),
+                "trend": kind.monotone[name].trend.value if name in kind.monotone else 0,
+                "proof": kind.monotone[name].proof if name in kind.monotone else "",
+                **_domain(parameter),
+            }
+            for name, parameter in kind.parameters.items()
+        ],
+    }
+
+
+def _domain(parameter: Parameter) -> dict[str, Any]:
+    """Return what decides whether a value is allowed."""
+    match parameter:
+        case Real():
+            return {
+                "kind": "real",
+                "lower": parameter.lower,
+                "upper": parameter.upper,
+                "lower_open": parameter.lower_open,
+                "upper_open": parameter.upper_open,
+                "infinite": parameter.infinite,
+            }
+        case Integer():
+            return {"kind": "integer", "lower": parameter.lower, "upper": parameter.upper}
+        case Choice():
+            return {"kind": "choice", "choices": list(parameter.choices)}
+    return {"kind": "text"}
+
+
+def _start(table: Table) -> dict[str, Any]:
+    """Return the stored problem that the page shows first: of those with both ends the plainest to read."""
+    names = list(table.kind.parameters)
+    source = table.brackets if table.brackets["lower"] else table.stated
+    rows = range(len(source["lower"]))
+    both = [k for k in rows if source["lower"][k] > 0 and source["upper"][k] < math.inf]
+    usual = table.kind.defaults()
+
+    def plainness(k: int) -> tuple[int, int, int]:
+        values = {name: source[name][k] for name in names}
+        unusual = sum(values[name] != usual[name] for name in usual)
+        return unusual, sum(len(exactly(value)) for value in values.values()), k
+
+    row = min(both or rows, key=plainness)
+    return {name: source[name][row] for name in names}

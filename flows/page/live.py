@@ -1,0 +1,138 @@
+"""Live answers for `privsweep serve`: one question at a time, by all methods that apply, within limits."""
+
+import json
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+from flows.ask import LimitError, ask
+from privcore import Answer, DomainError, Point, Problem, Status, find_problem
+from privcore.parameter import Text
+from tasks.batch import Batch
+from tasks.guard import Guard
+from tasks.limits import Limits, estimate
+
+SECONDS = 20.0
+"""What all methods together may take for one question."""
+BYTES = 2e9
+"""Memory of one method on top of what its process has."""
+LARGEST = 10_000
+"""Bytes of a question."""
+WAITING = 4
+"""Questions that may wait for the one that is computed."""
+PER_MINUTE = 120
+"""Questions that are taken in a minute."""
+
+_FILES = re.compile(r"\b(column|counts)\b")  # how the spellings of laws and priors refer to a file
+
+
+class BusyError(LimitError):
+    """Too many questions wait, or came within a minute."""
+
+
+class Desk:
+    """Answers questions in a process of its own, which is killed where it takes too long."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._guard = Guard(Limits(point_seconds=seconds, point_bytes=BYTES))
+        self._thread = ThreadPoolExecutor(max_workers=1)  # the guard's child lives as long as its thread
+        self._room = threading.BoundedSemaphore(1 + WAITING)
+        self._taken: deque[float] = deque()
+        self._counting = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Return the desk."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process that computes."""
+        self._thread.submit(self._guard.close)
+        self._thread.shutdown()
+
+    def answer(self, body: bytes) -> dict[str, Any]:
+        """Return what all methods say, in the words of `privsweep ask --json`.
+
+        Args:
+            body: JSON: `{"problem": name, "fields": {...}}`.
+
+        Raises:
+            DomainError: It is no question, too long, or refers to a file.
+            UnknownNameError: There is no such problem or field.
+            BusyError: Others wait already.
+        """
+        self._count()
+        problem = question(body)
+        if not self._room.acquire(blocking=False):
+            raise BusyError("Other questions wait already; ask again later.")
+        try:
+            return self._thread.submit(self._asked, problem).result()
+        finally:
+            self._room.release()
+
+    def _count(self) -> None:
+        """Refuse more questions a minute than anybody types."""
+        now = time.monotonic()
+        with self._counting:
+            while self._taken and self._taken[0] < now - 60.0:
+                self._taken.popleft()
+            if len(self._taken) >= PER_MINUTE:
+                raise BusyError(f"Expected at most {PER_MINUTE} questions a minute; ask again later.")
+            self._taken.append(now)
+
+    def _asked(self, problem: Problem) -> dict[str, Any]:
+        deadline = time.monotonic() + self._seconds
+
+        def evaluated(point: Point) -> Answer:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                sentence = f"Not started: the other methods took the {self._seconds:g} s there are."
+                return Answer.without(Status.TIMEOUT, sentence)
+            self._guard.limits = Limits(point_seconds=left, point_bytes=BYTES)
+            cost = estimate(point)
+            fields = (tuple(point.problem.as_fields().values()),)
+            batch = Batch(
+                problem=type(problem),
+                method=point.method,
+                fields=fields,
+                seconds=cost.seconds,
+                bytes=cost.bytes,
+            )
+            return next(iter(self._guard.results(batch))).answer
+
+        return ask(problem, limit_seconds=self._seconds, limit_bytes=BYTES, evaluated=evaluated).as_content()
+
+
+def question(body: bytes) -> Problem:
+    """Return the problem that a request asks.
+
+    Raises:
+        DomainError: It is no question, too long, or refers to a file.
+        UnknownNameError: There is no such problem or field.
+
+    Example:
+        >>> question(b'{"problem": "unamplified-epsilon", "fields": {"sigma": 1, "delta": 1e-5}}').sigma
+        1.0
+    """
+    if len(body) > LARGEST:
+        raise DomainError(f"Expected a question of at most {LARGEST} bytes.")
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or set(content) != {"problem", "fields"}:
+        raise DomainError('Expected JSON such as {"problem": "allocation-epsilon", "fields": {"sigma": 1}}.')
+    name, fields = content["problem"], content["fields"]
+    if not isinstance(name, str) or not isinstance(fields, Mapping):
+        raise DomainError("Expected the name of a problem, and its fields by name.")
+    kind = find_problem(name)
+    for field, value in fields.items():
+        if isinstance(kind.parameters.get(field), Text) and _FILES.search(str(value)):
+            raise DomainError(
+                f"Expected {field} without a reference to a file, which only the command line reads."
+            )
+    return kind.from_fields(fields)

@@ -1,0 +1,121 @@
+"""`privsweep serve`: the page with live computation behind it, on the loopback interface and nowhere else."""
+
+import os
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.staticfiles import StaticFiles
+
+from flows.page.build import build
+from flows.page.live import LARGEST, BusyError, Desk
+from flows.printing import as_json
+from privcore import DomainError, PrivsweepError
+
+if TYPE_CHECKING:
+    from storage import Store
+
+HOST = "127.0.0.1"
+HEADERS = {
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+
+def application(folder: Path, desk: Desk, port: int) -> FastAPI:
+    """Return the application: the files of a page, and `POST /api/ask`.
+
+    Args:
+        folder: The page.
+        desk: Who answers.
+        port: Where it will listen; requests that name another host are refused, whoever made them.
+    """
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+
+    @app.middleware("http")
+    async def own_requests_only(
+        request: Request, answer: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        """Refuse what another page makes a browser send: a name that leads here, or another origin."""
+        origin = request.headers.get("origin")
+        if request.headers.get("host") not in hosts or (origin and origin.partition("//")[2] not in hosts):
+            return _refused(403, f"Expected a request to {HOST}:{port} from its own page.")
+        response = await answer(request)
+        response.headers.update(HEADERS)
+        return response
+
+    @app.post("/api/ask")
+    async def asked(request: Request) -> Response:
+        """Answer one question."""
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return _refused(415, "Expected JSON.")
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LARGEST:
+                return _refused(413, f"Expected a question of at most {LARGEST} bytes.")
+        try:
+            content = await run_in_threadpool(desk.answer, body)
+        except BusyError as error:
+            return _refused(429, str(error))
+        except PrivsweepError as error:
+            return _refused(422, str(error))
+        return Response(as_json(content), media_type="application/json")
+
+    app.mount("/", StaticFiles(directory=folder, html=True))
+    return app
+
+
+def _refused(status: int, sentence: str) -> Response:
+    return Response(as_json({"error": sentence}), status_code=status, media_type="application/json")
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server((HOST, port), backlog=64)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        raise DomainError(f"Expected a free port, got {port}: {reason}.") from None
+
+
+def serve(store: "Store", port: int, ready: Callable[[str], None]) -> None:
+    """Build the page anew and serve it until Ctrl-C.
+
+    Args:
+        store: Where the answers are.
+        port: Where to listen; 0 takes a free one.
+        ready: Called with the address once requests are taken.
+
+    Raises:
+        DomainError: The port is taken.
+    """
+    with (
+        _listening(port) as listening,
+        tempfile.TemporaryDirectory(prefix="privsweep-page-") as scratch,
+        Desk() as desk,
+    ):
+        folder = Path(scratch) / "page"
+        build(store, folder, live=True)
+        taken = listening.getsockname()[1]
+        settings = uvicorn.Config(
+            application(folder, desk, taken),
+            log_level="warning",
+            access_log=False,
+            limit_concurrency=64,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=2,
+            server_header=False,
+        )
+        ready(f"http://{HOST}:{taken}/")
+        with suppress(KeyboardInterrupt):  # how one ends it
+            uvicorn.Server(settings).run(sockets=[listening])

@@ -1,0 +1,16 @@
+// The part of the address behind #: the question, so that a link shows it again. Whatever stands there is text.
+
+/** The problem and the texts of the fields that an address holds. */
+export function read(hash) {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const texts = Object.fromEntries(given);
+  const { problem = null, tab = null } = texts;
+  delete texts.problem;
+  delete texts.tab;
+  return { problem, tab, texts };
+}
+
+/** The address of a question: `#problem=allocation-epsilon&sigma=1`. */
+export function write(problem, texts) {
+  return `#${new URLSearchParams({ problem, ...texts })}`;
+}

@@ -1,0 +1,156 @@
+// The answer in words: the bracket, what kind of bound it is, who proved it, and from which stored row.
+
+import { fill, grid, html, terms } from "./dom.js";
+import { around, extension, nearest, range, stored as storedValues } from "./hull.js";
+import { exactly, roundedDown, roundedUp } from "./numbers.js";
+
+const VERY = "this very question";
+
+/** A bracket with both ends rounded outwards: `ε ∈ [0.06, 0.07]`, or one end where only one is known. */
+export function bracket(symbol, { lower, upper }) {
+  if (lower <= 0 && upper < Infinity) return `${symbol} ≤ ${roundedUp(upper)}`;
+  if (upper === Infinity) return `${symbol} ≥ ${roundedDown(lower)}`;
+  return `${symbol} ∈ [${roundedDown(lower)}, ${roundedUp(upper)}]`;
+}
+
+/** Show that a question is none: one sentence. */
+export function showError(sentence) {
+  fill("bracket", html("p", { class: "error" }, sentence));
+  fill("outside");
+  fill("origin");
+}
+
+/** The fields in which a stored problem differs from the question. */
+function difference(question, from) {
+  const names = Object.keys(from).filter((name) => from[name] !== question[name]);
+  return names.map((name) => `${name}=${exactly(from[name])}`).join(" ") || VERY;
+}
+
+/**
+ * Show an answer.
+ *
+ * @param state With `catalogue`, `table`, `question`, `found` and `stated`.
+ * @param go Called with a question to go to.
+ */
+export function show(state, go) {
+  const { table, question, found, stated } = state;
+  const { problem } = table;
+  if (found) {
+    fill(
+      "bracket",
+      html("p", { class: "number", id: "number" }, bracket(problem.symbol, found)),
+      html("p", { class: "kind" }, `${problem.asks}: proved, with certainty; rounded outwards`),
+    );
+  } else if (stated.length) {
+    fill("bracket", stated.flatMap((each) => confident(problem, each)));
+  } else {
+    fill("bracket", html("p", { class: "none", id: "number" }, "Nothing stored covers this question."));
+  }
+  fill("outside", uncovered(state, go), found ? simulated(problem, stated) : null);
+  fill("origin", found ? origin(state) : stated.length ? reported(state) : null);
+}
+
+/** What holds with a confidence below 1, where nothing is proved. */
+function confident(problem, each) {
+  return [
+    html("p", { class: "number" }, bracket(problem.symbol, each)),
+    html("p", { class: "kind" }, `${problem.asks}: with confidence ${exactly(each.confidence)}, by ${each.method}`),
+  ];
+}
+
+/** The same beside a proved bracket, in small. */
+function simulated(problem, stated) {
+  return stated.map((each) =>
+    html(
+      "p",
+      { class: "stated" },
+      `${bracket(problem.symbol, each)} with confidence ${exactly(each.confidence)}, by ${each.method}`,
+    ),
+  );
+}
+
+/** Where that comes from. */
+function reported({ catalogue, stated }) {
+  const entries = stated.flatMap(({ method, point }) => [
+    ["method", [html("code", {}, method), ` ${catalogue.methods[method]?.reference ?? ""}`]],
+    ["row", html("code", { class: "id" }, point)],
+  ]);
+  return terms([...entries, ["table", `${catalogue.version}, ${catalogue.date}`]]);
+}
+
+/** Where an end is missing: what is stored instead, and how to compute what is not. */
+function uncovered({ table, question, found, stated }, go) {
+  const { problem } = table;
+  const trends = table.moving.length > 0;
+  if (found && ((found.lower_method && found.upper_method) || found.exact || !trends)) return null;
+  if (!found && stated.length) return null;
+  const values = around(table, question);
+  const outside = problem.fields.filter(({ name, trend }) => {
+    const [low, high] = [values[name][0], values[name].at(-1)];
+    return trend === 0 ? !values[name].includes(question[name]) : question[name] < low || question[name] > high;
+  });
+  const lacks = found ? `No stored problem proves ${found.upper_method ? "a lower" : "an upper"} end here. ` : "";
+  const places = outside.map(({ name }) => `${name} ${range(values[name])}`).join("; ");
+  const where = places ? `Stored is ${places}.` : "Its fields are stored, but not together.";
+  const near = found ? null : nearest(table, question);
+  const button = near
+    ? html("button", { type: "button", id: "nearest" }, `Ask the nearest: ${difference(question, near)}`)
+    : null;
+  button?.addEventListener("click", () => go(near));
+  const file = html(
+    "details",
+    {},
+    html("summary", {}, "Compute it"),
+    html("p", {}, "Save as extend.toml:"),
+    html("pre", { id: "extension", tabindex: "0" }, extension(problem, question)),
+    html("p", {}, "then, beside the store:"),
+    html("pre", { tabindex: "0" }, "privsweep plan extend.toml\nprivsweep run extend.toml\nprivsweep page build"),
+  );
+  return html("div", { class: "uncovered" }, html("p", {}, lacks + where), button ? html("p", {}, button) : null, file);
+}
+
+/** Who gave the ends, from which rows, and of which table. */
+function origin({ catalogue, table, question, found }) {
+  const { brackets } = table;
+  const ends = ["lower", "upper"].filter((end) => found[`${end}_method`]);
+  const same = ends.length === 2 && found.lower_row === found.upper_row && found.lower_method === found.upper_method;
+  const entries = (same ? ["upper"] : ends).flatMap((end) => {
+    const name = found[`${end}_method`];
+    const from = difference(question, found[`${end}_from`]);
+    const said = same ? "both ends" : `${end} end`;
+    return [
+      [`${said} by`, [html("code", {}, name), ` ${catalogue.methods[name]?.reference ?? ""}`]],
+      [`${said} from`, from === VERY ? `${from}, stored` : `the stored ${from}, by monotonicity`],
+      [same ? "row" : `${end} row`, html("code", { class: "id" }, brackets[`${end}_point`][found[`${end}_row`]])],
+    ];
+  });
+  const proofs = table.moving.filter(({ name }) =>
+    ends.some((end) => found[`${end}_from`][name] !== question[name]),
+  );
+  const digits = [
+    ["lower end", found.lower_method ? html("code", { id: "lower" }, exactly(found.lower)) : null],
+    ["upper end", found.upper_method ? html("code", { id: "upper" }, exactly(found.upper)) : null],
+    ["as it grows", proofs.map(({ name, proof }) => html("p", {}, `${name}: ${proof}`))],
+  ].filter(([, text]) => text && text.length !== 0);
+  return [
+    terms([
+      ["adjacency", question.adjacency],
+      ...entries,
+      ["table", `${catalogue.version}, ${catalogue.date}`],
+    ]),
+    html("details", {}, html("summary", {}, "All digits, and why it holds"), terms(digits)),
+  ];
+}
+
+/** Show the validity box: for every field what it means, what is stored, and what is proved of it. */
+export function showBox(table) {
+  const values = storedValues(table);
+  const rows = table.problem.fields.map((field) => [
+    field.name,
+    range(values[field.name]),
+    field.trend === 0 ? "only as stored" : `${table.problem.asks} ${field.trend > 0 ? "grows" : "falls"}`,
+    field.domain,
+    field.unit,
+  ]);
+  fill("box", grid(["field", "stored", "as it grows", "allowed", "unit"], rows));
+}

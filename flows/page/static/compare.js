@@ -1,0 +1,54 @@
+// The compared schemes at one sigma, delta and number of steps: what the macro `compare` of a store shows.
+
+import { bracket } from "./answer.js";
+import { fill, grid } from "./dom.js";
+import { DomainError, question } from "./fields.js";
+import { lookup } from "./lookup.js";
+import { exactly } from "./numbers.js";
+
+/** The texts of a scheme's question at the fields of an allocation. */
+function asked(scheme, problem, base) {
+  const all = scheme.ratio ? { ...base, [scheme.ratio]: base.participations / base.steps } : base;
+  return Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(all[name])]));
+}
+
+/**
+ * Return what the table says about every scheme, or why it says nothing.
+ *
+ * @param source From `open`.
+ * @param base The question about random allocation.
+ * @returns A list of `{scheme, found, reason}`.
+ */
+export async function compare(source, base) {
+  return Promise.all(
+    source.catalogue.compare.schemes.map(async (scheme) => {
+      const problem = source.catalogue.problems[scheme.problem];
+      if (!problem) return { scheme, found: null, reason: "nothing stored" };
+      if (scheme.once && (base.participations !== 1 || base.epochs !== 1)) {
+        return { scheme, found: null, reason: "answered for one participation in one epoch only" };
+      }
+      try {
+        const table = await source.table(scheme.problem);
+        const found = lookup(table, question(problem, asked(scheme, problem, base)));
+        if (found || !scheme.else) return { scheme, found, reason: "not stored at these values" };
+        const [[field, other]] = Object.entries(scheme.else);
+        const same = { ...base, [field]: base[other] };
+        const instead = lookup(table, question(problem, asked(scheme, problem, same)));
+        const note = `stored for ${field}=${exactly(base[other])}, which changes nothing here`;
+        return { scheme, found: instead, reason: "not stored at these values", note };
+      } catch (error) {
+        if (error instanceof DomainError) return { scheme, found: null, reason: error.message };
+        throw error;
+      }
+    }),
+  );
+}
+
+/** Show the schemes side by side. */
+export function showCompared(rows) {
+  const cells = rows.map(({ scheme, found, reason, note }) => {
+    const by = found ? [...new Set([found.lower_method, found.upper_method].filter(Boolean))].join(", ") : "";
+    return [scheme.title, found ? bracket("ε", found) : reason, found && note ? `${by}; ${note}` : by];
+  });
+  fill("compare", grid(["scheme", "bracket", "method"], cells));
+}

@@ -1,0 +1,105 @@
+// A question and its answer as text for elsewhere: Python, command line, LaTeX, citation.
+
+import { exactly, roundedDown, roundedUp } from "./numbers.js";
+
+const python = (value) =>
+  typeof value !== "number" ? JSON.stringify(value) : Number.isFinite(value) ? exactly(value) : 'float("inf")';
+
+const quoted = (word) => (/^[\w.,+:@%/=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+/** The stored row of what holds with a confidence only: no lookup carries it elsewhere. */
+const row = ({ table, stated }) => {
+  const view = table.problem.name.replaceAll("-", "_");
+  return `from ${view} where point_id = '${stated[0].point}'`;
+};
+
+const onlyStated = ({ found, stated }) => !found && stated.length > 0;
+
+function asPython(state) {
+  const { table, question } = state;
+  if (onlyStated(state)) {
+    const query = `    print(store.sql("${row(state)}").to_pylist())`;
+    return ["from storage import open_store", "", 'with open_store("store") as store:', query].join("\n");
+  }
+  const { name } = table.problem;
+  const fields = Object.entries(question).map(([field, value]) => `    ${field}=${python(value)},`);
+  return [
+    "from privcore import find_problem",
+    "from storage import open_store",
+    "",
+    `question = find_problem("${name}")(`,
+    ...fields,
+    ")",
+    'with open_store("store") as store:',
+    "    print(store.lookup(question))",
+  ].join("\n");
+}
+
+function asCommand(state) {
+  const { table, question, found } = state;
+  if (onlyStated(state)) return `privsweep sql "${row(state)}"`;
+  const words = Object.entries(question).map(([field, value]) => quoted(`${field}=${exactly(value)}`));
+  return `privsweep ${found ? "lookup" : "ask"} ${table.problem.name} ${words.join(" ")}`;
+}
+
+const SPECIAL = {
+  "\\": "\\textbackslash{}",
+  "~": "\\textasciitilde{}",
+  "^": "\\textasciicircum{}",
+  "<": "\\textless{}",
+  ">": "\\textgreater{}",
+};
+
+const escaped = (text) => text.replace(/[\\~^<>&%$#_{}]/g, (letter) => SPECIAL[letter] ?? `\\${letter}`);
+
+/** A decimal in LaTeX: 1.5e-8 as a power of ten. */
+function power(text) {
+  if (text === "inf") return "\\infty";
+  const [mantissa, exponent] = text.split("e");
+  if (exponent === undefined) return text;
+  const ten = `10^{${Number(exponent)}}`;
+  return mantissa === "1" ? ten : `${mantissa} \\cdot ${ten}`;
+}
+
+function asLatex(state) {
+  const { catalogue, table, question, found, stated } = state;
+  const { problem } = table;
+  const where = problem.fields.map((field) => {
+    const value = question[field.name];
+    const name = `\\mathrm{${escaped(field.name)}}`;
+    if (typeof value !== "number") return `${escaped(field.name)} \\texttt{${escaped(value)}}`;
+    return `$${field.latex === "-" ? name : field.latex} = ${power(exactly(value))}$`;
+  });
+  const bracket = onlyStated(state)
+    ? `${inMath(problem, stated[0])} with confidence ${exactly(stated[0].confidence)}`
+    : inMath(problem, found);
+  return `${bracket} for \\texttt{${problem.name}} at ${where.join(", ")} (privsweep table ${catalogue.version}).`;
+}
+
+function inMath({ latex }, found) {
+  if (!found) return `$${latex}$ (nothing proved)`;
+  const [low, high] = [power(roundedDown(found.lower)), power(roundedUp(found.upper))];
+  if (found.lower <= 0 && found.upper < Infinity) return `$${latex} \\le ${high}$`;
+  return found.upper === Infinity ? `$${latex} \\ge ${low}$` : `$${latex} \\in [${low}, ${high}]$`;
+}
+
+function asCitation({ catalogue, found, stated }) {
+  const { release, version, date } = catalogue;
+  const methods = [...new Set((found ? [found.lower_method, found.upper_method] : [stated[0]?.method]).filter(Boolean))];
+  const by = methods.map((name) => `${name}: ${catalogue.methods[name]?.reference ?? ""}`);
+  return [
+    `@misc{privsweep-${version},`,
+    `  title = {Table ${version} of privsweep ${release}},`,
+    `  year = {${date.slice(0, 4)}},`,
+    `  note = {Brackets computed until ${date}${by.length ? `; ${by.map(escaped).join("; ")}` : ""}},`,
+    "}",
+  ].join("\n");
+}
+
+/** How an answer can be copied: a function of the state for each kind. */
+export const KINDS = {
+  Python: asPython,
+  "Command line": asCommand,
+  LaTeX: asLatex,
+  Citation: asCitation,
+};

@@ -1,0 +1,121 @@
+// The form: for every field an exact input, and a slider or a list of what is stored.
+
+import { fill, html } from "./dom.js";
+import { range, stored } from "./hull.js";
+import { about, exactly, number } from "./numbers.js";
+
+const NOTCHES = 1000;
+
+/** Where a slider stands and what it means; stored values only, where nothing is proved between them. */
+function scale(field, values) {
+  const finite = values.filter(Number.isFinite);
+  if (field.trend === 0 || finite.length < values.length) {
+    return {
+      notches: values.length - 1,
+      at: (place) => values[place],
+      place: (x) => values.reduce((best, v, k) => (v === x || Math.abs(v - x) < Math.abs(values[best] - x) ? k : best), 0),
+    };
+  }
+  const [low, high] = [finite[0], finite.at(-1)];
+  const ratio = low > 0 && high / low >= 20;
+  const from = (t) => (ratio ? low * (high / low) ** t : low + (high - low) * t);
+  const to = (x) => (ratio ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low));
+  return {
+    notches: NOTCHES,
+    at(place) {
+      if (place === 0 || place === NOTCHES) return place ? high : low;
+      const x = from(place / NOTCHES);
+      return Math.min(Math.max(field.kind === "integer" ? Math.round(about(x)) : about(x), low), high);
+    },
+    place: (x) => Math.round(NOTCHES * Math.min(Math.max(to(x), 0), 1)) || 0,
+  };
+}
+
+function choice(field, values, text) {
+  const words = field.kind === "choice" ? field.choices : values;
+  const options = [...new Set([...words, text])].map((word) => {
+    const known = values.includes(word);
+    return html("option", { value: word, selected: word === text }, known ? word : `${word} (not stored)`);
+  });
+  return html("select", { id: `exact-${field.name}`, "aria-describedby": `help-${field.name}` }, options);
+}
+
+function label(field) {
+  const symbol = html("span", { class: "symbol" }, field.symbol);
+  return html("label", { for: `exact-${field.name}` }, symbol, html("span", {}, field.name.replaceAll("_", " ")));
+}
+
+/**
+ * Draw the form of a problem.
+ *
+ * @param table From `prepare`.
+ * @param texts Text by field.
+ * @param changed Called after every change, with the texts.
+ */
+export function draw(table, texts, changed) {
+  const inputs = new Map();
+  const report = () => changed(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
+  const rows = table.problem.fields.map((field) => {
+    const { name } = field;
+    const values = stored(table)[name];
+    const numeric = field.kind === "real" || field.kind === "integer";
+    const text = texts[name] ?? "";
+    const help = html("p", { class: "help", id: `help-${name}` }, `${field.meaning}. Stored: ${range(values)}.`);
+    const unit = field.unit ? html("span", { class: "unit" }, field.unit) : null;
+    if (!numeric) {
+      const select = choice(field, values, text);
+      select.addEventListener("change", report);
+      inputs.set(name, select);
+      return html("div", { class: "field" }, label(field), select, help);
+    }
+    const input = html("input", {
+      id: `exact-${name}`,
+      type: "text",
+      autocomplete: "off",
+      spellcheck: "false",
+      maxlength: 60,
+      "aria-describedby": `help-${name}`,
+    });
+    input.value = text;
+    inputs.set(name, input);
+    const slider = values.length > 1 ? withSlider(field, values, input, report) : null;
+    input.addEventListener("input", () => {
+      slider?.follow();
+      report();
+    });
+    return html("div", { class: "field" }, label(field), html("span", { class: "exact" }, input, unit), slider?.element, help);
+  });
+  fill("form", rows);
+}
+
+function withSlider(field, values, input, report) {
+  const { notches, at, place } = scale(field, values);
+  const element = html("input", {
+    id: `slide-${field.name}`,
+    type: "range",
+    min: 0,
+    max: notches,
+    step: 1,
+    "aria-label": `${field.name.replaceAll("_", " ")}, slider`,
+  });
+  const follow = () => {
+    const x = number(input.value);
+    if (!Number.isNaN(x)) element.value = place(x);
+    element.setAttribute("aria-valuetext", input.value);
+  };
+  element.addEventListener("input", () => {
+    input.value = exactly(at(Number(element.value)));
+    element.setAttribute("aria-valuetext", input.value);
+    report();
+  });
+  follow();
+  return { element, follow };
+}
+
+/** Mark the field that an error names, and no other. */
+export function mark(name) {
+  for (const input of document.querySelectorAll("#form input[type=text], #form select")) {
+    if (input.id === `exact-${name}`) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+  }
+}

@@ -1,0 +1,89 @@
+// What is stored: the range of every field, and the stored problems nearest to a question outside of them.
+
+import { exactly } from "./numbers.js";
+import { fieldsOf, group, lookup } from "./lookup.js";
+
+/** The different values of a column, numbers in order. */
+function distinct(values) {
+  const found = [...new Set(values)];
+  return typeof found[0] === "number" ? found.sort((a, b) => a - b) : found.sort();
+}
+
+/** The stored values of every field, sorted. */
+export function stored(table) {
+  table.values ??= Object.fromEntries(
+    table.problem.fields.map(({ name }) => [name, distinct([...table.brackets[name], ...table.stated[name]])]),
+  );
+  return table.values;
+}
+
+/** The same of the rows that share all fields without a trend with a question; of all where none does. */
+export function around(table, question) {
+  const rows = group(table, question);
+  if (!rows.length) return stored(table);
+  return Object.fromEntries(
+    table.problem.fields.map(({ name }) => [name, distinct(rows.map((row) => table.brackets[name][row]))]),
+  );
+}
+
+/** A range or a short list of values in words. */
+export function range(values) {
+  if (!values.length) return "nothing";
+  const words = values.map(exactly);
+  if (words.length <= 4) return words.join(", ");
+  if (typeof values[0] === "number") return `${words[0]} to ${words.at(-1)}, ${words.length} values`;
+  return `${words.slice(0, 4).join(", ")} and ${words.length - 4} more`;
+}
+
+/** How far two values of a field lie apart: by their ratio where both are positive. */
+function distance(one, other) {
+  if (one === other) return 0;
+  if (typeof one !== "number") return 1;
+  const apart = one > 0 && other > 0 ? Math.abs(Math.log(one / other)) : Math.abs(one - other);
+  return Number.isFinite(apart) ? apart : 1e3;
+}
+
+/**
+ * Return a question near to one that nothing covers, which the table does answer; null where it is empty.
+ *
+ * Fields without a trend take the values of the nearest stored problem, the others are moved into its range.
+ */
+export function nearest(table, question) {
+  const { problem, brackets, moving, fixed } = table;
+  let best = -1;
+  let least = Infinity;
+  brackets.lower.forEach((_, row) => {
+    const apart = problem.fields.reduce((sum, { name, trend }) => {
+      const weight = trend === 0 ? 1e6 : 1;
+      return sum + weight * distance(brackets[name][row], question[name]);
+    }, 0);
+    if (apart < least) [best, least] = [row, apart];
+  });
+  if (best < 0) return null;
+  const near = { ...question };
+  fixed.forEach((name) => (near[name] = brackets[name][best]));
+  const rows = group(table, near);
+  for (const { name } of moving) {
+    const column = rows.map((row) => brackets[name][row]);
+    near[name] = Math.min(Math.max(near[name], Math.min(...column)), Math.max(...column));
+  }
+  return lookup(table, near) === null ? fieldsOf(table, best) : near;
+}
+
+/** A sweep file that computes a question, for `privsweep plan` and `privsweep run`. */
+export function extension(problem, question) {
+  const written = (value) => (typeof value === "number" ? exactly(value) : JSON.stringify(value));
+  const lines = problem.fields.map(({ name }) => `${name} = [${written(question[name])}]`);
+  const methods = problem.methods.map((name) => JSON.stringify(name)).join(", ");
+  return [
+    'name = "extend"',
+    "",
+    "[[grid]]",
+    `problem = "${problem.name}"`,
+    `methods = [${methods}]`,
+    "",
+    "[grid.product]",
+    ...lines,
+    "",
+  ].join("\n");
+}

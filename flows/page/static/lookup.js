@@ -1,0 +1,155 @@
+// The lookup: what the rows of the table prove about a question, on the grid or off it; nothing is interpolated.
+//
+// Where the truth is proved to grow or fall with a field, a stored problem that is no better in any such field and
+// equal in all others is a corner above: its upper end holds for the question too. Corners below give the lower
+// end. `Store.lookup` in Python does the same, and chooses the same row among equals.
+
+/** Two stored brackets exclude one another, so that neither can be trusted. */
+export class Contradiction extends Error {}
+
+const decoded = (values) => values.map((value) => (value === "inf" ? Infinity : value));
+
+/**
+ * Return the table of a problem, ready to be searched.
+ *
+ * @param problem Entry of the catalogue.
+ * @param content What its data file holds.
+ */
+export function prepare(problem, content) {
+  const columns = (source) => {
+    const made = {};
+    for (const [name, values] of Object.entries(source)) {
+      const field = problem.fields.find((each) => each.name === name);
+      const words = name === "point" || name.endsWith("_point") || ["text", "choice"].includes(field?.kind);
+      made[name] = words ? values : Float64Array.from(decoded(values));
+    }
+    return made;
+  };
+  const table = {
+    problem,
+    methods: content.methods,
+    brackets: columns(content.brackets),
+    stated: columns(content.stated),
+    fixed: problem.fields.filter((field) => field.trend === 0).map((field) => field.name),
+    moving: problem.fields.filter((field) => field.trend !== 0),
+    groups: new Map(),
+  };
+  table.brackets.lower.forEach((_, row) => {
+    const key = keyOf(table, (name) => table.brackets[name][row]);
+    if (!table.groups.has(key)) table.groups.set(key, []);
+    table.groups.get(key).push(row);
+  });
+  return table;
+}
+
+/** What rows must share for one to say anything about the other: the fields without a proved trend. */
+function keyOf(table, valueOf) {
+  return JSON.stringify(table.fixed.map((name) => String(valueOf(name))));
+}
+
+/** The fields of a row of the brackets. */
+export function fieldsOf(table, row) {
+  return Object.fromEntries(table.problem.fields.map(({ name }) => [name, table.brackets[name][row]]));
+}
+
+/** The rows that equal a question in all fields without a trend. */
+export function group(table, question) {
+  return table.groups.get(keyOf(table, (name) => question[name])) ?? [];
+}
+
+/** Whether at a corner on this side of a question the field is larger: there the truth is no smaller above. */
+const larger = (field, end) => field.trend > 0 === (end === "upper");
+
+/** The rows of a group that say something on one side, the best end first; sorted when first asked. */
+function ranked(table, rows, end) {
+  rows.ranked ??= {};
+  const [ends, methods] = [table.brackets[end], table.brackets[`${end}_method`]];
+  const order = end === "upper" ? (one, other) => ends[one] - ends[other] : (one, other) => ends[other] - ends[one];
+  rows.ranked[end] ??= rows.filter((row) => methods[row] >= 0).sort(order);
+  return rows.ranked[end];
+}
+
+/** The row that gives the best end on one side, or -1. */
+function corner(table, question, end, rows) {
+  const ends = table.brackets[end];
+  const bounds = table.moving.map((field) => {
+    const { name } = field;
+    return [table.brackets[name], question[name], larger(field, end) ? 1 : -1];
+  });
+  let best = -1;
+  for (const row of ranked(table, rows, end)) {
+    if (best >= 0 && ends[row] !== ends[best]) break;
+    let proves = true;
+    for (const [column, asked, sign] of bounds) {
+      if (sign > 0 ? column[row] < asked : column[row] > asked) {
+        proves = false;
+        break;
+      }
+    }
+    if (proves && (best < 0 || preferred(table, question, end, row, best))) best = row;
+  }
+  return best;
+}
+
+/** Whether a row comes before another with an equal end. */
+function preferred(table, question, end, row, other) {
+  if (table.problem.tie === "first") {
+    return table.moving.every(({ name }) => table.brackets[name][row] === question[name]);
+  }
+  for (const field of table.moving.toReversed()) {
+    const [one, two] = [row, other].map((each) => table.brackets[field.name][each]);
+    if (one !== two) return one < two === larger(field, end);
+  }
+  return false;
+}
+
+/**
+ * Return the best bracket that the table proves, or null where it says nothing.
+ *
+ * @param table From `prepare`.
+ * @param question A value for every field.
+ * @returns Names and values of `storage.Found`, and the rows `lower_row` and `upper_row`, -1 for none.
+ * @throws Contradiction
+ */
+export function lookup(table, question) {
+  const rows = group(table, question);
+  const [below, above] = ["lower", "upper"].map((end) => corner(table, question, end, rows));
+  if (below < 0 && above < 0) return null;
+  const { brackets, methods } = table;
+  const found = {
+    lower: below < 0 ? 0 : brackets.lower[below],
+    upper: above < 0 ? Infinity : brackets.upper[above],
+    exact: rows.some((row) => table.moving.every(({ name }) => brackets[name][row] === question[name])),
+    lower_from: below < 0 ? null : fieldsOf(table, below),
+    upper_from: above < 0 ? null : fieldsOf(table, above),
+    lower_method: below < 0 ? null : methods[brackets.lower_method[below]],
+    upper_method: above < 0 ? null : methods[brackets.upper_method[above]],
+    lower_row: below,
+    upper_row: above,
+  };
+  if (found.lower > found.upper) {
+    throw new Contradiction(
+      `The table contradicts itself about ${table.problem.name}: ${found.lower_method} proved at least ` +
+        `${found.lower}, ${found.upper_method} at most ${found.upper}.`,
+    );
+  }
+  return found;
+}
+
+/** What is stored about exactly this question with a confidence below 1, as a list. */
+export function stated(table, question) {
+  const { stated: columns, methods } = table;
+  const found = [];
+  columns.lower.forEach((lower, row) => {
+    if (table.problem.fields.some(({ name }) => columns[name][row] !== question[name])) return;
+    const { [row]: upper } = columns.upper;
+    found.push({
+      lower,
+      upper,
+      confidence: columns.confidence[row],
+      method: methods[columns.method[row]],
+      point: columns.point[row],
+    });
+  });
+  return found;
+}

@@ -1,0 +1,241 @@
+// The page: tabs, the question in the form and in the address, and everything that follows from it.
+
+import { read, write } from "./address.js";
+import { show, showBox, showError } from "./answer.js";
+import { axes, drawChart } from "./chart.js";
+import { compare, showCompared } from "./compare.js";
+import { KINDS } from "./copies.js";
+import { at, fill, html } from "./dom.js";
+import { DomainError, question as asked } from "./fields.js";
+import { draw, mark } from "./form.js";
+import { ask, told } from "./live.js";
+import { Contradiction, lookup, stated } from "./lookup.js";
+import { exactly } from "./numbers.js";
+import { open } from "./source.js";
+
+const state = { source: null, catalogue: null, table: null, texts: {}, question: null, found: null, kind: "Python" };
+const last = new Map(); // texts by problem, so that a tab shows again what it showed
+let [writing, drawing] = [0, 0];
+
+const tabOf = (name) => state.catalogue.tabs.find(({ problems }) => problems.includes(name));
+const fullest = ({ problems }) => {
+  const rows = (name) => state.catalogue.problems[name].rows;
+  return problems.reduce((best, name) => (rows(name) > rows(best) ? name : best));
+};
+const texts = (question) => Object.fromEntries(Object.entries(question).map(([name, value]) => [name, exactly(value)]));
+
+function notice(sentence) {
+  at("notice").textContent = sentence;
+  at("notice").hidden = !sentence;
+}
+
+// ------------------------------------------------------------------------------------------- tabs
+
+function drawTabs() {
+  const tabs = state.catalogue.tabs.map(({ name, title }) =>
+    html("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel" }, title),
+  );
+  fill("tabs", tabs);
+  tabs.forEach((tab, k) => {
+    tab.addEventListener("click", () => select(state.catalogue.tabs[k]));
+    tab.addEventListener("keydown", ({ key }) => {
+      const moves = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: tabs.length - 1 };
+      if (!(key in moves)) return;
+      const next = (moves[key] + tabs.length) % tabs.length;
+      tabs[next].focus();
+      select(state.catalogue.tabs[next]);
+    });
+  });
+}
+
+function highlight(tab) {
+  for (const { name } of state.catalogue.tabs) {
+    const chosen = name === tab.name;
+    at(`tab-${name}`).setAttribute("aria-selected", chosen);
+    at(`tab-${name}`).tabIndex = chosen ? 0 : -1;
+  }
+  at("panel").setAttribute("aria-labelledby", `tab-${tab.name}`);
+}
+
+async function select(tab) {
+  highlight(tab);
+  state.tab = tab;
+  if (tab.problems.length) {
+    await choose(last.get(tab.name) ?? fullest(tab));
+    return;
+  }
+  at("content").hidden = true;
+  history.replaceState(null, "", `#tab=${tab.name}`);
+  notice(
+    `Nothing is stored on this tab. \`privsweep run ${tab.sweep}\` computes something to show, and ` +
+      "`privsweep page build` writes the page anew.",
+  );
+}
+
+// -------------------------------------------------------------------------------------- questions
+
+async function choose(name, given = last.get(`${name} texts`)) {
+  const problem = state.catalogue.problems[name];
+  const table = await state.source.table(name);
+  const tab = tabOf(name);
+  if (state.tab !== tab) return; // another tab was chosen while the table was loading
+  state.table = table;
+  last.set(tab.name, name);
+  notice("");
+  at("content").hidden = false;
+  fill(
+    "problem",
+    tab.problems.map((each) => html("option", { value: each, selected: each === name }, each.replaceAll("-", " "))),
+  );
+  fill("meaning", problem.meaning);
+  const fields = axes(state.table);
+  fill("axis", fields.map((field) => html("option", { value: field.name }, field.name.replaceAll("_", " "))));
+  at("chart-section").hidden = !fields.length || !table.brackets.lower.length;
+  at("compare-section").hidden = name !== state.catalogue.compare.problem;
+  showBox(state.table);
+  fill("footer", footer(problem));
+  const start = texts(problem.start);
+  redraw(given ? Object.fromEntries(problem.fields.map((f) => [f.name, given[f.name] ?? preset(f, start)])) : start);
+}
+
+const preset = (field, start) => (field.default === null ? start[field.name] : exactly(field.default));
+
+function redraw(given) {
+  draw(state.table, given, answer);
+  answer(given);
+}
+
+/** Answer the question that the form holds, and show all that follows from it. */
+function answer(given) {
+  const { table, catalogue } = state;
+  last.set(`${table.problem.name} texts`, given);
+  window.clearTimeout(writing);
+  writing = window.setTimeout(() => history.replaceState(null, "", write(table.problem.name, given)), 150);
+  try {
+    state.question = asked(table.problem, given);
+    state.found = lookup(table, state.question);
+  } catch (error) {
+    if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
+    state.question = null;
+    mark(error.field);
+    showError(error.message);
+    fill("computed");
+    at("compute").hidden = true;
+    fill("compare");
+    fill("chart");
+    showCopy();
+    return;
+  }
+  mark(null);
+  state.stated = stated(table, state.question);
+  show(state, (near) => redraw(texts(near)));
+  window.cancelAnimationFrame(drawing);
+  drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
+  fill("computed");
+  at("compute").hidden = !catalogue.live;
+  document.documentElement.dataset.firstAnswer ??= String(performance.now());
+  showCopy();
+  if (table.problem.name === catalogue.compare.problem) {
+    const { question } = state;
+    compare(state.source, question).then((rows) => state.question === question && showCompared(rows), failed);
+  }
+}
+
+/** Compute what the form asks, where somebody stands behind the page who can. */
+async function compute() {
+  const { question, table, catalogue } = state;
+  fill("computed", html("p", {}, "Computing..."));
+  let shown;
+  try {
+    shown = told(table.problem, await ask(catalogue.live, table.problem, question));
+  } catch (error) {
+    shown = html("p", { class: "error" }, error.message);
+  }
+  if (state.question === question) fill("computed", shown);
+}
+
+function showChart() {
+  const field = state.table.problem.fields.find(({ name }) => name === at("axis").value);
+  if (field && state.question) drawChart(state.table, state.question, state.found, field);
+}
+
+function showCopy() {
+  at("copy-text").textContent = state.question ? KINDS[state.kind](state) : "";
+  at("copied").textContent = "";
+}
+
+// ------------------------------------------------------------------------------------------ parts
+
+function drawKinds() {
+  const choices = Object.keys(KINDS).map((kind) => {
+    const input = html("input", { type: "radio", name: "copy", value: kind, checked: kind === state.kind });
+    input.addEventListener("change", () => {
+      state.kind = kind;
+      showCopy();
+    });
+    return html("label", {}, input, html("span", {}, kind));
+  });
+  at("copy-kinds").append(...choices);
+  at("copy-button").addEventListener("click", async () => {
+    const text = at("copy-text");
+    window.getSelection().selectAllChildren(text);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      at("copied").textContent = "Copied.";
+    } catch {
+      at("copied").textContent = "Selected; copy it with the keys of your system.";
+    }
+  });
+}
+
+function footer({ file, name }) {
+  const { release, version, date, rows } = state.catalogue;
+  const link = (href, text) => html("a", { href, download: true }, text);
+  return [
+    html("p", {}, `privsweep ${release}, table ${version} of ${date}, ${rows} rows. Every end is proved unless a confidence stands beside it.`),
+    html(
+      "p",
+      {},
+      "Download: ",
+      link("table.parquet", "all brackets (Parquet)"),
+      ", ",
+      link(file.split("?")[0], `${name} (JSON)`),
+      ", ",
+      link("catalogue.json", "catalogue (JSON)"),
+    ),
+  ];
+}
+
+function failed(error) {
+  notice(error instanceof Error ? error.message : String(error));
+}
+
+/** Show what the address asks for; what it asks in vain is said as text. */
+async function follow() {
+  const { problem, tab, texts: given } = read(window.location.hash);
+  const { catalogue } = state;
+  if (problem !== null && catalogue.problems[problem] && tabOf(problem)) {
+    state.tab = tabOf(problem);
+    highlight(state.tab);
+    await choose(problem, given);
+    return;
+  }
+  await select(catalogue.tabs.find(({ name }) => name === tab) ?? catalogue.tabs.find(({ problems }) => problems.length) ?? catalogue.tabs[0]);
+  if (problem !== null) notice(`No problem ${problem.slice(0, 60)} is stored.`);
+}
+
+async function start() {
+  drawKinds();
+  state.source = await open();
+  state.catalogue = state.source.catalogue;
+  const { version, date } = state.catalogue;
+  at("edition").textContent = `Table ${version}${date ? `, ${date}` : ""}`;
+  drawTabs();
+  at("problem").addEventListener("change", ({ target }) => choose(target.value).catch(failed));
+  at("axis").addEventListener("change", showChart);
+  at("compute").addEventListener("click", compute);
+  window.addEventListener("hashchange", () => follow().catch(failed));
+  await follow();
+}
+
+start().catch(failed);

@@ -1,0 +1,140 @@
+"""Debian's Chromium, headless and cut off from everything but the loopback interface."""
+
+import functools
+import http.server
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+CHROMIUM, DRIVER = "chromium", "chromedriver"
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,900",
+)
+
+
+def require_chromium() -> tuple[str, str]:
+    """The programs to run; without them a test is skipped, except where tests are to be complete."""
+    found = shutil.which(CHROMIUM), shutil.which(DRIVER)
+    if found[0] is None or found[1] is None:
+        reason = "Debian's packages chromium and chromium-driver are not installed."
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found[0], found[1]
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
+    """A browser with a fresh profile, that writes down what it asks the network for."""
+    program, driver = require_chromium()
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        browser.set_script_timeout(60)
+        yield browser
+    finally:
+        browser.quit()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A file server that prints nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def file_server(folder: Path) -> Iterator[str]:
+    """The address of a plain file server for a folder, as anybody would start it."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def requested(browser: webdriver.Chrome) -> list[str]:
+    """The addresses that were asked for since the last look."""
+    messages = [json.loads(message)["message"] for message in _log(browser, "performance")]
+    sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return [url for url in sent if not url.startswith(("data:", "chrome:", "about:"))]
+
+
+def complaints(browser: webdriver.Chrome) -> list[str]:
+    """What the console of the browser holds: errors of scripts, and what the security policy refused."""
+    return _log(browser, "browser")
+
+
+def _log(browser: webdriver.Chrome, kind: str) -> list[str]:
+    entries = browser.get_log(kind)  # type: ignore[no-untyped-call]
+    return [entry["message"] for entry in entries]
+
+
+def call(browser: webdriver.Chrome, body: str, *arguments: Any) -> Any:
+    """What an asynchronous function returns that is run in the page; `load` imports a module of the page."""
+    script = f"""
+        const [done, given] = [arguments[arguments.length - 1], [...arguments].slice(0, -1)];
+        const load = (name) => import(new URL(name, document.baseURI));
+        (async (...given) => {{ {body} }})(...given).then(
+            (found) => done({{ found }}), (error) => done({{ error: String(error.stack) }}));
+    """
+    reply = browser.execute_async_script(script, *arguments)
+    assert "error" not in reply, reply["error"]
+    return reply["found"]
+
+
+def wait(browser: webdriver.Chrome, selector: str) -> WebElement:
+    """The element of a selector, once the page shows it."""
+
+    def shown(page: webdriver.Chrome) -> WebElement | bool:
+        found = page.find_elements(By.CSS_SELECTOR, selector)
+        return next((each for each in found if each.is_displayed()), False)
+
+    element = WebDriverWait(browser, 20, poll_frequency=0.05).until(shown)
+    assert isinstance(element, WebElement)
+    return element
+
+
+def visit(browser: webdriver.Chrome, address: str) -> None:
+    """Load a page anew, also where only what stands behind # is different."""
+    browser.get("about:blank")
+    browser.get(address)
+
+
+def text(browser: webdriver.Chrome, name: str) -> str:
+    """The text of the element of an id."""
+    return str(browser.find_element(By.ID, name).text)
+
+
+def copied(browser: webdriver.Chrome, kind: str) -> str:
+    """What the page offers to copy."""
+    browser.find_element(By.CSS_SELECTOR, f"#copy-kinds input[value='{kind}']").click()
+    return str(browser.find_element(By.ID, "copy-text").get_property("textContent"))

@@ -1,0 +1,107 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from flows.cli import run
+from flows.page import data
+from flows.page.build import build
+from flows.page.tabs import TABS, Tab, rules
+from flows.sweep import load
+from privcore import PROBLEMS, DomainError, find_problem
+from storage import open_store
+from tests.storage.made_up import put, rows
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that no test changes."""
+    folder = tmp_path_factory.mktemp("built")
+    put(folder / "store", rows(5))
+    return folder / "store"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_same_store_gives_the_same_bytes_and_another_table_another_version(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    put(root, rows(5))
+    with open_store(root) as store:
+        first = build(store, tmp_path / "one")
+        assert build(store, tmp_path / "two").version == first.version
+        assert contents(tmp_path / "one") == contents(tmp_path / "two")
+        put(root, rows(3, first=5))
+        again = build(store, tmp_path / "one")
+    assert (first.rows, again.rows) == (5, 8)
+    assert first.version != again.version
+    assert json.loads((tmp_path / "one" / "catalogue.json").read_text())["version"] == again.version
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "store", "two"]
+
+
+def test_a_page_takes_the_place_of_nothing_but_a_page(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    (tmp_path / "file").write_text("")
+    for out, sentence in [
+        (tmp_path / "mine", "holds something else"),
+        (tmp_path / "file", "got the file"),
+        (root / "page", "inside the store"),
+    ]:
+        assert run(["page", "build", "--store", str(root), "--out", str(out)]) == 2
+        assert sentence in capsys.readouterr().err
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
+
+
+def test_the_command_tells_what_it_built(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "page"
+    assert run(["page", "build", "--store", str(root), "--out", str(out)]) == 0
+    assert f"{out}: 5 rows of 1 problem, " in capsys.readouterr().out
+    assert run(["page", "build", "--store", str(root), "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["problems"] == {"unamplified-epsilon": 5}
+    assert told["bytes"] == sum(map(len, contents(out).values()))
+
+
+def test_a_store_too_large_for_a_browser_is_refused(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(data, "LARGEST", 4)
+    assert run(["page", "build", "--store", str(root), "--out", str(tmp_path / "page")]) == 2
+    assert "at most 4 stored brackets of unamplified-epsilon" in capsys.readouterr().err
+    assert not (tmp_path / "page").exists()
+
+
+def test_every_problem_has_a_tab() -> None:
+    assert sorted(kind.name for tab in TABS for kind in tab.problems) == sorted(
+        kind.name for kind in PROBLEMS
+    )
+
+
+@pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
+def test_the_sweep_that_fills_a_tab_exists_and_asks_for_its_problems(tab: Tab) -> None:
+    assert {grid.problem for grid in load(tab.sweep).grids} & set(tab.problems)
+
+
+def test_the_least_target_of_a_rule_is_the_least_that_the_problem_takes() -> None:
+    kind = find_problem("allocation-error")
+    (least,) = [rule["at_least"] for rule in rules(kind) if "at_least" in rule]
+    fields = {"delta": 1e-6, "steps": 10, "examples": 100, "proportion": 0.5, "dimension": 1}
+    kind.from_fields({**fields, "epsilon": least})
+    with pytest.raises(DomainError):
+        kind.from_fields({**fields, "epsilon": least * 0.999})
+
+
+def test_the_page_names_no_other_server_and_builds_no_markup_from_text(repository: Path) -> None:
+    for path in (repository / "flows" / "page" / "static").iterdir():
+        text = path.read_text()
+        assert set(re.findall(r"https?://[^\s\"']+", text)) <= {"http://www.w3.org/2000/svg"}, path
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", text
+        ), path

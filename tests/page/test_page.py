@@ -1,0 +1,239 @@
+"""The page as people use it: by keyboard, on a phone, with hostile links; and what it says beside numbers."""
+
+import io
+import json
+import re
+import shlex
+import time
+import urllib.parse
+import urllib.request
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from flows.cli import run
+from flows.page.tabs import TABS
+from flows.printing import rounded_down, rounded_up
+from tests.page.browser import call, complaints, copied, requested, text, visit, wait
+from tests.page.stores import HOSTILE_NAME
+
+pytestmark = pytest.mark.xdist_group("page")
+
+FIRST_ANSWER = 1000.0
+"""Milliseconds from the start of the navigation to the first answer, on a quiet machine."""
+READABLE = 4.5
+"""The contrast of text that WCAG 2.2 asks for at level AA."""
+HOSTILE = "\"><img src=x onerror=window.hacked=1><script>window.hacked=1</script>'"
+
+ALLOCATION = "#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6"
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest, browser: webdriver.Chrome) -> Any:
+    """Light or dark, as the system says."""
+    features = [{"name": "prefers-color-scheme", "value": request.param}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    yield request.param
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.fixture
+def phone(browser: webdriver.Chrome) -> Any:
+    """A screen of 390 by 844."""
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    yield metrics
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_first_answer_comes_within_a_second_and_nothing_leaves_the_origin(
+    browser: webdriver.Chrome, page: str, origin: str
+) -> None:
+    browser.get("about:blank")
+    requested(browser), complaints(browser)
+    milliseconds = []
+    for _ in range(3):
+        visit(browser, page)
+        wait(browser, "#number")
+        milliseconds.append(
+            float(browser.execute_script("return document.documentElement.dataset.firstAnswer"))
+        )
+    for tab in TABS:
+        browser.find_element(By.ID, f"tab-{tab.name}").click()
+        wait(browser, "#content")
+    asked = requested(browser)
+    assert len(asked) > 10
+    assert [url for url in asked if not url.startswith(f"{origin}/")] == []
+    assert complaints(browser) == []
+    assert min(milliseconds) < FIRST_ANSWER
+
+
+def test_the_policy_of_the_page_refuses_other_origins(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page)
+    wait(browser, "#number")
+    refused = call(browser, "return fetch('http://127.0.0.1:9/').then(() => false, () => true)")
+    assert refused
+    assert any("Content Security Policy" in message for message in complaints(browser))
+
+
+@pytest.mark.parametrize("where", ["problem", "tab", "sigma", "adjacency", "unknown"])
+def test_what_a_link_holds_is_only_ever_text(browser: webdriver.Chrome, page: str, where: str) -> None:
+    quoted = urllib.parse.quote(HOSTILE)
+    start = "" if where in {"problem", "tab"} else "problem=unamplified-epsilon&"
+    visit(browser, f"{page}#{start}{where}={quoted}")
+    wait(browser, "#content")
+    if where in {"sigma", "adjacency"}:
+        assert HOSTILE[:40] in text(browser, "bracket")
+    if where == "problem":
+        assert HOSTILE[:40] in text(browser, "notice")
+    assert browser.execute_script("return window.hacked") is None
+    assert browser.find_elements(By.CSS_SELECTOR, "img, body script, [onerror]") == []
+
+
+def test_what_is_typed_is_only_ever_text(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, f"{page}#problem=unamplified-epsilon")
+    wait(browser, "#number")
+    field = browser.find_element(By.ID, "exact-sigma")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(HOSTILE)
+    assert text(browser, "bracket").startswith("Expected sigma in [0.001, 1000000], got")
+    assert HOSTILE[:40] in text(browser, "bracket")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert browser.execute_script("return window.hacked") is None
+    time.sleep(0.3)  # until the address has it
+    browser.refresh()
+    assert HOSTILE[:40] in wait(browser, "#bracket .error").text
+    assert browser.find_elements(By.CSS_SELECTOR, "img, body script") == []
+
+
+def test_what_is_stored_is_only_ever_text(
+    browser: webdriver.Chrome, origin: str, ties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit(browser, f"{origin}/{ties.name}/#tab=labels")
+    assert wait(browser, "#number").text == f"advantage ∈ [{rounded_down(0.1)}, {rounded_up(0.2)}]"
+    assert HOSTILE_NAME in text(browser, "box")
+    command = copied(browser, "Command line")
+    (tmp_path / "store").symlink_to(ties)
+    monkeypatch.chdir(tmp_path)
+    with redirect_stdout(io.StringIO()) as answered:
+        assert run([*shlex.split(command)[1:], "--json"]) == 0
+    assert json.loads(answered.getvalue())["lower"] == 0.1
+    assert HOSTILE_NAME[:4] in copied(browser, "LaTeX").replace("\\textless{}", "<")
+    assert browser.execute_script("return window.hacked") is None
+    assert browser.find_elements(By.CSS_SELECTOR, "img, body script") == []
+
+
+def test_tab_reaches_everything_in_the_order_of_the_page(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + ALLOCATION)
+    wait(browser, "#number")
+    reached = []
+    for _ in range(60):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(
+            browser.execute_script(
+                "const e = document.activeElement; return e.id || e.value || e.textContent.trim()"
+            )
+        )
+        if reached[-1].startswith("catalogue"):
+            break
+    fields = [
+        f"{kind}-{name}"
+        for name in ("sigma", "steps", "delta")
+        for kind in ("exact", "slide")
+        if browser.find_elements(By.ID, f"{kind}-{name}")
+    ]
+    wanted = [
+        "tab-allocation",
+        "problem",
+        *fields,
+        "exact-adjacency",
+        "axis",
+        "Python",
+        "copy-text",
+        "copy-button",
+        "box",
+    ]
+    assert [each for each in reached if each in wanted] == wanted
+    assert "tab-labels" not in reached  # the arrows lead there
+    assert reached[-1].startswith("catalogue")
+
+
+def test_arrows_move_between_the_tabs(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page)
+    wait(browser, "#number")
+    tab = browser.find_element(By.ID, "tab-allocation")
+    tab.send_keys(Keys.ARROW_LEFT)
+    assert browser.switch_to.active_element.get_attribute("id") == "tab-membership"
+    browser.switch_to.active_element.send_keys(Keys.HOME, Keys.ARROW_RIGHT)
+    assert browser.switch_to.active_element.get_attribute("id") == "tab-labels"
+    assert browser.find_element(By.ID, "tab-labels").get_attribute("aria-selected") == "true"
+    assert browser.find_element(By.ID, "panel").get_attribute("aria-labelledby") == "tab-labels"
+
+
+@pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
+def test_everything_has_a_name_and_fits_a_phone(
+    browser: webdriver.Chrome, page: str, phone: dict[str, Any], tab: Any
+) -> None:
+    visit(browser, f"{page}#tab={tab.name}")
+    wait(browser, "#content")
+    found = browser.find_elements(By.CSS_SELECTOR, "input, select, button, summary, a, svg")
+    controls = [each for each in found if each.is_displayed()]
+    assert len(controls) > 12
+    assert [
+        control.get_attribute("outerHTML") for control in controls if not control.accessible_name.strip()
+    ] == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= phone["width"]
+    assert browser.execute_script("return innerWidth") == phone["width"]
+
+
+def test_text_is_readable_in_light_and_dark(browser: webdriver.Chrome, page: str, scheme: str) -> None:
+    visit(browser, f"{page}#problem=allocation-epsilon&sigma=0.01&steps=100&delta=1e-6")
+    wait(browser, "#number")
+    found = browser.execute_script(
+        """
+        const channel = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+        const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+        const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+        const paper = (element) => {
+            for (let e = element; e; e = e.parentElement) {
+                const color = parts(getComputedStyle(e).backgroundColor);
+                if (color.length < 4 || color[3] === 1) return color;
+            }
+            return [255, 255, 255];
+        };
+        return [...document.querySelectorAll("body *")].filter((e) =>
+            [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) && e.getClientRects().length
+        ).map((e) => {
+            const style = getComputedStyle(e);
+            const ink = parts(e.closest("svg") ? style.fill : style.color);
+            const [one, other] = [light(ink), light(paper(e))].sort((a, b) => b - a);
+            return [e.outerHTML.slice(0, 80), (one + 0.05) / (other + 0.05)];
+        });
+        """
+    )
+    assert len(found) > 40
+    assert [each for each in found if each[1] < READABLE] == []
+    paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 150) == (scheme == "dark")
+
+
+def test_a_slider_moves_the_exact_value_and_the_address_keeps_it(
+    browser: webdriver.Chrome, page: str
+) -> None:
+    visit(browser, page + ALLOCATION)
+    before = wait(browser, "#number").text
+    slider = browser.find_element(By.ID, "slide-sigma")
+    slider.send_keys(Keys.END)
+    assert browser.find_element(By.ID, "exact-sigma").get_property("value") == "4"
+    after = text(browser, "number")
+    assert after != before
+    time.sleep(0.3)
+    address = browser.current_url
+    assert "sigma=4" in address
+    visit(browser, address)
+    assert wait(browser, "#number").text == after

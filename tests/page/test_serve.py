@@ -1,0 +1,184 @@
+"""The page with computation behind it: what it answers, and what it refuses."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from flows.page import live
+from flows.page.live import BusyError, Desk, question
+from flows.printing import rounded_up
+from privcore import PrivsweepError, Status, evaluate, find, find_problem
+from privcore.point import Point
+from tests.page.browser import wait
+
+pytestmark = pytest.mark.xdist_group("page")
+
+FIELDS = {"sigma": 1.23, "delta": 1e-5}
+BODY = json.dumps({"problem": "unamplified-epsilon", "fields": FIELDS}).encode()
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def server(store: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """`privsweep serve` in a process of its own, and its port."""
+    command = [sys.executable, "-m", "flows.cli", "serve", "--store", str(store), "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        address = json.loads(process.stdout.readline())["address"]
+        yield process, int(address.rstrip("/").rpartition(":")[2])
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def asked(port: int, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body=body, headers=named)
+        reply = connection.getresponse()
+        return reply.status, reply.read()
+    finally:
+        connection.close()
+
+
+def test_it_computes_what_the_command_line_would(server: tuple[Any, int]) -> None:
+    status, content = asked(server[1], "POST", "/api/ask", BODY, **JSON)
+    problem = find_problem("unamplified-epsilon").from_fields(FIELDS)
+    truth = evaluate(Point(problem=problem, method=find("unamplified.exact")()))
+    told = json.loads(content)
+    assert (status, told["status"]) == (200, "ok")
+    assert (told["lower"], told["upper"]) == (truth.lower, truth.upper)
+
+
+@pytest.mark.parametrize(
+    ("expected", "path", "body", "headers"),
+    [
+        (415, "/api/ask", BODY, {"Content-Type": "text/plain"}),
+        (413, "/api/ask", b" " * 20_000, JSON),
+        (422, "/api/ask", b"[]", JSON),
+        (422, "/api/ask", BODY.replace(b"1.23", b"NaN"), JSON),
+        (403, "/api/ask", BODY, JSON | {"Host": "evil.example"}),
+        (403, "/api/ask", BODY, JSON | {"Origin": "http://evil.example"}),
+        (405, "/catalogue.json", BODY, JSON),
+    ],
+)
+def test_it_refuses_what_is_no_question_from_its_own_page(
+    server: tuple[Any, int], expected: int, path: str, body: bytes, headers: dict[str, str]
+) -> None:
+    assert asked(server[1], "POST", path, body, **headers)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/data/", "/docs"]
+)
+def test_it_serves_no_file_but_those_of_the_page(server: tuple[Any, int], path: str) -> None:
+    assert asked(server[1], "GET", path)[0] == 404
+    assert asked(server[1], "GET", "/catalogue.json")[0] == 200
+
+
+def test_it_listens_on_the_loopback_interface_only(server: tuple[subprocess.Popen[str], int]) -> None:
+    process, port = server
+    listening = [
+        c.laddr for c in psutil.Process(process.pid).net_connections() if c.status == psutil.CONN_LISTEN
+    ]
+    assert [(address.ip, address.port) for address in listening] == [("127.0.0.1", port)]
+
+
+def test_the_button_computes_what_is_not_stored(browser: webdriver.Chrome, server: tuple[Any, int]) -> None:
+    browser.get("about:blank")
+    browser.get(f"http://127.0.0.1:{server[1]}/#problem=unamplified-epsilon&sigma=1.23&delta=1e-5&steps=1")
+    wait(browser, "#compute").click()
+    problem = find_problem("unamplified-epsilon").from_fields(FIELDS)
+    truth = evaluate(Point(problem=problem, method=find("unamplified.exact")()))
+    said = wait(browser, "#live").text
+    assert f"{rounded_up(truth.upper)}] proved, computed now" in said
+    browser.find_element(By.ID, "exact-sigma").send_keys("4")
+    assert browser.find_element(By.ID, "computed").text == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[" * 9_000,
+        b'{"problem": "unamplified-epsilon"}',
+        b'{"problem": "no-such", "fields": {}}',
+        b'{"problem": ["unamplified-epsilon"], "fields": {}}',
+        b'{"problem": "unamplified-epsilon", "fields": {"sigma": 1, "delta": 2}}',
+        b'{"problem": "label-advantage", "fields": {"mechanism": "llp", "prior": "column(/etc/passwd,x)"}}',
+    ],
+)
+def test_what_is_no_question_is_refused_in_one_sentence(body: bytes) -> None:
+    with pytest.raises(PrivsweepError, match=r"^[A-Z][^\n]*[.?]$"):
+        question(body)
+
+
+def test_a_question_ends_when_its_time_is_over() -> None:
+    body = b'{"problem": "allocation-epsilon", "fields": {"sigma": 1, "steps": 1000, "delta": 1e-6}}'
+    with Desk(seconds=1e-6) as desk:
+        began = time.monotonic()
+        told = desk.answer(body)
+    assert told["status"] == Status.TIMEOUT
+    assert time.monotonic() - began < 10
+
+
+def test_only_so_many_questions_are_taken_in_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "PER_MINUTE", 3)
+    with Desk() as desk:
+        for _ in range(3):
+            with pytest.raises(PrivsweepError, match="Expected JSON"):
+                desk.answer(b"{")
+        with pytest.raises(BusyError, match="at most 3 questions a minute"):
+            desk.answer(b"{")
+
+
+def test_only_so_many_questions_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "WAITING", 0)
+    goes_on, begun = threading.Event(), threading.Event()
+
+    def slow(*_: object, **__: object) -> Any:
+        begun.set()
+        goes_on.wait(20)
+        raise PrivsweepError("It was enough.")
+
+    def answered(desk: Desk) -> None:
+        with suppress(PrivsweepError):
+            desk.answer(BODY)
+
+    monkeypatch.setattr(live, "ask", slow)
+    with Desk() as desk:
+        first = threading.Thread(target=answered, args=(desk,))
+        first.start()
+        assert begun.wait(20)
+        with pytest.raises(BusyError, match="wait already"):
+            desk.answer(BODY)
+        goes_on.set()
+        first.join()
+
+
+def test_a_port_that_is_taken_is_a_sentence(server: tuple[Any, int], store: Path) -> None:
+    command = [sys.executable, "-m", "flows.cli", "serve", "--store", str(store), "--port", str(server[1])]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ)
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"privsweep: Expected a free port, got {server[1]}: address already in use.\n"

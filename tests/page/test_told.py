@@ -1,0 +1,155 @@
+"""What the page says beside the numbers: what is stored instead, copies, schemes, chart, downloads."""
+
+import io
+import json
+import re
+import shlex
+import urllib.request
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from flows.cli import run
+from flows.printing import rounded_down, rounded_up
+from flows.sweep import parse
+from privcore import find_problem
+from storage import open_store
+from tests.page.browser import copied, text, visit, wait
+
+pytestmark = pytest.mark.xdist_group("page")
+
+ALLOCATION = "#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6"
+
+
+def test_outside_of_what_is_stored_it_says_what_is_and_how_to_extend_it(
+    browser: webdriver.Chrome, page: str
+) -> None:
+    visit(
+        browser,
+        f"{page}#problem=label-advantage&mechanism=llp-laplace&prior=uniform&bag_size=3&label_epsilon=9",
+    )
+    wait(browser, "#number")
+    assert "Stored is label_epsilon 0.5, 1, 2, 4." in text(browser, "outside")
+    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=77&delta=1e-6")
+    assert "Nothing stored covers" in wait(browser, "#number").text
+    assert "Stored is steps 10, 100." in text(browser, "outside")
+    sweep = browser.find_element(By.ID, "extension").get_property("textContent")
+    asked = parse(str(sweep).encode(), "extend.toml")
+    (grid,) = asked.grids
+    assert grid.problem is find_problem("shuffling-epsilon")
+    assert copied(browser, "Command line").startswith("privsweep ask shuffling-epsilon sigma=2 steps=77 ")
+    browser.find_element(By.ID, "nearest").click()
+    assert "ε ≥" in text(browser, "number")
+    assert browser.find_element(By.ID, "exact-steps").get_property("value") == "100"
+
+
+def test_an_empty_tab_says_how_to_fill_it(browser: webdriver.Chrome, origin: str, ties: Path) -> None:
+    visit(browser, f"{origin}/{ties.name}/#tab=membership")
+    assert "`privsweep run membership-claims`" in wait(browser, "#notice").text
+    assert not browser.find_element(By.ID, "content").is_displayed()
+
+
+def test_what_holds_with_a_confidence_is_told_with_it(
+    browser: webdriver.Chrome, page: str, store: Path
+) -> None:
+    visit(browser, f"{page}#problem=audit-epsilon&canaries=100&guesses=50&correct=45&delta=1e-5")
+    shown = wait(browser, "#bracket .number").text
+    with open_store(store) as opened:
+        query = "select lower from audit_epsilon where guesses = 50 and correct = 45"
+        (lower,) = opened.sql(query)["lower"].to_pylist()
+    assert shown == f"ε ≥ {rounded_down(lower)}"
+    assert "with confidence 0.95, by auditing.steinke" in text(browser, "bracket")
+    assert "with confidence 0.95 for" in copied(browser, "LaTeX")
+
+
+def test_the_copied_python_and_command_give_the_answer_again(
+    browser: webdriver.Chrome, page: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit(browser, f"{page}#problem=label-advantage&mechanism=llp&prior=beta(2,30)&bag_size=5")
+    shown = wait(browser, "#number").text
+    program, command = copied(browser, "Python"), copied(browser, "Command line")
+    (tmp_path / "store").symlink_to(store)
+    monkeypatch.chdir(tmp_path)
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(compile(program, "copied", "exec"), {})
+    with redirect_stdout(io.StringIO()) as answered:
+        words = shlex.split(command)
+        assert words[0] == "privsweep"
+        assert run([*words[1:], "--json"]) == 0
+    answer = json.loads(answered.getvalue())
+    assert f"lower={answer['lower']!r}, upper={answer['upper']!r}" in printed.getvalue()
+    assert rounded_up(answer["upper"]) in shown
+
+
+def test_latex_and_citation_name_the_table(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + ALLOCATION)
+    ends = re.findall(r"[\d.]+", wait(browser, "#number").text)
+    version = json.loads(urllib.request.urlopen(f"{page}catalogue.json").read())["version"]
+    latex, citation = copied(browser, "LaTeX"), copied(browser, "Citation")
+    assert rf"$\varepsilon \in [{ends[0]}, {ends[1]}]$" in latex
+    assert r"$\delta = 10^{-6}$" in latex
+    assert version in latex
+    assert version in citation
+    assert "arXiv" in citation
+
+
+def test_the_compared_schemes_are_those_of_the_store(
+    browser: webdriver.Chrome, page: str, store: Path
+) -> None:
+    visit(browser, f"{page}#problem=allocation-epsilon&sigma=2&steps=10&delta=1e-6")
+    wait(browser, "#compare table")
+    lines = [row.text for row in browser.find_elements(By.CSS_SELECTOR, "#compare tbody tr")]
+    with open_store(store) as opened:
+        rows = opened.sql("from compare(sigma := 2.0, steps := 10, delta := 1e-6)").to_pylist()
+    assert len(lines) == len(rows) == 4
+    for line, row in zip(lines, rows, strict=True):
+        assert row["lower"] == 0 or rounded_down(row["lower"]) in line
+        assert row["upper"] == float("inf") or rounded_up(row["upper"]) in line
+
+
+def test_without_amplification_unused_steps_change_nothing(
+    browser: webdriver.Chrome, page: str, store: Path
+) -> None:
+    visit(browser, f"{page}#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6")
+    wait(browser, "#compare table")
+    line = browser.find_elements(By.CSS_SELECTOR, "#compare tbody tr")[-1].text
+    with open_store(store) as opened:
+        found = opened.lookup(find_problem("unamplified-epsilon").from_fields({"sigma": 2.0, "delta": 1e-6}))
+    assert found is not None
+    assert f"[{rounded_down(found.lower)}, {rounded_up(found.upper)}]" in line
+    assert "stored for steps=1, which changes nothing here" in line
+
+
+def test_the_chart_says_what_it_shows_and_marks_the_question(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + ALLOCATION)
+    ends = re.findall(r"[\d.]+", wait(browser, "#number").text)
+    chart = wait(browser, "#chart svg")
+    assert chart.find_element(By.TAG_NAME, "title").get_property("textContent") == "epsilon over sigma"
+    words = str(chart.find_element(By.TAG_NAME, "desc").get_property("textContent"))
+    assert f"At sigma=2 it lies in [{ends[0]}, {ends[1]}]." in words
+    assert len(chart.find_elements(By.CSS_SELECTOR, ".stored")) == 3
+    assert len(chart.find_elements(By.CSS_SELECTOR, ".asked-point")) == 1
+    browser.find_element(By.CSS_SELECTOR, "#axis option[value='steps']").click()
+    title = browser.find_element(By.CSS_SELECTOR, "#chart title")
+    assert title.get_property("textContent") == "epsilon over steps"
+
+
+def test_the_downloads_hold_the_table(browser: webdriver.Chrome, page: str, store: Path) -> None:
+    visit(browser, page + ALLOCATION)
+    wait(browser, "#number")
+    links = [str(a.get_property("href")) for a in browser.find_elements(By.CSS_SELECTOR, "#footer a")]
+    files = [urllib.request.urlopen(link).read() for link in links]
+    table = pq.read_table(io.BytesIO(files[0]))
+    with open_store(store) as opened:
+        assert table.num_rows == opened.sql("select count(*) as n from best")["n"].to_pylist()[0]
+    brackets = json.loads(files[1])["brackets"]
+    ours = table.filter(
+        table["problem"].combine_chunks().cast("string").to_numpy(zero_copy_only=False)
+        == "allocation-epsilon"
+    )
+    assert sorted(brackets["lower"]) == sorted(ours["lower"].to_pylist())
+    assert json.loads(files[2])["problems"]["allocation-epsilon"]["rows"] == ours.num_rows
