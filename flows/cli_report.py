@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows import cli_report_pages
 from flows.cli_options import DEFAULT_STORE, FAILED, Json, StorePath, shown
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ class _Page:
 
 def register(app: typer.Typer) -> None:
     """Add `report figures` and its like for other papers to the command line."""
-    report = typer.Typer(help="What a store holds, to look at; no point is computed.", no_args_is_help=True)
+    report = typer.Typer(
+        cls=cli_report_pages.SweepGroup,
+        help="What a store holds, to look at: `report SWEEP` for what came of a sweep, or one of these.",
+        no_args_is_help=True,
+    )
+    cli_report_pages.register(report)
     report.command("figures")(figures)
     report.command("label-figures")(label_figures)
     report.command("audit-figures")(audit_figures)

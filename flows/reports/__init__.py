@@ -1,0 +1,1 @@
+"""Reports of what a store holds, as one self-contained HTML file or as Markdown."""

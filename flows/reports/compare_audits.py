@@ -1,0 +1,150 @@
+"""The epsilon that audits refute, as planned and on trainings, beside the true one."""
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from flows.answers import methods_text
+from flows.ask import UncoveredError
+from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
+from flows.reports.document import Document, Heading, Text
+from flows.reports.provenance import provenance
+from flows.reports.stored import Stored, brackets, stored
+from privcore import Point, Problem, evaluate, find, find_problem
+from privcore.parameter import Value
+from storage import Store, open_store
+
+NAME = "compare-audits"
+PLANNED, TRAINING = "audit-planned-epsilon", "audit-training"
+_EXACT, _CLOSED_FORM = "unamplified-epsilon", "unamplified.exact"
+
+
+def compare_audits(store: Path) -> Document:
+    """Return what audits refute beside the true epsilon, or beside the one that a training claims.
+
+    Args:
+        store: Folder of the store; it need not exist.
+
+    Raises:
+        UncoveredError: No audit is stored.
+        StoreError: The store cannot be read.
+    """
+    if not store.exists():
+        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
+    with open_store(store) as opened:
+        rows = [row for name in (PLANNED, TRAINING) for row in stored(opened, find_problem(name))]
+        planned = list(_planned(opened))
+        trained = list(_trained(opened, [row for row in rows if row.problem == TRAINING and row.ok]))
+    absent = [
+        lacking(what, lambda problem, _, name=name: problem == name)  # type: ignore[misc]
+        for what, name, entries in (
+            ("planned audits", PLANNED, planned),
+            ("audited trainings", TRAINING, trained),
+        )
+        if not entries
+    ]
+    if not planned and not trained:
+        raise UncoveredError(" ".join(absent))
+    blocks: list[Block] = [
+        Heading(text="What audits refute, beside the truth", level=1),
+        *(Text(text=sentence) for sentence in absent),
+    ]
+    if planned:
+        blocks += [
+            Heading(text="Planned audits"),
+            Text(
+                text="The largest epsilon that an audit in one run can refute about a Gaussian mechanism, "
+                "where as many guesses are correct as an optimal attacker expects, beside the true "
+                "epsilon of the mechanism. The truth is in closed form, and is computed for this "
+                "report."
+            ),
+            *side_by_side(f"{NAME}-planned", "epsilon", planned, ("guesses", "canaries")),
+            methods_of(planned),
+        ]
+    if trained:
+        blocks += [
+            Heading(text="Audited trainings"),
+            Text(
+                text="The epsilon that audits of DP-SGD refuted, beside the one that its noise claims. A "
+                "number above the claim shows a bug. The claim is true of the program without a bug, "
+                "and of no other one; where it is not stored it is computed for this report."
+            ),
+            *side_by_side(f"{NAME}-training", "epsilon", trained, ("canaries",), least=1),
+            methods_of(trained),
+        ]
+    blocks += provenance([row for row in rows if row.ok])
+    return Document(name=NAME, blocks=blocks, incomplete=absent)
+
+
+# ------------------------------------------------------------------------------------ planned audits
+
+
+def _planned(store: Store) -> Iterator[Entry]:
+    """Yield what planned audits can refute, then the truth at the same settings."""
+    names = ("canaries", "guesses", "mu", "delta", "audit_confidence")
+    settings: dict[tuple[Value, ...], dict[str, Value]] = {}
+    for row in brackets(store, find_problem(PLANNED)):
+        fields = {name: row[name] for name in names}
+        settings[tuple(fields.values())] = fields
+        method = methods_text(row["lower_method"] or "", row["upper_method"] or "")
+        scheme = (
+            "refuted, any mechanism" if row["family"] == "approximate" else f"refuted, {row['family']} family"
+        )
+        yield Entry(scheme=scheme, fields=fields, lower=row["lower"], upper=row["upper"], method=method)
+    for fields in settings.values():
+        lower, upper = _true(float(fields["mu"]), float(fields["delta"]))
+        yield Entry(scheme="true epsilon", fields=fields, lower=lower, upper=upper, method=_CLOSED_FORM)
+
+
+@cache
+def _true(mu: float, delta: float) -> tuple[float, float]:
+    """Return the epsilon of a Gaussian mechanism of noise 1 / mu, which is exactly mu-GDP."""
+    if mu <= 0.0:
+        return 0.0, 0.0
+    ends = []
+    for sigma in (math.nextafter(1.0 / mu, math.inf), math.nextafter(1.0 / mu, 0.0)):  # 1 / mu is rounded
+        problem = find_problem(_EXACT).from_fields({"sigma": sigma, "delta": delta})
+        ends.append(evaluate(Point(problem=problem, method=find(_CLOSED_FORM)())))
+    return ends[0].lower, ends[1].upper
+
+
+# --------------------------------------------------------------------------------- audited trainings
+
+_CLAIM, _POISSON = "claimed", "poisson.certified"
+
+
+def _trained(store: Store, rows: list[Stored]) -> Iterator[Entry]:
+    """Yield what audits of trainings refuted, then what each training claims, where that is stored."""
+    names = ("canaries", "sigma", "steps", "sampling_probability", "delta", "run")
+    settings: dict[tuple[Value, ...], dict[str, Value]] = {}
+    for answer in rows:
+        fields = {name: answer.fields[name] for name in names}
+        settings[tuple(fields.values())] = fields
+        bug = answer.fields["bug"]
+        yield Entry(
+            scheme="refuted, no bug" if bug == "none" else f"refuted, {bug}",
+            fields=fields,
+            lower=answer.row["lower"],
+            upper=answer.row["upper"],
+            method=answer.method,
+            value=answer.row["value"],
+            confidence=answer.row["confidence"],
+            more={name: answer.fields[name] for name in ("guesses", "audit_confidence")},
+        )
+    for fields in settings.values():
+        asked = {name: fields[name] for name in ("sigma", "steps", "sampling_probability", "delta")}
+        problem = find_problem("poisson-epsilon").from_fields(asked)
+        found = store.lookup(problem)
+        if found is not None and found.exact:
+            method = methods_text(found.lower_method or "", found.upper_method or "")
+            yield Entry(scheme=_CLAIM, fields=fields, lower=found.lower, upper=found.upper, method=method)
+        elif (computed := _claimed(problem)) is not None:
+            yield Entry(scheme=_CLAIM, fields=fields, lower=computed[0], upper=computed[1], method=_POISSON)
+
+
+@cache
+def _claimed(problem: Problem) -> tuple[float, float] | None:
+    """Return the bracket of what a training claims, computed in about a second; None where that fails."""
+    answer = evaluate(Point(problem=problem, method=find(_POISSON)()))
+    return (answer.lower, answer.upper) if answer.ok else None

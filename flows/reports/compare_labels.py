@@ -1,0 +1,131 @@
+"""Bags of labels beside the randomized response that reveals as much, from what is stored of both."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from flows.answers import methods_text
+from flows.ask import UncoveredError
+from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
+from flows.reports.document import Document, Heading, Text
+from flows.reports.provenance import provenance
+from flows.reports.stored import Stored, brackets, stored
+from privcore import find_problem
+from storage import Store, open_store
+
+NAME = "compare-labels"
+ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"
+_ADDITIVE = "additive advantage"
+
+Response = list[tuple[float, float, float]]
+"""Epsilon, with the lower and the upper end of what randomized response reveals at it."""
+
+
+def compare_labels(store: Path) -> Document:
+    """Return the comparison of bags of labels with randomized response at equal advantage.
+
+    Args:
+        store: Folder of the store; it need not exist.
+
+    Raises:
+        UncoveredError: Bags or randomized response are not stored.
+        StoreError: The store cannot be read.
+    """
+    if not store.exists():
+        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
+    with open_store(store) as opened:
+        rows = [row for name in (ADVANTAGE, QUANTILE) for row in stored(opened, find_problem(name))]
+        entries = [*_additive(opened, rows), *_multiplicative(rows)]
+    absent = list(_absent(rows))
+    shown = list(side_by_side(NAME, "equal epsilon", entries, ("bag_size",), least=1))
+    if not shown:
+        raise UncoveredError(" ".join(absent or ["Nothing is stored at equal priors."]))
+    blocks: list[Block] = [
+        Heading(text="Bags of labels beside the randomized response that reveals as much", level=1),
+        Text(
+            text="For bags of a size, the epsilon at which randomized response has the same advantage: "
+            "releasing the sum of a bag protects as that epsilon does, by this measure. Additive "
+            "advantages are compared with those that are stored of randomized response, so that a "
+            "bracket ends at stored epsilons. The multiplicative advantage of randomized response is "
+            "its epsilon, whatever the prior; of bags it is the quantile of that level, so that a "
+            "share of the bags exceeds it."
+        ),
+        *(Text(text=sentence) for sentence in absent),
+        Heading(text="Equal epsilon"),
+        *shown,
+        methods_of(entries),
+        *provenance([row for row in rows if row.ok and row.fields["mechanism"] in ("rr", "llp")]),
+    ]
+    return Document(name=NAME, blocks=blocks, incomplete=absent)
+
+
+def _absent(rows: Sequence[Stored]) -> Iterator[str]:
+    """Yield a sentence for each part that is not stored."""
+    parts = ((ADVANTAGE, "rr"), (ADVANTAGE, "llp"), (QUANTILE, "llp"))
+    for name, mechanism in parts:
+        if not any(row.problem == name and row.ok and row.fields["mechanism"] == mechanism for row in rows):
+            yield lacking(
+                f"{name} with mechanism={mechanism}",
+                lambda problem, values, name=name, mechanism=mechanism: (  # type: ignore[misc]
+                    problem == name and mechanism in values.get("mechanism", set())
+                ),
+            )
+
+
+def _additive(store: Store, rows: Sequence[Stored]) -> Iterator[Entry]:
+    """Yield the equal epsilons of bags with proved brackets, then of simulated ones."""
+    proved = list(brackets(store, find_problem(ADVANTAGE)))
+    responses: dict[str, Response] = {}
+    for row in proved:
+        if row["mechanism"] == "rr":
+            responses.setdefault(row["prior"], []).append((row["label_epsilon"], row["lower"], row["upper"]))
+    for row in proved:
+        if row["mechanism"] == "llp" and row["prior"] in responses:
+            lower, upper = _equal(responses[row["prior"]], row["lower"], row["upper"])
+            yield Entry(
+                scheme=_ADDITIVE,
+                fields={"prior": row["prior"], "bag_size": row["bag_size"]},
+                lower=lower,
+                upper=upper,
+                method=methods_text(row["lower_method"] or "", row["upper_method"] or ""),
+            )
+    for answer in rows:
+        fields, row = answer.fields, answer.row
+        doubtful = answer.ok and row["confidence"] < 1.0 and answer.problem == ADVANTAGE
+        if doubtful and fields["mechanism"] == "llp" and (response := responses.get(str(fields["prior"]))):
+            lower, upper = _equal(response, row["lower"], row["upper"])
+            yield Entry(
+                scheme=f"{_ADDITIVE}, simulated",
+                fields={"prior": fields["prior"], "bag_size": fields["bag_size"]},
+                lower=lower,
+                upper=upper,
+                method=answer.method,
+                confidence=row["confidence"],
+            )
+
+
+def _equal(response: Response, lower: float, upper: float) -> tuple[float, float]:
+    """Return between which stored epsilons randomized response reveals what lies between these ends.
+
+    What it reveals grows with epsilon, which is proved: an epsilon at which it surely reveals no more is a
+    lower end, and one at which it surely reveals no less an upper end.
+    """
+    least = max((epsilon for epsilon, _, most in response if most <= lower), default=0.0)
+    most = min((epsilon for epsilon, fewest, _ in response if fewest >= upper), default=math.inf)
+    return least, most
+
+
+def _multiplicative(rows: Sequence[Stored]) -> Iterator[Entry]:
+    """Yield the quantiles of the ratio, each of which is the epsilon of the equal randomized response."""
+    for answer in rows:
+        fields, row = answer.fields, answer.row
+        if answer.problem == QUANTILE and answer.ok and fields["mechanism"] == "llp":
+            yield Entry(
+                scheme=f"quantile {fields['level']:g} of the multiplicative advantage",
+                fields={"prior": fields["prior"], "bag_size": fields["bag_size"]},
+                lower=row["lower"],
+                upper=row["upper"],
+                method=answer.method,
+                value=row["value"],
+                confidence=row["confidence"],
+            )

@@ -1,0 +1,106 @@
+"""All bounds of one problem of membership inference as intervals, one below another."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from flows.ask import UncoveredError
+from flows.printing import listed
+from flows.reports.comparison import Block, lacking
+from flows.reports.document import Document, Heading, Text
+from flows.reports.plot import Mark, Plot, drawable
+from flows.reports.provenance import provenance
+from flows.reports.stored import Stored, stored
+from flows.reports.tables import of_answers
+from privcore import PROBLEMS, Problem
+from storage import open_store
+
+NAME = "compare-membership"
+TOPIC = "membership-"
+
+
+def compare_membership(store: Path) -> Document:
+    """Return the bounds of every problem of membership inference that several methods have answered.
+
+    Args:
+        store: Folder of the store; it need not exist.
+
+    Raises:
+        UncoveredError: No problem is stored with answers of two methods.
+        StoreError: The store cannot be read.
+    """
+    if not store.exists():
+        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
+    found: dict[type[Problem], list[Stored]] = {}
+    with open_store(store) as opened:
+        for kind in PROBLEMS:
+            if kind.name.startswith(TOPIC) and (several := _several(stored(opened, kind))):
+                found[kind] = several
+    if not found:
+        raise UncoveredError(
+            lacking(
+                "two methods on one problem of membership inference", lambda problem, _: problem == _USUAL
+            )
+        )
+    blocks: list[Block] = [
+        Heading(text="All that is known of membership inference, as intervals", level=1),
+        Text(
+            text="Each chart shows one problem at a time, with what every method says of it: an upper "
+            "bound reaches from the left edge, a lower bound to the right edge, and the truth lies "
+            "in all intervals that are proved. What holds with a confidence below 1 is drawn in "
+            "another colour."
+        ),
+    ]
+    for kind, answers in found.items():
+        blocks += [Heading(text=kind.name), Text(text=(kind.__doc__ or "").strip().splitlines()[0])]
+        blocks += _plot(kind, answers)
+        blocks.append(of_answers(kind, answers, f"{len(answers)} answers"))
+    blocks += provenance([answer for answers in found.values() for answer in answers])
+    return Document(name=NAME, blocks=blocks)
+
+
+_USUAL = "membership-advantage"
+
+
+def _several(answers: Sequence[Stored]) -> list[Stored]:
+    """Return the answers about problems that more than one method has answered."""
+    methods: dict[str, set[str]] = {}
+    for answer in answers:
+        if answer.ok:
+            methods.setdefault(answer.row["problem_id"], set()).add(answer.method)
+    return [answer for answer in answers if answer.ok and len(methods.get(answer.row["problem_id"], ())) > 1]
+
+
+def _plot(kind: type[Problem], answers: Sequence[Stored]) -> Iterator[Plot]:
+    """Yield the chart of a kind of problem."""
+    varied = [name for name in kind.parameters if len({answer.fields[name] for answer in answers}) > 1]
+    count = Counter(
+        answer.row["problem_id"] for answer in answers
+    )  # problems that most methods answered first
+    marks, notes = drawable(
+        Mark(
+            x=answer.method,
+            series="proved" if answer.proved else "no proof",
+            setting=listed({name: answer.fields[name] for name in varied}),
+            lower=answer.row["lower"],
+            upper=answer.row["upper"],
+            method=answer.method,
+            value=answer.row["value"],
+            confidence=answer.row["confidence"],
+            largest=kind.largest,
+        )
+        for answer in sorted(
+            answers, key=lambda answer: (-count[answer.row["problem_id"]], not answer.proved)
+        )
+    )
+    if marks:
+        yield Plot(
+            name=f"{NAME}-{kind.name.removeprefix(TOPIC)}",
+            title=f"{kind.asks.capitalize()} of {kind.name}, by method",
+            x_name="method",
+            y_name=kind.asks,
+            series_name="",
+            marks=marks,
+            notes=notes,
+            intervals=True,
+        )

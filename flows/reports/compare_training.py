@@ -1,0 +1,120 @@
+"""Allocation, Poisson sampling, shuffling and no amplification at equal settings, from what is stored."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from flows.answers import methods_text
+from flows.ask import UncoveredError
+from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
+from flows.reports.document import Document, Heading, Text
+from flows.reports.provenance import provenance
+from flows.reports.stored import brackets, stored
+from privcore import find_problem
+from privcore.parameter import Value
+from storage import Store, open_store
+
+NAME = "compare-training"
+SCHEMES = {
+    "random allocation": "allocation-epsilon",
+    "Poisson sampling": "poisson-epsilon",
+    "shuffling": "shuffling-epsilon",
+    "no amplification": "unamplified-epsilon",
+}
+_SAME = 1e-9
+"""Relative difference of a sampling probability from participations / steps, which is rounded."""
+
+Row = Mapping[str, Any]
+Setting = dict[str, Value]
+
+
+def compare_training(store: Path) -> Document:
+    """Return the comparison of the ways to choose the examples of a step.
+
+    Args:
+        store: Folder of the store; it need not exist.
+
+    Raises:
+        UncoveredError: Less than two schemes are stored at equal settings.
+        StoreError: The store cannot be read.
+    """
+    if not store.exists():
+        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
+    with open_store(store) as opened:
+        entries = list(_entries(opened))
+        rows = [row for problem in SCHEMES.values() for row in stored(opened, find_problem(problem))]
+    absent = [_lack(scheme) for scheme in SCHEMES if not any(entry.scheme == scheme for entry in entries)]
+    shown = list(side_by_side(NAME, "epsilon", entries, ("sigma", "steps")))
+    if not shown:
+        raise UncoveredError(" ".join(["No two schemes are stored at equal settings.", *absent]))
+    blocks: list[Block] = [
+        Heading(text="Random allocation beside Poisson sampling, shuffling and no amplification", level=1),
+        Text(
+            text="Epsilon of DP-SGD with the same noise, number of steps and uses of an example. With "
+            "Poisson sampling a step includes an example with probability participations / steps; "
+            "shuffling is of one epoch; without amplification everybody knows which steps use it, so "
+            "that their number does not matter."
+        ),
+        *(Text(text=sentence) for sentence in absent),
+        Heading(text="Epsilon"),
+        *shown,
+        methods_of(entries),
+        *provenance([row for row in rows if row.proved]),
+    ]
+    return Document(name=NAME, blocks=blocks, incomplete=absent)
+
+
+def _lack(scheme: str) -> str:
+    return lacking(f"{scheme} ({SCHEMES[scheme]})", lambda problem, _: problem == SCHEMES[scheme])
+
+
+def _entries(store: Store) -> Iterator[Entry]:
+    """Yield the brackets of all schemes; without amplification, at every number of steps of the others."""
+    seen: dict[tuple[Value, ...], list[Setting]] = {}
+    read: tuple[tuple[str, Callable[[Row], Setting | None]], ...] = (
+        ("random allocation", _allocation),
+        ("Poisson sampling", _poisson),
+        ("shuffling", _shuffling),
+    )
+    for scheme, setting_of in read:
+        for row in brackets(store, find_problem(SCHEMES[scheme])):
+            if (setting := setting_of(row)) is not None:
+                others = seen.setdefault(_public(setting), [])
+                others += [setting] if setting not in others else []
+                yield _entry(scheme, setting, row)
+    done: set[tuple[Value, ...]] = set()
+    for row in brackets(store, find_problem(SCHEMES["no amplification"])):
+        key = _public(row)
+        if key not in done:
+            done.add(key)
+            for setting in seen.get(key, []):
+                yield _entry("no amplification", setting, row)
+
+
+def _entry(scheme: str, setting: Setting, row: Row) -> Entry:
+    method = methods_text(row["lower_method"] or "", row["upper_method"] or "")
+    return Entry(scheme=scheme, fields=setting, lower=row["lower"], upper=row["upper"], method=method)
+
+
+def _public(row: Row) -> tuple[Value, ...]:
+    """Return all that matters where the steps of an example are public."""
+    return (row["sigma"], row["delta"], row["participations"], row["epochs"], row["adjacency"])
+
+
+def _allocation(row: Row) -> Setting:
+    names = ("sigma", "steps", "delta", "participations", "epochs", "adjacency")
+    return {name: row[name] for name in names}
+
+
+def _poisson(row: Row) -> Setting | None:
+    """Return the setting that expects as many uses of an example, or None where they are no whole number."""
+    expected = row["sampling_probability"] * row["steps"]
+    uses = max(1, round(expected))
+    if not math.isclose(expected, uses, rel_tol=_SAME):
+        return None
+    return _allocation({**row, "participations": uses})
+
+
+def _shuffling(row: Row) -> Setting:
+    return _allocation({**row, "participations": 1, "epochs": 1})

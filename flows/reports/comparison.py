@@ -1,0 +1,182 @@
+"""What comparisons share: several schemes at equal settings, side by side in charts and a table."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+
+from flows.answers import sure
+from flows.grid import count
+from flows.printing import exactly, listed, rounded_down, rounded_up
+from flows.reports.document import Heading, Table, Text
+from flows.reports.plot import Mark, Plot, drawable
+from flows.sweep import load
+from privcore.parameter import Value
+
+Block = Heading | Text | Table | Plot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What is known of one scheme at one setting.
+
+    Attributes:
+        scheme: Which scheme, in words.
+        fields: The setting: the same names in all entries.
+        lower: Lower end.
+        upper: Upper end.
+        method: Who says so.
+        value: Estimate, or None.
+        confidence: Of the ends; 1 is a proof.
+        more: Further fields for whoever points at it.
+    """
+
+    scheme: str
+    fields: Mapping[str, Value]
+    lower: float
+    upper: float
+    method: str
+    value: float | None = None
+    confidence: float = 1.0
+    more: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def setting(self) -> tuple[Value, ...]:
+        """The values of its fields."""
+        return tuple(self.fields.values())
+
+
+def side_by_side(
+    name: str, asks: str, entries: Sequence[Entry], over: Sequence[str], *, least: int = 2
+) -> Iterator[Block]:
+    """Yield charts and a table of schemes at equal settings.
+
+    Args:
+        name: Of the report; files of charts begin with it.
+        asks: What is compared.
+        entries: Those of a scheme at one setting are one or several.
+        over: Fields that become the horizontal axis of a chart each.
+        least: Schemes without which a setting is not shown.
+    """
+    schemes: dict[tuple[Value, ...], set[str]] = {}
+    for entry in entries:
+        schemes.setdefault(entry.setting, set()).add(entry.scheme)
+    shown = [entry for entry in entries if len(schemes[entry.setting]) >= least]
+    if not shown:
+        return
+    values = {key: {entry.fields[key] for entry in shown} for key in shown[0].fields}
+    for x in over:
+        if len(values[x]) > 1:
+            rest = [key for key in values if key != x and len(values[key]) > 1]
+            yield from _plot(name, asks, shown, x, rest)
+    yield _table(asks, shown, [key for key in values if len(values[key]) > 1 or len(schemes) == 1])
+
+
+def _plot(name: str, asks: str, entries: Sequence[Entry], x: str, rest: Sequence[str]) -> Iterator[Plot]:
+    """Yield the chart over one field, with the settings first that have most places and most schemes."""
+    marks: dict[str, list[Mark]] = {}
+    for entry in entries:
+        setting = listed({key: entry.fields[key] for key in rest})
+        mark = Mark(
+            x=entry.fields[x],
+            series=entry.scheme,
+            setting=setting,
+            lower=entry.lower,
+            upper=entry.upper,
+            method=entry.method,
+            value=entry.value,
+            confidence=entry.confidence,
+            more=entry.more,
+        )
+        marks.setdefault(setting, []).append(mark)
+    several = [some for some in marks.values() if len({mark.x for mark in some}) > 1]
+    # Stable: beyond that, settings come as their fields rise.
+    several.sort(key=lambda some: (-len({mark.series for mark in some}), -len({mark.x for mark in some})))
+    kept, notes = drawable(mark for some in several for mark in some)
+    if kept:
+        title = f"{asks[:1].upper()}{asks[1:]} over {x}"
+        yield Plot(
+            name=f"{name}-{x}".replace("_", "-"),
+            title=title,
+            x_name=x,
+            y_name=asks,
+            series_name="scheme",
+            marks=kept,
+            notes=notes,
+        )
+
+
+def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> Table:
+    """Return a row for each setting, with both ends of every scheme; what is no proof is marked."""
+    names = list(dict.fromkeys(entry.scheme for entry in entries))
+    rows: dict[tuple[Value, ...], list[dict[str, Entry]]] = {}
+    for entry in entries:  # those that differ in a further field get rows of their own
+        of_setting = rows.setdefault(entry.setting, [])
+        free = next((row for row in of_setting if _fits(entry, row)), None)
+        if free is None:
+            of_setting.append(free := {})
+        free[entry.scheme] = entry
+    more = list(dict.fromkeys(key for entry in entries for key in entry.more))
+    guessed = {entry.scheme for entry in entries if entry.value is not None}
+    ends = {name: ("lower", "upper", *(("estimate",) if name in guessed else ())) for name in names}
+    columns = [*keys, *more, *(f"{name}, {end}" for name in names for end in ends[name])]
+    lines = []
+    for row in (row for several in rows.values() for row in several):
+        known = {
+            key: value for entry in row.values() for key, value in {**entry.fields, **entry.more}.items()
+        }
+        line = [exactly(known.get(key)) for key in (*keys, *more)]
+        for name in names:
+            line += (_ends(row[name]) if name in row else ["", "", ""])[: len(ends[name])]
+        lines.append(line)
+    fixed = {key: value for key, value in entries[0].fields.items() if key not in keys}
+    told = f", with {listed(fixed)}" if fixed else ""
+    return Table(title=f"{asks} in {len(rows)} settings{told}", names=columns, rows=lines)
+
+
+def _fits(entry: Entry, row: Mapping[str, Entry]) -> bool:
+    """Return whether an entry may stand in a row: its scheme is not there, and no further field differs."""
+    others = (other.more for other in row.values())
+    return entry.scheme not in row and all(not entry.more or more in ({}, entry.more) for more in others)
+
+
+def _ends(entry: Entry) -> list[str]:
+    """Return both ends and the estimate of an entry; ends that are no proof have their confidence behind."""
+    behind = "" if entry.confidence == 1.0 else f" (confidence {sure(entry.confidence)})"
+    value = "" if entry.value is None else f"{entry.value:.6g}"
+    return [f"{rounded_down(entry.lower)}{behind}", f"{rounded_up(entry.upper)}{behind}", value]
+
+
+def methods_of(entries: Sequence[Entry]) -> Table:
+    """Return which methods gave the numbers of each scheme."""
+    found: dict[str, dict[str, int]] = {}
+    for entry in entries:
+        counts = found.setdefault(entry.scheme, {})
+        counts[entry.method] = counts.get(entry.method, 0) + 1
+    rows = [[scheme, method, str(n)] for scheme, counts in found.items() for method, n in counts.items()]
+    return Table(title="Who says so", names=["scheme", "method", "numbers"], rows=rows)
+
+
+def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]) -> str:
+    """Return the sentence about a part that is not stored, with the smallest sweeps that compute it.
+
+    Args:
+        what: The part, in words.
+        asks_for: Whether a grid is about it, from the name of its problem and the values of its fields.
+    """
+    folder = resources.files("flows") / "sweeps"
+    sizes = {}
+    for file in folder.iterdir():
+        if file.name.endswith(".toml"):
+            sweep = load(file.name.removesuffix(".toml"))
+            grids = [
+                grid
+                for grid in sweep.grids
+                if asks_for(
+                    grid.problem.name, {n: set(a) for n, a in [*grid.product.items(), *grid.zip.items()]}
+                )
+            ]
+            if grids:
+                sizes[sweep.name] = count(sweep.grids)
+    names = sorted(sizes, key=lambda name: (sizes[name], name))[:2]
+    runs = " or ".join(f"`privsweep run {name}`" for name in names)
+    return f"Nothing of {what} is stored" + (f"; {runs} computes it." if runs else ".")

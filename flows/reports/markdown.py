@@ -1,0 +1,59 @@
+"""A report as Markdown: the same sentences and tables, and its charts as pictures beside it."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from flows.export import markdown as table_of
+from flows.reports import charts
+from flows.reports.document import Document, Heading, Table, Text
+from flows.reports.plot import Plot
+
+_SPECIAL = re.compile(r"([\\*_\[\]<>#|~$&!^{}])")
+
+
+def markdown(document: Document, pictures: Mapping[str, str]) -> str:
+    """Return a report as Markdown.
+
+    Args:
+        document: The report.
+        pictures: Path of the picture of a chart by its name, as the file will find it.
+    """
+    return (
+        "\n\n".join(part.rstrip("\n") for block in document.blocks for part in _block(block, pictures)) + "\n"
+    )
+
+
+def _block(block: Heading | Text | Table | Plot, pictures: Mapping[str, str]) -> Iterator[str]:
+    match block:
+        case Heading(text=text, level=level):
+            yield f"{'#' * level} {_plain(text)}"
+        case Text(text=text):
+            yield _words(text)
+        case Table():
+            yield f"{_words(block.title)}:"
+            yield _table(block)
+            if block.left_out:
+                yield _words(block.left_out)
+        case Plot():
+            yield f"**{_plain(block.title)}.** {_plain(' '.join(block.captions))}".rstrip()
+            found = pictures.get(block.name)
+            yield f"![{_plain(block.title)}]({found})" if found else _words(charts.NEEDED)
+
+
+def _table(table: Table) -> str:
+    """Return a table; its cells are texts, so that columns of numbers are marked here."""
+    lines = table_of(table.names, table.shown).split("\n")
+    lines[1] = f"|{'|'.join('---:' if right else '---' for right in table.numeric)}|"
+    return "\n".join(lines)
+
+
+def _words(text: str) -> str:
+    """Return a sentence as text; what stands between backticks stays code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return _plain(text)
+    return "".join(f"`{part}`" if k % 2 else _plain(part) for k, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text).replace("`", "\\`")

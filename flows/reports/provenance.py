@@ -1,0 +1,56 @@
+"""Where the numbers of a report come from: methods and their theorems, code, packages, machines, times."""
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from flows.reports.document import Heading, Table, Text
+from flows.reports.stored import Stored
+from privcore import find
+from privcore.errors import PrivsweepError
+from storage import SCHEMA_VERSION
+
+
+def provenance(answers: Sequence[Stored]) -> list[Heading | Table | Text]:
+    """Return the last section of a report.
+
+    Args:
+        answers: All stored rows that it rests on.
+    """
+    rows = [answer.row for answer in answers]
+    methods = sorted({(row["method"], row["method_version"]) for row in rows})
+    told = [[name, str(number), *_claims(name)] for name, number in methods]
+    code = sorted({(row["git_commit"], row["git_dirty"]) for row in rows})
+    packages = sorted({row["versions"] for row in rows})
+    times = [row["finished_at"] for row in rows]
+    origin = [["release of this report", version("privsweep")], ["schema of the store", str(SCHEMA_VERSION)]]
+    origin += [["commit", f"{commit}{', with changes' if dirty else ''}"] for commit, dirty in code]
+    origin += [["packages", _packages(text)] for text in packages]
+    origin += [["hosts", ", ".join(sorted({row["host"] for row in rows}))]]
+    if times:
+        first, last = (f"{when:%Y-%m-%d %H:%M} UTC" for when in (min(times), max(times)))
+        origin += [["computed", first if first == last else f"{first} to {last}"]]
+    return [
+        Heading(text="Where this comes from"),
+        Text(text=f"{len(answers)} stored rows. Nothing was computed for this report unless it says so."),
+        Table(title="Methods", names=["method", "version", "claims", "reference"], rows=told),
+        Table(title="Origin", names=["what", "which"], rows=origin),
+    ]
+
+
+def _claims(name: str) -> list[str]:
+    """Return direction and reference of a method; of one that this release does not know, nothing."""
+    try:
+        method = find(name)
+    except PrivsweepError:
+        return ["", "not known to this release"]
+    return [method.direction.value, method.reference]
+
+
+def _packages(text: str) -> str:
+    """Return package versions in a line."""
+    try:
+        found = json.loads(text)
+        return ", ".join(f"{name} {number}" for name, number in sorted(found.items()))
+    except (ValueError, AttributeError):
+        return text

@@ -1,0 +1,94 @@
+"""What a store holds for a report: the rows of a sweep's points, and the brackets of a kind of problem."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from privcore import Problem, Status
+from privcore.parameter import Value
+from storage import Store
+
+ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at")
+_ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "status", "knobs", *ORIGIN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """One stored answer.
+
+    Attributes:
+        problem: Name of the problem.
+        fields: Of the problem.
+        row: Ends, status and origin.
+    """
+
+    problem: str
+    fields: Mapping[str, Value]
+    row: Mapping[str, Any]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it has an answer."""
+        return bool(self.row["status"] == Status.OK)
+
+    @property
+    def proved(self) -> bool:
+        """Whether its ends are a proof and say something."""
+        return (
+            self.ok
+            and self.row["confidence"] == 1.0
+            and (self.row["lower"] > 0.0 or self.row["upper"] < float("inf"))
+        )
+
+    @property
+    def method(self) -> str:
+        """Name of the method, with the settings that it was given."""
+        knobs = self.row["knobs"]
+        return str(self.row["method"]) if knobs == "{}" else f"{self.row['method']} {knobs}"
+
+
+def stored(store: Store, kind: type[Problem], problems: Collection[str] | None = None) -> list[Stored]:
+    """Return the stored answers of a kind of problem, sorted by its fields and method.
+
+    Args:
+        store: Where they are.
+        kind: The kind of problem.
+        problems: Ids of the problems that count; None for all.
+    """
+    # The reasons of answers can be long, and are read only where there is something to explain.
+    detail = "if(status = 'ok' and confidence = 1 and value is null, '', detail)"
+    columns = f"{_quoted([*_ROW, *kind.parameters])}, {detail} as reason"
+    order = _quoted([*kind.parameters, "method", "knobs"])
+    query = f"select {columns} from results where problem = '{kind.name}' order by {order}"
+    names = [*_ROW, *kind.parameters, "reason"]
+    return [
+        Stored(problem=kind.name, fields={name: row[name] for name in kind.parameters}, row=row)
+        for row in _rows(store, query, names)
+        if problems is None or row["problem_id"] in problems
+    ]
+
+
+def brackets(store: Store, kind: type[Problem]) -> Iterator[Mapping[str, Any]]:
+    """Yield the best proved bracket of every stored problem of a kind, with its fields."""
+    names = [*kind.parameters, "lower", "upper", "lower_method", "upper_method"]
+    query = (
+        f"select {_quoted(names)} from best where problem = '{kind.name}' order by {_quoted(kind.parameters)}"
+    )
+    return _rows(store, query, names)
+
+
+def conflicts(store: Store) -> list[Mapping[str, Any]]:
+    """Return the pairs of methods that contradict one another, with the id of the problem."""
+    names = ["problem_id", "problem", "lower", "lower_method", "upper", "upper_method"]
+    return list(_rows(store, f"select {_quoted(names)} from conflicts order by all", names))
+
+
+def _rows(store: Store, query: str, names: list[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a query."""
+    table = store.sql(query)
+    for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _quoted(names: Collection[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

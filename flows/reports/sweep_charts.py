@@ -1,0 +1,93 @@
+"""The charts of a kind of problem of a sweep: which field goes where, and what is drawn."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from flows.answers import methods_text
+from flows.printing import listed
+from flows.reports.plot import Axes, Mark, Plot, axes, drawable
+from flows.reports.stored import Stored
+from flows.table import Line
+from privcore import Problem
+from privcore.parameter import Choice, Value
+
+Fields = Mapping[str, Value]
+
+
+def sweep_charts(
+    name: str, kind: type[Problem], lines: Sequence[Line], doubtful: Sequence[Stored]
+) -> Iterator[Plot]:
+    """Yield the charts of a kind of problem; none where nothing varies or nothing is known.
+
+    Args:
+        name: Of the sweep.
+        kind: The kind of problem.
+        lines: All of its problems that the sweep asks, with their proved brackets.
+        doubtful: Answers that are no proof.
+    """
+    asked = [line.problem.as_fields() for line in lines]
+    known = [*_proved(kind, lines), *_unproved(kind, doubtful)]
+    field, layouts = _layouts(kind, asked)
+    for value, layout in layouts.items():
+        marks = [
+            _placed(mark, fields, layout) for fields, mark in known if not field or fields[field] == value
+        ]
+        kept, notes = drawable(marks)
+        if kept:
+            words, stem = (f", {field}={value}", f"-{value}") if field else ("", "")
+            yield Plot(
+                name=f"{name}-{kind.name}{stem}",
+                title=f"{kind.asks.capitalize()} of {kind.name} over {layout.x}{words}",
+                x_name=layout.x,
+                y_name=kind.asks,
+                series_name=layout.series,
+                marks=kept,
+                notes=notes,
+            )
+
+
+def _layouts(kind: type[Problem], asked: Sequence[Fields]) -> tuple[str, dict[Value, Axes]]:
+    """Return what goes where: in one chart, or in one for each value of a field.
+
+    Of randomized response epsilon varies and of bags their size, so that these want charts of their own.
+    """
+    for name, parameter in kind.parameters.items():
+        if isinstance(parameter, Choice):
+            values = dict.fromkeys(fields[name] for fields in asked)
+            parts = {value: axes([fields for fields in asked if fields[name] == value]) for value in values}
+            if len({part.x for part in parts.values() if part}) > 1:
+                return name, {value: part for value, part in parts.items() if part}
+    whole = axes(asked)
+    return "", {"": whole} if whole else {}
+
+
+def _proved(kind: type[Problem], lines: Sequence[Line]) -> Iterator[tuple[Fields, Mark]]:
+    """Yield the fields and the mark of every proved bracket, which has no place yet."""
+    for line in lines:
+        if line.stored:
+            method = methods_text(line.lower_method or "", line.upper_method or "")
+            mark = _mark(kind, line.lower, line.upper, method)
+            yield line.problem.as_fields(), mark
+
+
+def _unproved(kind: type[Problem], doubtful: Sequence[Stored]) -> Iterator[tuple[Fields, Mark]]:
+    """Yield the same of answers that are no proof."""
+    for answer in doubtful:
+        row = answer.row
+        mark = _mark(kind, row["lower"], row["upper"], answer.method)
+        yield answer.fields, replace(mark, value=row["value"], confidence=row["confidence"])
+
+
+def _mark(kind: type[Problem], lower: float, upper: float, method: str) -> Mark:
+    return Mark(x=0, series="", lower=lower, upper=upper, method=method, largest=kind.largest)
+
+
+def _placed(mark: Mark, fields: Fields, layout: Axes) -> Mark:
+    """Return a mark where its fields belong."""
+    return replace(
+        mark,
+        x=fields[layout.x],
+        series=fields[layout.series] if layout.series else "",
+        setting=listed({name: fields[name] for name in layout.rest}),
+        more={name: fields[name] for name in layout.implied},
+    )

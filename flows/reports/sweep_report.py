@@ -1,0 +1,171 @@
+"""The report of a sweep: what was asked, what came of it, brackets in tables and charts, origin."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from flows.ask import UncoveredError
+from flows.grid import Axis, Grid
+from flows.plan import FAILURES, check_size
+from flows.printing import exactly, listed
+from flows.reports.document import Document, Heading, Table, Text
+from flows.reports.plot import Plot
+from flows.reports.provenance import provenance
+from flows.reports.stored import Stored, conflicts, stored
+from flows.reports.sweep_charts import sweep_charts
+from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
+from flows.status import point_ids
+from flows.sweep import Sweep
+from flows.table import Line, sweep_lines
+from privcore import Problem, Status
+from storage import open_store
+from storage.schema import problem_id
+
+Block = Heading | Text | Table | Plot
+
+
+def sweep_report(sweep: Sweep, store: Path) -> Document:
+    """Return the report of a sweep from what is stored of it.
+
+    Args:
+        sweep: What was asked.
+        store: Folder of the store; it need not exist.
+
+    Raises:
+        UncoveredError: Nothing of it is stored.
+        TooLargeError: It has too many points to be listed.
+        StoreError: The store cannot be read.
+    """
+    check_size(sweep)
+    if not store.exists():
+        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store}.")
+    wanted = {problem: set(ids) for problem, ids in point_ids(sweep).items()}
+    with open_store(store) as opened:
+        lines = sweep_lines(sweep, opened)
+        kinds = list(dict.fromkeys(type(line.problem) for line in lines))
+        asked = {problem_id(line.problem): line.problem for line in lines}
+        # The brackets are the best of the store, so rows of other sweeps about these problems belong here.
+        answers = {kind: stored(opened, kind, asked) for kind in kinds}
+        contradictions = [each for each in conflicts(opened) if each["problem_id"] in asked]
+    everything = [answer for some in answers.values() for answer in some]
+    if not everything:
+        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store}.")
+    own = [answer for answer in everything if answer.row["point_id"] in wanted[answer.problem]]
+    total = sum(map(len, wanted.values()))
+    blocks: list[Block] = [Heading(text=sweep.title or sweep.name, level=1)]
+    blocks += _asked(sweep)
+    blocks += _came_of_it(own, total, len(contradictions))
+    for kind in kinds:
+        blocks += _of_kind(sweep, kind, [line for line in lines if type(line.problem) is kind], answers[kind])
+    if contradictions:
+        blocks += [Heading(text="Contradictions"), of_conflicts(contradictions, asked)]
+    blocks += _troubles(own)
+    blocks += provenance(everything)
+    missing, failed = total - len(own), sum(answer.row["status"] in FAILURES for answer in own)
+    incomplete = [f"{missing} of {total} points are not stored."] if missing else []
+    incomplete += [f"{failed} of {total} points failed."] if failed else []
+    incomplete += [f"{len(contradictions)} contradictions between methods."] if contradictions else []
+    return Document(name=sweep.name, blocks=blocks, incomplete=incomplete)
+
+
+# ------------------------------------------------------------------------------------- what was asked
+
+
+def _asked(sweep: Sweep) -> Iterator[Block]:
+    """Yield what the sweep asks for, a row for each grid."""
+    yield Heading(text="What was asked")
+    yield Text(text=f"Sweep `{sweep.name}`. `privsweep run {sweep.name}` computes what is not stored yet.")
+    rows = []
+    for grid, spec in zip(sweep.grids, sweep.spec["grid"], strict=True):
+        methods = "; ".join(
+            " ".join([method.name, listed(method.identity())]).strip() for method in grid.methods
+        )
+        where = str(spec.get("where", ""))
+        rows.append([grid.problem.name, methods, _values(grid), where])
+    names = ["problem", "methods", "values", "where"]
+    used = [k for k, name in enumerate(names) if name != "where" or any(row[k] for row in rows)]
+    yield Table(
+        title="1 grid" if len(rows) == 1 else f"{len(rows)} grids",
+        names=[names[k] for k in used],
+        rows=[[row[k] for k in used] for row in rows],
+        fold=len(rows) > 6,
+    )
+
+
+def _values(grid: Grid) -> str:
+    """Return the values of the fields of a grid in words."""
+    order = list(grid.problem.parameters)
+    together = [f"{name} {_axis(axis)}" for name, axis in grid.zip.items()]
+    parts = [
+        f"{name} {_axis(axis)}"
+        for name, axis in sorted(grid.product.items(), key=lambda item: order.index(item[0]))
+    ]
+    return "; ".join(parts + (["together: " + ", ".join(together)] if together else []))
+
+
+def _axis(axis: Axis) -> str:
+    numbers = [exactly(number) for number in axis.numbers]
+    if axis.rule == "list":
+        return (
+            " ".join(numbers)
+            if len(numbers) <= 16
+            else f"{numbers[0]} ... {numbers[-1]} ({len(numbers)} values)"
+        )
+    last = "step" if axis.rule == "range" else "values"
+    return f"{axis.rule} {numbers[0]} to {numbers[1]} ({numbers[2]} {last})"
+
+
+# ----------------------------------------------------------------------------------- what came of it
+
+
+def _came_of_it(answers: Sequence[Stored], total: int, contradictions: int) -> Iterator[Block]:
+    """Yield the number of points by status."""
+    statuses = Counter(str(answer.row["status"]) for answer in answers)
+    rows = [[_words(status), str(count)] for status, count in statuses.most_common()]
+    if missing := total - len(answers):
+        rows.append(["not stored yet", str(missing)])
+    rows.append(["together", str(total)])
+    yield Heading(text="What came of it")
+    yield Table(title="Points", names=["status", "points"], rows=rows)
+    yield Text(
+        text="No two methods contradict one another."
+        if not contradictions
+        else f"{contradictions} contradictions between methods: one of them is wrong. They are listed below."
+    )
+
+
+def _words(status: str) -> str:
+    return {Status.OK.value: "answered", Status.NOT_APPLICABLE.value: "method does not apply"}.get(
+        status, status.replace("_", " ")
+    )
+
+
+def _of_kind(
+    sweep: Sweep, kind: type[Problem], lines: Sequence[Line], answers: Sequence[Stored]
+) -> Iterator[Block]:
+    """Yield the section of a kind of problem: what it is, its chart, its tables."""
+    yield Heading(text=kind.name)
+    yield Text(text=(kind.__doc__ or "").strip().splitlines()[0].replace("`", ""))
+    doubtful = [answer for answer in answers if answer.ok and not answer.proved]
+    yield from sweep_charts(sweep.name, kind, lines, doubtful)
+    if any(line.stored for line in lines):
+        yield of_brackets(kind, lines)
+    elif not doubtful:
+        yield Text(text="No answer of it is stored yet.")
+    if len({answer.method for answer in answers if answer.proved}) > 1:
+        proved = [answer for answer in answers if answer.proved]
+        yield of_answers(kind, proved, f"Each method alone: {len(proved)} proved answers")
+    if doubtful:
+        yield of_answers(
+            kind, doubtful, f"Simulated, from data, or resting on an assumption: {len(doubtful)} answers"
+        )
+
+
+def _troubles(answers: Sequence[Stored]) -> Iterator[Block]:
+    """Yield the points without an answer, with their reasons."""
+    if failed := [answer for answer in answers if answer.row["status"] in FAILURES]:
+        yield Heading(text="Failures")
+        yield of_failures(failed)
+    if declined := [answer for answer in answers if answer.row["status"] == Status.NOT_APPLICABLE]:
+        yield Heading(text="Where methods do not apply")
+        yield of_failures(declined)

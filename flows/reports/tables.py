@@ -1,0 +1,105 @@
+"""Tables of a report: brackets, single methods, conflicts and failures, every end rounded outwards."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from flows.answers import methods_text, sure
+from flows.printing import exactly, listed, rounded_down, rounded_up
+from flows.reports.document import Table
+from flows.reports.stored import Stored
+from flows.table import Line
+from privcore import Problem
+from privcore.parameter import Value
+
+Columns = dict[str, list[str]]
+
+
+def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> Table:
+    """Return the best proved brackets of a kind of problem, a row each, as `privsweep lookup` does."""
+    bounds = [line for line in lines if line.stored]
+    columns, same = _fields([line.problem.as_fields() for line in bounds])
+    columns[f"{kind.asks} lower"] = [rounded_down(line.lower) for line in bounds]
+    columns[f"{kind.asks} upper"] = [rounded_up(line.upper) for line in bounds]
+    columns["width"] = [width(line.lower, line.upper) for line in bounds]
+    columns["method"] = [methods_text(line.lower_method or "", line.upper_method or "") for line in bounds]
+    some = "all" if len(bounds) == len(lines) else len(bounds)
+    title = f"{len(lines)} problems, {some} with proved bounds"
+    return _table(title, same, columns)
+
+
+def of_answers(kind: type[Problem], answers: Sequence[Stored], what: str) -> Table:
+    """Return answers of single methods, a row each, with confidence and estimate where there is one.
+
+    Args:
+        kind: The kind of problem.
+        answers: Those with status `ok`.
+        what: What they are, in words.
+    """
+    columns, same = _fields([answer.fields for answer in answers])
+    rows = [answer.row for answer in answers]
+    columns["method"] = [answer.method for answer in answers]
+    columns[f"{kind.asks} lower"] = [rounded_down(row["lower"]) for row in rows]
+    columns[f"{kind.asks} upper"] = [rounded_up(row["upper"]) for row in rows]
+    if not all(answer.proved for answer in answers):
+        columns["confidence"] = [_confidence(answer) for answer in answers]
+    if any(row["value"] is not None for row in rows):
+        columns["estimate"] = ["" if row["value"] is None else f"{row['value']:.6g}" for row in rows]
+    if any(row["reason"] for row in rows):
+        columns["how"] = [row["reason"] for row in rows]
+    return _table(what, same, columns)
+
+
+def _confidence(answer: Stored) -> str:
+    """Return the confidence of what an answer claims: of an estimate there is none."""
+    return sure(answer.row["confidence"]) if answer.proved or answer.row["confidence"] < 1.0 else "none"
+
+
+def of_failures(answers: Sequence[Stored]) -> Table:
+    """Return points without an answer, by what was said, those of most points first."""
+    said: Counter[tuple[str, ...]] = Counter()
+    example: dict[tuple[str, ...], Stored] = {}
+    for answer in answers:
+        key = (answer.problem, answer.method, str(answer.row["status"]), answer.row["reason"])
+        said[key] += 1
+        example.setdefault(key, answer)
+    rows = [[*key[:3], str(count), key[3], listed(example[key].fields)] for key, count in said.most_common()]
+    names = ["problem", "method", "status", "points", "reason", "for example"]
+    return Table(title=f"{len(answers)} points", names=names, rows=rows)
+
+
+def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> Table:
+    """Return contradictions: what one method proved to be more than another one allows."""
+    rows = [
+        [
+            str(each["problem"]),
+            listed(asked[str(each["problem_id"])].as_fields()),
+            rounded_down(float(str(each["lower"]))),
+            str(each["lower_method"]),
+            rounded_up(float(str(each["upper"]))),
+            str(each["upper_method"]),
+        ]
+        for each in found
+    ]
+    title = f"{len(rows)} times one method proved more than another one allows; please report it"
+    return Table(title=title, names=["problem", "fields", "at least", "says", "at most", "says"], rows=rows)
+
+
+def width(lower: float, upper: float) -> str:
+    """Return the relative width of a bracket in per cent, rounded up; nothing without two ends."""
+    if not 0.0 < lower <= upper < float("inf"):
+        return ""
+    percent = 100.0 * (upper / lower - 1.0)
+    return "<0.01%" if percent < 0.01 else f"{rounded_up(percent, 2)}%"
+
+
+def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Value]]:
+    """Return columns of the fields that vary, and the others, which go into the title."""
+    first = rows[0]
+    varied = [name for name in first if len(rows) == 1 or any(row[name] != first[name] for row in rows)]
+    columns = {name: [exactly(row[name]) for row in rows] for name in varied}
+    return columns, {name: first[name] for name in first if name not in varied}
+
+
+def _table(title: str, same: Mapping[str, Value], columns: Columns) -> Table:
+    told = f"{title}, with {listed(same)}" if same else title
+    return Table(title=told, names=list(columns), rows=list(zip(*columns.values(), strict=True)))

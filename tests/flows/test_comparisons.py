@@ -1,0 +1,227 @@
+"""Comparison reports: equal settings only, the right numbers beside one another, and what is missing."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli import run
+from flows.reports.compare_audits import compare_audits
+from flows.reports.compare_labels import compare_labels
+from flows.reports.compare_membership import compare_membership
+from flows.reports.compare_training import SCHEMES, compare_training
+from flows.reports.comparison import Entry, side_by_side
+from flows.reports.document import Document, Table
+from flows.reports.plot import Form, Mark
+from flows.sweep import load
+from privcore import Answer, find, find_problem
+from tests.storage.made_up import put, row
+
+
+def publish(
+    store: Path, problem: str, method: str, answers: Mapping[tuple[Any, ...], Answer], *names: str
+) -> None:
+    """Store answers of a method by the values of fields of these names."""
+    kind = find_problem(problem)
+    put(
+        store,
+        [
+            row(kind.from_fields(dict(zip(names, values, strict=True))), answer, method=find(method)())
+            for values, answer in answers.items()
+        ],
+    )
+
+
+def marks(document: Document, name: str) -> list[Mark]:
+    (plot,) = [plot for plot in document.plots if plot.name == name]
+    return list(plot.marks)
+
+
+def around(x: float) -> Answer:
+    return Answer.enclosure(0.9 * x, 1.1 * x)
+
+
+# ------------------------------------------------------------------------------------------- training
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Allocation and Poisson sampling at equal settings and at others, and no amplification; no shuffling."""
+    store = tmp_path_factory.mktemp("training") / "store"
+    grid = [(sigma, steps, 1e-5) for sigma in (1.0, 2.0, 3.0) for steps in (10, 100)]
+    publish(
+        store,
+        "allocation-epsilon",
+        "allocation.certified",
+        {key: around(1 / key[0] / key[1]) for key in grid},
+        *("sigma", "steps", "delta"),
+    )
+    rates = {
+        (sigma, steps, rate, 1e-5): around(rate)
+        for sigma, steps, _ in grid
+        for rate in (1 / steps, 0.5, 0.37)
+    }
+    names = ("sigma", "steps", "sampling_probability", "delta")
+    publish(store, "poisson-epsilon", "poisson.certified", rates, *names)
+    plain = {(sigma, 1e-5): around(7 / sigma) for sigma in (1.0, 2.0)}
+    publish(store, "unamplified-epsilon", "unamplified.exact", plain, "sigma", "delta")
+    return store
+
+
+def test_schemes_are_compared_at_equal_settings_alone(training: Path) -> None:
+    found = marks(compare_training(training), "compare-training-sigma")
+    assert {mark.setting for mark in found} == {"steps=10", "steps=100"}
+    rates = {mark.upper for mark in found if mark.series == "Poisson sampling"}
+    assert rates == {1.1 / 10, 1.1 / 100}  # and not those with five uses of an example, or a broken number
+    at = {(mark.series, mark.x, mark.setting): mark for mark in found}
+    assert at["random allocation", 2.0, "steps=100"].upper == 1.1 / 2.0 / 100
+    assert at["no amplification", 2.0, "steps=10"].upper == at["no amplification", 2.0, "steps=100"].upper
+    assert ("no amplification", 3.0, "steps=10") not in at
+
+
+def test_both_sigma_and_steps_become_axes(training: Path) -> None:
+    names = [plot.name for plot in compare_training(training).plots]
+    assert names == ["compare-training-sigma", "compare-training-steps"]
+
+
+def test_a_scheme_that_is_not_stored_is_said_with_sweeps_that_compute_it(
+    training: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", "compare-training", "--store", str(training), "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("privsweep: Nothing of shuffling (shuffling-epsilon) is stored; `privsweep run ")
+    named = [word.split("`")[0] for word in said.split("`privsweep run ")[1:]]
+    assert named
+    for name in named:
+        assert SCHEMES["shuffling"] in {grid.problem.name for grid in load(name).grids}
+
+
+# --------------------------------------------------------------------------------------------- labels
+
+
+def test_bags_reveal_as_much_as_a_randomized_response_between_stored_epsilons(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+
+    def reveals(epsilon: float) -> float:
+        return 0.5 * math.tanh(epsilon / 2)
+
+    response = {
+        ("rr", "uniform", epsilon): Answer.enclosure(reveals(epsilon) - 1e-9, reveals(epsilon) + 1e-9)
+        for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0)
+    }
+    publish(store, "label-advantage", "labels.response", response, "mechanism", "prior", "label_epsilon")
+    bags = {
+        ("llp", "uniform", 2): Answer.enclosure(reveals(1.1), reveals(1.9)),
+        ("llp", "uniform", 4): Answer.enclosure(reveals(0.4), reveals(0.6)),
+        ("llp", "uniform", 64): Answer.enclosure(reveals(0.0), reveals(0.1)),
+        ("llp", "uniform", 1): Answer.enclosure(0.49, 0.5),
+        ("llp", "beta(2,30)", 4): Answer.enclosure(0.1, 0.2),  # without a response to compare with
+    }
+    publish(store, "label-advantage", "labels.cells", bags, "mechanism", "prior", "bag_size")
+    drawn = {("llp", "uniform", 4): Answer.enclosure(reveals(0.51), reveals(0.52), confidence=0.99)}
+    publish(store, "label-advantage", "labels.sampling", drawn, "mechanism", "prior", "bag_size")
+    document = compare_labels(store)
+    found = {(m.series, m.x): m for m in marks(document, "compare-labels-bag-size")}
+    ends = {key: (mark.lower, mark.upper) for key, mark in found.items()}
+    assert ends == {
+        ("additive advantage", 1): (4.0, math.inf),
+        ("additive advantage", 2): (1.0, 2.0),
+        ("additive advantage", 4): (0.25, 1.0),
+        ("additive advantage", 64): (0.0, 0.25),
+        ("additive advantage, simulated", 4): (0.5, 1.0),
+    }
+    assert found["additive advantage, simulated", 4].form is Form.DOUBTFUL
+    assert found["additive advantage", 1].form is Form.LEAST
+    assert len(document.incomplete) == 1
+    assert "label-ratio-quantile with mechanism=llp" in document.incomplete[0]
+
+
+# --------------------------------------------------------------------------------------------- audits
+
+
+def test_the_truth_beside_a_planned_audit_is_that_of_gaussian_noise(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    planned = {(1000, guesses, 1.0, 1e-5): Answer.enclosure(1.0, 1.5) for guesses in (20, 100)}
+    names = ("canaries", "guesses", "mu", "delta")
+    publish(store, "audit-planned-epsilon", "auditing.planned", planned, *names)
+    fields = ("canaries", "sigma", "steps", "sampling_probability", "delta", "guesses", "bug")
+    refuted = {
+        (canaries, 2.5, 500, 0.1, 1e-5, 100, bug): Answer.at_least(1.0 + (bug != "none"), confidence=0.95)
+        for canaries in (1000, 5000)
+        for bug in ("none", "noise-halved")
+    }
+    publish(store, "audit-training", "auditing.trained", refuted, *fields)
+    claim = {(2.5, 500, 0.1, 1e-5): Answer.enclosure(1.9, 1.95)}
+    names = ("sigma", "steps", "sampling_probability", "delta")
+    publish(store, "poisson-epsilon", "poisson.certified", claim, *names)
+    document = compare_audits(store)
+    true = [m for m in marks(document, "compare-audits-planned-guesses") if m.series == "true epsilon"]
+    assert len(true) == 2
+    for mark in true:
+        assert _gaussian_delta(mark.upper) < 1e-5 < _gaussian_delta(mark.lower)
+        assert mark.upper < 1.001 * mark.lower
+    trained = {(m.series, m.x): m for m in marks(document, "compare-audits-training-canaries")}
+    assert trained["claimed", 1000].upper == 1.95
+    assert trained["refuted, noise-halved", 5000].lower == 2.0
+    assert trained["refuted, no bug", 1000].more == {"guesses": 100, "audit_confidence": 0.95}
+    assert trained["refuted, no bug", 5000].form is Form.DOUBTFUL
+    assert document.incomplete == []
+
+
+def _gaussian_delta(epsilon: float) -> float:
+    """Delta of 1-GDP, by the closed form of Balle and Wang."""
+    return 0.5 * (
+        math.erfc((epsilon - 0.5) / math.sqrt(2.0))
+        - math.exp(epsilon) * math.erfc((epsilon + 0.5) / math.sqrt(2.0))
+    )
+
+
+# ----------------------------------------------------------------------------------------- membership
+
+
+def test_all_methods_on_one_problem_are_intervals_of_one_setting(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    names = ("law", "records")
+    publish(
+        store,
+        "membership-advantage",
+        "membership.exact",
+        {("uniform(2)", 10): Answer.enclosure(0.1, 0.11), ("uniform(3)", 10): Answer.enclosure(0.2, 0.21)},
+        *names,
+    )
+    wide = {("uniform(2)", 10): Answer.enclosure(0.0, 0.3), ("uniform(4)", 10): Answer.enclosure(0.0, 0.3)}
+    publish(store, "membership-advantage", "membership.schwarz", wide, *names)
+    guess = {("uniform(2)", 10): Answer.about(0.105, detail="for many records")}
+    publish(store, "membership-advantage", "membership.asymptotic", guess, *names)
+    document = compare_membership(store)
+    found = {mark.x: mark for mark in marks(document, "compare-membership-advantage")}
+    assert set(found) == {"membership.exact", "membership.schwarz", "membership.asymptotic"}
+    assert {mark.setting for mark in found.values()} == {""}  # what only one method answered is no comparison
+    assert found["membership.exact"].series == "proved"
+    assert found["membership.asymptotic"].series == "no proof"
+    assert found["membership.schwarz"].form is Form.MOST
+
+
+def test_two_numbers_of_a_scheme_at_one_setting_are_two_rows() -> None:
+    entries = [
+        Entry(
+            scheme=scheme,
+            fields={"canaries": canaries},
+            lower=1.0,
+            upper=upper,
+            method="m",
+            more={"guesses": guesses},
+        )
+        for canaries in (10, 20)
+        for scheme, upper, guesses in (("a", 2.0, 4), ("a", 3.0, 8), ("b", 4.0, 8))
+    ]
+    (table,) = [block for block in side_by_side("x", "epsilon", entries, ()) if isinstance(block, Table)]
+    assert list(table.names) == ["canaries", "guesses", "a, lower", "a, upper", "b, lower", "b, upper"]
+    assert list(table.rows) == [
+        ["10", "4", "1", "2", "", ""],
+        ["10", "8", "1", "3", "1", "4"],
+        ["20", "4", "1", "2", "", ""],
+        ["20", "8", "1", "3", "1", "4"],
+    ]
