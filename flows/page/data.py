@@ -201,17 +201,27 @@ def _domain(parameter: Parameter) -> dict[str, Any]:
 
 
 def _start(table: Table) -> dict[str, Any]:
-    """Return the stored problem that the page shows first: of those with both ends the plainest to read."""
+    """Return the stored problem that the page shows first: with both ends, plain to read, amid the others."""
     names = list(table.kind.parameters)
     source = table.brackets if table.brackets["lower"] else table.stated
     rows = range(len(source["lower"]))
     both = [k for k in rows if source["lower"][k] > 0 and source["upper"][k] < math.inf]
     usual = table.kind.defaults()
 
-    def plainness(k: int) -> tuple[int, int, int]:
+    middles = {name: _from_middle(source[name]) for name in names}
+
+    def oddness(k: int) -> tuple[int, float, int]:
         values = {name: source[name][k] for name in names}
         unusual = sum(values[name] != usual[name] for name in usual)
-        return unusual, sum(len(exactly(value)) for value in values.values()), k
+        letters = sum(len(exactly(value)) for value in values.values())
+        return unusual, letters + 5 * sum(middles[name][values[name]] for name in names), k
 
-    row = min(both or rows, key=plainness)
+    row = min(both or rows, key=oddness)
     return {name: source[name][row] for name in names}
+
+
+def _from_middle(column: Sequence[Any]) -> dict[Any, float]:
+    """Return for each value of a field how far it is from the middle one, 1 for the least and the largest."""
+    values = sorted(set(column))
+    half = max(1, len(values) - 1) / 2
+    return {value: abs(k - half) / half for k, value in enumerate(values)}

@@ -40,7 +40,7 @@ COMPARED: Mapping[str, Any] = {
     "schemes": [
         {"title": "Random allocation", "problem": "allocation-epsilon"},
         {"title": "Poisson sampling", "problem": "poisson-epsilon", "ratio": "sampling_probability"},
-        {"title": "Shuffling", "problem": "shuffling-epsilon", "once": True},
+        {"title": "Shuffling, one example a step", "problem": "shuffling-epsilon", "once": True},
         {"title": "No amplification", "problem": "unamplified-epsilon", "else": {"steps": "participations"}},
     ],
 }

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from flows.export import refuse_store
+from flows.export import target_of
 from flows.reports import charts
 from flows.reports.document import Document
 from flows.reports.html import html
@@ -25,7 +25,7 @@ def write(document: Document, out: Path, kind: str, *, figures: bool) -> dict[st
     Raises:
         DomainError: The folder is inside a store, or figures are asked for and cannot be drawn.
     """
-    refuse_store(out / f"{document.name}.html")
+    target_of(out / f"{document.name}.html")
     out.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, str] = {}
     files: list[Path] = []
