@@ -36,10 +36,8 @@ class SweepGroup(TyperGroup):
 def register(report: typer.Typer) -> None:
     """Add the commands to `report`."""
     report.command(SWEEP)(sweep)
-    report.command("compare-training")(compare_training)
-    report.command("compare-labels")(compare_labels)
-    report.command("compare-audits")(compare_audits)
-    report.command("compare-membership")(compare_membership)
+    for name, (make, what) in COMPARISONS.items():
+        report.command(name, help=what)(_comparison(make))
 
 
 def sweep(
@@ -64,56 +62,60 @@ def sweep(
     _write(lambda: sweep_report(asked, store), out, kind, figures, json)
 
 
-def compare_training(
-    store: StorePath = DEFAULT_STORE,
-    out: Out = DEFAULT_OUT,
-    kind: Format = "html",
-    figures: Figures = False,
-    json: Json = False,
-) -> None:
-    """Allocation beside Poisson sampling, shuffling and no amplification, at equal settings."""
-    from flows.reports.compare_training import compare_training as compare
+def _comparison(make: "Callable[[Path], Document]") -> Callable[..., None]:
+    """Return the command that writes a comparison."""
 
-    _write(lambda: compare(store), out, kind, figures, json)
+    def command(
+        store: StorePath = DEFAULT_STORE,
+        out: Out = DEFAULT_OUT,
+        kind: Format = "html",
+        figures: Figures = False,
+        json: Json = False,
+    ) -> None:
+        _write(lambda: make(store), out, kind, figures, json)
 
-
-def compare_labels(
-    store: StorePath = DEFAULT_STORE,
-    out: Out = DEFAULT_OUT,
-    kind: Format = "html",
-    figures: Figures = False,
-    json: Json = False,
-) -> None:
-    """Bags of labels beside the randomized response that reveals as much."""
-    from flows.reports.compare_labels import compare_labels as compare
-
-    _write(lambda: compare(store), out, kind, figures, json)
+    return command
 
 
-def compare_audits(
-    store: StorePath = DEFAULT_STORE,
-    out: Out = DEFAULT_OUT,
-    kind: Format = "html",
-    figures: Figures = False,
-    json: Json = False,
-) -> None:
-    """The epsilon that audits refute, planned and on trainings, beside the true one."""
-    from flows.reports.compare_audits import compare_audits as compare
+def _training(store: Path) -> "Document":
+    from flows.reports.compare_training import compare_training
 
-    _write(lambda: compare(store), out, kind, figures, json)
+    return compare_training(store)
 
 
-def compare_membership(
-    store: StorePath = DEFAULT_STORE,
-    out: Out = DEFAULT_OUT,
-    kind: Format = "html",
-    figures: Figures = False,
-    json: Json = False,
-) -> None:
-    """All bounds of membership inference on the same problem, one interval below another."""
-    from flows.reports.compare_membership import compare_membership as compare
+def _labels(store: Path) -> "Document":
+    from flows.reports.compare_labels import compare_labels
 
-    _write(lambda: compare(store), out, kind, figures, json)
+    return compare_labels(store)
+
+
+def _audits(store: Path) -> "Document":
+    from flows.reports.compare_audits import compare_audits
+
+    return compare_audits(store)
+
+
+def _membership(store: Path) -> "Document":
+    from flows.reports.compare_membership import compare_membership
+
+    return compare_membership(store)
+
+
+COMPARISONS = {
+    "compare-training": (
+        _training,
+        "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings.",
+    ),
+    "compare-labels": (_labels, "Bags of labels beside the randomized response that reveals as much."),
+    "compare-audits": (
+        _audits,
+        "The epsilon that audits refute, planned and on trainings, beside the true one.",
+    ),
+    "compare-membership": (
+        _membership,
+        "All bounds of membership inference on the same problem, one interval below another.",
+    ),
+}
 
 
 def _write(make: "Callable[[], Document]", out: Path, kind: str, figures: bool, json: bool) -> None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -18,6 +17,7 @@ from flows.grid import expand
 from flows.sweep import load
 from privcore import METHODS, PROBLEMS, Point, evaluate
 from storage import Manifest, Row, open_store, publish, to_table, write_manifest
+from tests.flows.small_store import Command
 
 SWEEP = """
 name = "small"
@@ -74,25 +74,6 @@ def row_of(point: Point, now: datetime) -> Row:
         finished_at=now,
         sweep="small",
     )
-
-
-class Command:
-    """Runs `privsweep` in this process, in a folder without a store."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self.capsys = capsys
-        self.out = self.err = ""
-
-    def __call__(self, *words: object) -> int:
-        """Run one command line; return its exit code and keep what it printed."""
-        code = cli.run([str(word) for word in words])
-        self.out, self.err = self.capsys.readouterr()
-        return code
-
-    @property
-    def json(self) -> Any:
-        """What was printed, as strict JSON."""
-        return json.loads(self.out, parse_constant=pytest.fail)
 
 
 @pytest.fixture
