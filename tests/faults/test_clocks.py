@@ -23,6 +23,7 @@ HOUR = 3600.0
 
 WALL_CLOCKS = {
     # Where a clock on the wall is looked at, and what for. Deadlines and durations are monotonic.
+    "flows/origin.py": {"datetime.now"},  # the date of an answer that was computed now: shown
     "flows/repair.py": {"datetime.now"},  # when a repair began: shown, decides nothing
     "flows/run.py": {"datetime.now"},  # when a sweep began: shown, decides nothing
     "flows/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests
