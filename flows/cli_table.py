@@ -28,6 +28,8 @@ def publish(
     json: Json = False,
 ) -> None:
     """Write all answers of a store into one Parquet file, whose version changes only with them."""
+    if str(out).startswith("s3:"):
+        raise typer.BadParameter(f"Expected a folder for --out, got the address {out}.")
     from storage import open_store
     from storage.lookup_table import lookup_table, write_lookup_table
 
@@ -74,11 +76,11 @@ def diff(
     json: Json = False,
 ) -> None:
     """Which brackets two lookup tables have in common, which moved; exit code 1 if any contradict."""
-    from dataclasses import asdict
+    from dataclasses import asdict, fields
 
     from flows.printing import as_json
     from flows.printing import show as show_table
-    from storage.lookup_table import compare, read_lookup_table
+    from storage.lookup_table import Moved, compare, read_lookup_table
 
     tables = [read_lookup_table(path) for path in (old, new)]
     moved = compare(*tables)
@@ -88,7 +90,8 @@ def diff(
         print(as_json({**versions, "problems": [asdict(one) for one in moved]}, indent=1))
     else:
         print(f"{tables[0].version} to {tables[1].version}")
-        show_table(list(asdict(moved[0])), [[str(cell) for cell in asdict(one).values()] for one in moved])
+        names = [field.name for field in fields(Moved)]
+        show_table(names, [[str(cell) for cell in asdict(one).values()] for one in moved])
         if disjoint:
             print(f"{disjoint} brackets contradict one another: one of the tables is wrong")
     if disjoint:

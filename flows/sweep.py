@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -126,7 +127,7 @@ def read(table: dict[str, Any], reader: Reader) -> Sweep:
 
 
 def _settled(table: Mapping[str, Any], grids: Sequence[Grid]) -> dict[str, Any]:
-    """Return a spec whose texts are canonical, so that it means the same in another folder and later."""
+    """Return a spec in strict JSON types, with canonical texts: the same in another folder and later."""
     settled = []
     for written, grid in zip(table["grid"], grids, strict=True):
         texts = {"product": dict(written.get("product", {})), "zip": dict(written.get("zip", {}))}
@@ -135,7 +136,16 @@ def _settled(table: Mapping[str, Any], grids: Sequence[Grid]) -> dict[str, Any]:
                 name: list(axis.numbers) for name, axis in axes.items() if isinstance(axis.parameter, Text)
             }
         settled.append(dict(written) | {key: axes for key, axes in texts.items() if axes})
-    return dict(table) | {"grid": settled}
+    return {key: _strict(value) for key, value in (dict(table) | {"grid": settled}).items()}
+
+
+def _strict(value: Any) -> Any:
+    """Return what TOML says without infinities, which JSON lacks and fields take as a word."""
+    if isinstance(value, Mapping):
+        return {key: _strict(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_strict(inner) for inner in value]
+    return "inf" if value == math.inf else value
 
 
 def _grid(given: Any, reader: Reader) -> Grid:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from flows.questions import fields_from, number
 from flows.reader import SweepError
 from flows.sweep import RULES, Sweep, from_spec, load
+from privcore.errors import PrivsweepError
 from privcore.method import Direction
-from privcore.parameter import Text
+from privcore.parameter import Parameter, Text
 from privcore.registry import METHODS, PROBLEMS, find_problem
 
-_BETWEEN = re.compile(r",(?![^(]*\))")  # a comma that stands in no parentheses
 _RULE = re.compile(rf"({'|'.join(RULES)})\(([^()]*)\)")
 
 
@@ -42,11 +43,12 @@ def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
     problem = find_problem(name)
     answering = [method for method in METHODS if problem in method.problems]
     enclosing = [m for m in answering if m.direction is Direction.ENCLOSURE][:1]
-    texts = {field for field, parameter in problem.parameters.items() if isinstance(parameter, Text)}
     grid = {
         "problem": name,
         "methods": list(methods) or [method.name for method in enclosing or answering],
-        "product": {field: _axis(str(values), field in texts) for field, values in _fields(words).items()},
+        "product": {
+            field: _axis(values, problem.parameters.get(field)) for field, values in _fields(words).items()
+        },
     }
     digest = hashlib.blake2b(json.dumps(grid, sort_keys=True).encode(), digest_size=4).hexdigest()
     spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}, typed", "grid": [grid]}
@@ -59,9 +61,36 @@ def _fields(words: Sequence[str]) -> dict[str, str]:
     return {name: text for name, _, text in (word.partition("=") for word in words)}
 
 
-def _axis(text: str, is_text: bool) -> Any:
+def _axis(text: str, parameter: Parameter | None) -> Any:
     """Return the values of a field as a sweep's file would have them."""
-    if not is_text and (rule := _RULE.fullmatch(text)):
+    if isinstance(parameter, Text):
+        return [text] if _is_one(text, parameter) else _between_commas(text)
+    if rule := _RULE.fullmatch(text):
         return {rule[1]: [number(value.strip()) for value in rule[2].split(",")]}
-    values = [value.strip() for value in _BETWEEN.split(text)]
-    return values if is_text else [number(value) for value in values]
+    return [_in_json(number(value)) for value in _between_commas(text)]
+
+
+def _is_one(text: str, parameter: Text) -> bool:
+    """Return whether a text, commas and all, is a single value, such as the probabilities of a bag."""
+    try:
+        parameter.check(text)
+    except PrivsweepError:
+        return False
+    return True
+
+
+def _between_commas(text: str) -> list[str]:
+    """Return what stands between the commas that are in no parentheses."""
+    values, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0:
+            values.append("")
+        else:
+            values[-1] += letter
+    return [value.strip() for value in values]
+
+
+def _in_json(value: float | int | str) -> float | int | str:
+    """Return infinity as the word that stands for it in a manifest, which is strict JSON."""
+    return "inf" if value == math.inf else value

@@ -10,17 +10,16 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from storage import mirror
 from storage.errors import StoreError
-from storage.server import asking, refused
+from storage.mirror import MARK, RECORDS, SWEEPS, is_mirrored
+from storage.server import asking, content_of, put_new, refused
 
-MARK, PARTS, RECORDS, SWEEPS = "store.json", "data/", "replaced/", "sweeps/"
-_MIRRORED = (MARK, "store.sql", PARTS, RECORDS, SWEEPS, "quarantine/")
 _AT_ONCE = 64  # objects that are fetched together,
 _BYTES_AT_ONCE = 64e6  # as long as they are not larger than this together, since memory holds them
 _TRIES = 10  # how often everything is listed again because objects vanished meanwhile
@@ -53,11 +52,9 @@ class Bucket:
         """
         name = self._name(path)
         with self._asking("write", name) as server:
-            try:
-                server.pipe_file(self._key(name), content, mode="create")
-            except FileExistsError:
-                if server.cat_file(self._key(name)) != content:
-                    server.pipe_file(self._key(name), content)
+            key = self._key(name)
+            if not put_new(server, key, content) and content_of(server, key) != content:
+                server.pipe_file(key, content)
         self.take(path)
 
     def take(self, path: Path) -> bool:
@@ -76,13 +73,13 @@ class Bucket:
         return bool(fetched)
 
     def copy(self, old: Path, new: Path) -> None:
-        """Copy the object of a file to another name; the folder does not change.
+        """Copy the object of a file to another name, if it is there; the folder does not change.
 
         Raises:
             StoreError: The server refused, or cannot be reached.
         """
-        with self._asking("write", self._name(new)) as server:
-            server.copy(self._key(self._name(old)), self._key(self._name(new)))
+        with self._asking("write", self._name(new)) as server, suppress(FileNotFoundError):
+            server.cp_file(self._key(self._name(old)), self._key(self._name(new)))
 
     def delete(self, path: Path) -> None:
         """Delete the object of a file, then the file; one that is gone already is no error.
@@ -112,6 +109,7 @@ class Bucket:
         Raises:
             StoreError: The server refused, or cannot be reached.
         """
+        mirror.remove_strays(self.folder)
         for _ in range(_TRIES):
             with self._scratch() as scratch:
                 if self._pulled(scratch):
@@ -127,7 +125,7 @@ class Bucket:
         """
         known = mirror.tags(self.folder)
         if not self.take(self.folder / MARK):  # what is there is no store, and may be very large
-            mirror.clear(self.folder)
+            mirror.clear(self.folder, known)
             return True
         sweeps = self._listed(SWEEPS)
         wanted_sweeps = self._changed(sweeps, known)
@@ -150,8 +148,12 @@ class Bucket:
         if not name and prefix:
             prefix += "/"
         with self._asking("read", name) as server:
-            found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
-        return next(iter(found.get("Contents", [])), None)
+            found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=2)
+            if "Name" not in found:  # every list has it; a page for people does not
+                raise ValueError("what answers is no S3 server")
+        # Consoles mark a folder by an empty object that has its name and a slash.
+        objects = (one for one in found.get("Contents", []) if not (one["Key"] == prefix and not name))
+        return next(objects, None)
 
     def _listed(self, prefix: str) -> Objects:
         """Return the objects of the store below a prefix; what can be the name of no file is left out."""
@@ -162,7 +164,8 @@ class Bucket:
             except FileNotFoundError:
                 return {}
         names = {key[len(store) + 1 :]: info for key, info in found.items()}
-        return {name: info for name, info in names.items() if is_mirrored(name)}
+        folders = {above.as_posix() for name in names if is_mirrored(name) for above in Path(name).parents}
+        return {name: info for name, info in names.items() if is_mirrored(name) and name not in folders}
 
     def _changed(self, listed: Objects, known: Mapping[str, str]) -> Objects:
         """Return those of which the folder has no copy, or a copy of another state."""
@@ -212,7 +215,10 @@ class Bucket:
     @contextmanager
     def _scratch(self) -> Iterator[Path]:
         mirror.remove_leftovers(self.folder)
-        with tempfile.TemporaryDirectory(prefix=mirror.FETCHED, dir=self.folder.parent) as scratch:
+        with (
+            mirror.in_one_sentence(self.folder),
+            tempfile.TemporaryDirectory(prefix=mirror.FETCHED, dir=self.folder.parent) as scratch,
+        ):
             yield Path(scratch)
 
     def _asking(self, action: str, name: str = "") -> AbstractContextManager[Any]:
@@ -235,9 +241,3 @@ def _portions(wanted: Objects) -> Iterator[list[str]]:
         size += info["Size"]
     if some:
         yield some
-
-
-def is_mirrored(name: str) -> bool:
-    """Return whether an object of that name is a file of the store, and one that readers would see."""
-    plain = "\0" not in name and all(part and not part.startswith(".") for part in name.split("/"))
-    return plain and name.startswith(_MIRRORED)

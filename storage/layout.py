@@ -70,8 +70,9 @@ def create(root: Path) -> None:
     check_path(root)
     mark = json.dumps({"format": "privsweep store", "schema_version": SCHEMA_VERSION}).encode() + b"\n"
     if bucket := bucket_of(root):
-        if (root / MARK).exists() or bucket.take(root / MARK):
+        if bucket.take(root / MARK):
             return
+        refresh(root)  # the copy of a store that is gone is none
         foreign = bucket.foreign()
         if foreign and not bucket.take(root / MARK):  # another machine may have made it in between
             raise StoreError(f"Expected a store or no objects, got {bucket.address} with {foreign} in it.")

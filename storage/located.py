@@ -10,7 +10,7 @@ from pathlib import Path
 from storage import mirror
 from storage.bucket import Bucket
 from storage.errors import StoreError
-from storage.server import connected
+from storage.server import asking
 
 FRESH = 1.0
 """Seconds for which an open store does not look at its bucket again."""
@@ -23,7 +23,10 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _FOLDER = "store"
 _DEPTH = 6  # folders above a file of a store, at most, its root included
 
+_MIRROR = re.compile(rf"[A-Za-z0-9._-]+-[0-9a-f]{{12}}/{_FOLDER}")
+
 _looked: dict[Path, float] = {}
+_mirrors: dict[Path, Bucket] = {}
 
 
 def located(path: str | Path) -> Path:
@@ -48,29 +51,38 @@ def located(path: str | Path) -> Path:
         shown = f"{match[1]}://{match[2]}"[:200]
         raise StoreError(f"Expected a folder or s3://bucket/prefix for the store, got {shown!r}.")
     address = "/".join(["s3:/", name, *prefix])
-    endpoint = connected("").s3.meta.endpoint_url
+    with asking("", "read", address) as server:
+        endpoint = server.s3.meta.endpoint_url
     if endpoint.endswith(".amazonaws.com"):
         endpoint = ""  # whatever the region
     digest = hashlib.blake2b(f"{endpoint} {address}".encode(), digest_size=6).hexdigest()
     spoken = re.sub(r"[^A-Za-z0-9._-]", "-", "-".join([name, *prefix]))[:80]
     folder = _cache() / f"{spoken}-{digest}" / _FOLDER
-    try:
-        mirror.make(folder, address, endpoint)
-    except OSError as error:
-        raise StoreError(f"Cannot make {folder}, the copy of {address}: {error.strerror}.") from error
+    mirror.make(folder, address, endpoint)
+    _mirrors[folder] = Bucket(address, endpoint, folder)
     return folder
 
 
 def _cache() -> Path:
     if named := os.environ.get(CACHE_VARIABLE):
         return Path(named).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "privsweep"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "privsweep"
+    except RuntimeError as error:
+        raise StoreError(
+            f"Expected {CACHE_VARIABLE} to name a folder for copies of buckets, since this user has no home."
+        ) from error
 
 
 def bucket_of(path: Path) -> Bucket | None:
     """Return the bucket that a file or folder of a store belongs to, or None where the folder is all."""
     for folder in (path, *list(path.parents)[:_DEPTH]):
-        if (folder.parent / mirror.INDEX).exists():
+        is_there = (folder.parent / mirror.INDEX).exists()
+        if bucket := _mirrors.get(folder):
+            if not is_there:  # somebody deleted it; what is written must reach the bucket all the same
+                mirror.make(folder, bucket.address, bucket.endpoint)
+            return bucket
+        if is_there and _MIRROR.fullmatch(f"{folder.parent.name}/{folder.name}"):
             address, endpoint = mirror.origin(folder)
             return Bucket(address, endpoint, folder)
     return None
@@ -84,13 +96,15 @@ def address_of(root: Path) -> Path:
 
 def shown(text: str) -> str:
     """Return a text about stores with their addresses in place of mirrors' paths."""
-    mirrors = re.escape(str(_cache())) + rf"/[A-Za-z0-9._-]+-[0-9a-f]{{12}}/{_FOLDER}\b"
 
     def address(match: re.Match[str]) -> str:
         bucket = bucket_of(Path(match[0]))
         return bucket.address if bucket else match[0]
 
-    return re.sub(mirrors, address, text)
+    try:
+        return re.sub(rf"{re.escape(str(_cache()))}/{_MIRROR.pattern}\b", address, text)
+    except StoreError:  # no cache, or a damaged one: the text may be about that
+        return text
 
 
 def refresh(root: Path, *, older_than: float = 0.0, afresh: bool = False) -> None:

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from privcore import find_problem
+from privcore import PROBLEMS, find_problem
 from privcore.errors import PrivsweepError
 from privcore.problem import Problem
 from storage import layout
 from storage.catalog import Store
 from storage.errors import StoreError
-from storage.parts import ROW_GROUP, publish
+from storage.located import located, refresh
+from storage.parts import NUMBERS, ROW_GROUP, publish
 from storage.schema import BOOKKEEPING, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
 from storage.views import rigorous
 
@@ -26,6 +27,7 @@ KEY = b"privsweep.lookup_table"
 
 _ANSWER = ("point_id", "lower", "upper", "value", "confidence")
 _PATIENCE = 600.0  # seconds to read all rows of a store
+_LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, which no day has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class Moved:
         tighter: Whose new bracket lies within the old one.
         wider: Whose new bracket contains the old one.
         shifted: Of which one end is tighter and the other wider.
-        disjoint: Whose brackets contradict one another: one of the tables is wrong.
+        disjoint: Whose brackets contradict one another, or themselves: one of the tables is wrong.
     """
 
     problem: str
@@ -65,6 +67,9 @@ class Moved:
     wider: int
     shifted: int
     disjoint: int
+
+
+_BECAME = tuple(name for name in Moved.__dataclass_fields__ if name != "problem")
 
 
 def lookup_table(store: Store) -> LookupTable:
@@ -123,14 +128,33 @@ def read_lookup_table(path: Path) -> LookupTable:
     except pa.ArrowException as error:
         raise StoreError(f"{path} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
     metadata = rows.schema.metadata or {}
-    version = metadata.get(KEY, b"").decode()
+    version = metadata.get(KEY, b"").decode(errors="replace")
     if not version:
         raise StoreError(f"{path} is not a lookup table: its metadata names no version.")
-    schema_version = metadata.get(VERSION_KEY, b"").decode()
-    layout.refuse_newer(int(schema_version) if schema_version.isdigit() else schema_version, path)
-    if not BOOKKEEPING.issubset(rows.column_names) or _version(rows) != version:
+    schema_version = metadata.get(VERSION_KEY, b"").decode(errors="replace")
+    layout.refuse_newer(int(schema_version) if schema_version.isdecimal() else schema_version, path)
+    if not _are_answers(rows) or _version(rows) != version:
         raise StoreError(f"{path} was changed: its rows are not those of version {version}.")
     return LookupTable(version=version, rows=rows)
+
+
+def _are_answers(rows: pa.Table) -> bool:
+    """Return whether rows are answers, none of them twice, in columns as `lookup_table` has them."""
+    for field in schema_for(PROBLEMS[0]):
+        if field.name not in BOOKKEEPING:
+            continue
+        if field.name not in rows.column_names:
+            return False
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        column = rows[field.name]
+        if column.type != kind or (column.null_count and not field.nullable):
+            return False
+    return (
+        set(rows["status"].to_pylist()) == {"ok"}
+        and pc.count_distinct(rows["point_id"]).as_py() == len(rows)
+        and not any(pc.any(pc.is_nan(rows[name])).as_py() for name in NUMBERS)
+        and pc.max(rows["finished_at"]).cast(pa.int64()).as_py() < _LAST
+    )
 
 
 def import_lookup_table(table: LookupTable, root: Path) -> list[Path]:
@@ -147,7 +171,9 @@ def import_lookup_table(table: LookupTable, root: Path) -> list[Path]:
         StoreError: A problem is of another release, a row is not of the problem that its fields say, or the
             disk refused; whatever was published stays.
     """
-    return [publish(root, part) for part in list(_parts(table))]
+    parts = list(_parts(table))
+    refresh(located(root))  # a part that the bucket has lost is published again
+    return [publish(root, part) for part in parts]
 
 
 def _parts(table: LookupTable) -> Iterator[pa.Table]:
@@ -158,7 +184,7 @@ def _parts(table: LookupTable) -> Iterator[pa.Table]:
             schema = schema_for(kind)
             rows = table.rows.filter(pc.equal(table.rows["problem"], name)).select(schema.names).cast(schema)
             _check(kind, rows)
-        except (PrivsweepError, pa.ArrowException, KeyError, TypeError) as error:
+        except (PrivsweepError, pa.ArrowException, LookupError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise StoreError(f"Version {table.version} holds {name} of another release: {reason}.") from error
         for start in range(0, len(rows), ROW_GROUP):
@@ -194,23 +220,22 @@ def compare(old: LookupTable, new: LookupTable) -> list[Moved]:
                 from {name}_rows where {rigorous()} group by problem_id
                 """
             )
-        numbers = connection.execute(
+        counted = connection.execute(
             """
             select coalesce(o.problem, n.problem) as problem,
-                   count(*) filter (o.lower = n.lower and o.upper = n.upper),
-                   count(*) filter (o.problem_id is null),
-                   count(*) filter (n.problem_id is null),
-                   count(*) filter (n.lower >= o.lower and n.upper <= o.upper
-                                    and (n.lower > o.lower or n.upper < o.upper) and n.lower <= o.upper),
-                   count(*) filter (n.lower <= o.lower and n.upper >= o.upper
-                                    and (n.lower < o.lower or n.upper > o.upper)),
-                   count(*) filter (((n.lower > o.lower and n.upper > o.upper)
-                                     or (n.lower < o.lower and n.upper < o.upper))
-                                    and n.lower <= o.upper and o.lower <= n.upper),
-                   count(*) filter (n.lower > o.upper or o.lower > n.upper)
+                   case when o.problem_id is null then 'added'
+                        when n.problem_id is null then 'removed'
+                        when greatest(o.lower, n.lower) > least(o.upper, n.upper) then 'disjoint'
+                        when o.lower = n.lower and o.upper = n.upper then 'same'
+                        when n.lower >= o.lower and n.upper <= o.upper then 'tighter'
+                        when n.lower <= o.lower and n.upper >= o.upper then 'wider'
+                        else 'shifted' end as became,
+                   count(*)
             from old as o full join new as n using (problem_id)
-            group by 1 order by 1
+            group by 1, 2 order by 1
             """
         ).fetchall()
-    names = [name for name in Moved.__dataclass_fields__ if name != "problem"]
-    return [Moved(problem=problem, **dict(zip(names, counts, strict=True))) for problem, *counts in numbers]
+    numbers: dict[str, dict[str, int]] = {}
+    for problem, became, count in counted:
+        numbers.setdefault(problem, dict.fromkeys(_BECAME, 0))[became] = count
+    return [Moved(problem=problem, **counts) for problem, counts in numbers.items()]

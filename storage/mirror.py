@@ -12,6 +12,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from storage.errors import StoreError
+
+MARK, RECORDS, SWEEPS = "store.json", "replaced/", "sweeps/"
+_FILES, _FOLDERS = (MARK, "store.sql"), ("data/", RECORDS, SWEEPS, "quarantine/")
+
 INDEX = "mirror.sqlite"
 """The file beside a mirror, which tells it from a store of its own."""
 
@@ -22,12 +27,25 @@ FETCHED = ".fetched-"
 """How the names of folders begin that fetched files wait in."""
 
 _DAY = 86_400.0
+_LONGEST = 255  # bytes of the name of a file
 _PATIENCE = 60.0  # seconds for which a process waits until others have done their renames
+
+
+def is_mirrored(name: str) -> bool:
+    """Return whether an object of that name is a file of the store, and one that readers would see.
+
+    What follows a question mark would be taken for the version of an object.
+    """
+    plain = all(
+        part and not part.startswith(".") and len(part.encode()) <= _LONGEST for part in name.split("/")
+    )
+    return plain and not {"\0", "?"}.intersection(name) and (name in _FILES or name.startswith(_FOLDERS))
 
 
 def make(folder: Path, address: str, endpoint: str) -> None:
     """Make a folder the mirror of an address; it appears with the first file, and a mirror stays as it is."""
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with in_one_sentence(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _changing(folder) as index:
         index.execute("create table if not exists origin (address text primary key, endpoint text)")
         index.execute("create table if not exists objects (name text primary key, tag text)")
@@ -36,14 +54,14 @@ def make(folder: Path, address: str, endpoint: str) -> None:
 
 def origin(folder: Path) -> tuple[str, str]:
     """Return the address that a folder mirrors, and its endpoint."""
-    with closing(_open(folder)) as index:
+    with _opened(folder) as index:
         address, endpoint = index.execute("select address, endpoint from origin").fetchone()
     return str(address), str(endpoint)
 
 
 def tags(folder: Path) -> dict[str, str]:
     """Return the names that are mirrored, each with the tag of the object's state."""
-    with closing(_open(folder)) as index:
+    with _opened(folder) as index:
         return dict(index.execute("select name, tag from objects").fetchall())
 
 
@@ -63,10 +81,12 @@ def install(folder: Path, name: str, tag: str, fetched: Path) -> None:
         fetched: The file, on the same disk.
     """
     path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
     with _changing(folder) as index:  # known before it is there: else nobody would delete it
         index.execute("insert or replace into objects values (?, ?)", (name, UNKNOWN))
     with _changing(folder) as index:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():  # somebody's, empty: else it would have been a stray
+            path.rmdir()
         fetched.replace(path)
         index.execute("update objects set tag = ? where name = ?", (tag, name))
 
@@ -85,11 +105,27 @@ def discard(folder: Path, name: str) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def clear(folder: Path) -> None:
-    """Delete the folder: the bucket holds no store."""
+def clear(folder: Path, known: dict[str, str]) -> None:
+    """Delete the folder, since the bucket held no store, unless somebody installed something since."""
     with _changing(folder) as index:
-        index.execute("delete from objects")
-        shutil.rmtree(folder, ignore_errors=True)
+        if dict(index.execute("select name, tag from objects").fetchall()) == known:
+            index.execute("delete from objects")
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_strays(folder: Path) -> None:
+    """Delete the files that nobody fetched, which readers would take for results."""
+    found = {
+        name
+        for path in folder.rglob("*")
+        if (path.is_symlink() or not path.is_dir())
+        and is_mirrored(name := path.relative_to(folder).as_posix())
+    }
+    if found <= tags(folder).keys():
+        return
+    with _changing(folder) as index:  # now nobody installs
+        for name in found.difference(name for (name,) in index.execute("select name from objects")):
+            (folder / name).unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -102,16 +138,32 @@ def remove_leftovers(folder: Path) -> None:
             continue
 
 
-def _open(folder: Path) -> sqlite3.Connection:
-    index = sqlite3.connect(os.fspath(folder.parent / INDEX), timeout=_PATIENCE, isolation_level=None)
-    index.execute("pragma synchronous = off")  # after a power loss the folder can be fetched again
-    return index
+@contextmanager
+def in_one_sentence(folder: Path) -> Iterator[None]:
+    """Say in one sentence what the disk, or the table, refuses."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        where = f"{folder.parent}, the copy of a store in a bucket"
+        raise StoreError(f"Cannot use {where}: {why}; it can be deleted at any time.") from error
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
+    index = os.fspath(folder.parent / INDEX)
+    with (
+        in_one_sentence(folder),
+        closing(sqlite3.connect(index, timeout=_PATIENCE, isolation_level=None)) as connection,
+    ):
+        connection.execute("pragma synchronous = off")  # after a power loss the folder can be fetched again
+        yield connection
 
 
 @contextmanager
 def _changing(folder: Path) -> Iterator[sqlite3.Connection]:
     """Let one process at a time change the folder; what fails half-way is not recorded."""
-    with closing(_open(folder)) as index:
+    with _opened(folder) as index:
         index.execute("begin immediate")
         try:
             yield index

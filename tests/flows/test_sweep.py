@@ -1,5 +1,6 @@
 """Sweep files: read completely; what is wrong with one is told in a sentence with file, line and key."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -207,3 +208,17 @@ def test_a_sweep_that_is_not_there_is_one_sentence(
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(SweepError, match=r"latin\.toml: Expected TOML in UTF-8"):
         parse("name = 'é'".encode("latin-1"), "latin.toml")
+
+
+def test_an_infinite_value_can_be_recorded_and_read_again() -> None:
+    text = b"""
+name = "unbounded"
+[[grid]]
+problem = "label-advantage"
+methods = ["labels.composition"]
+product = {mechanism = "llp", prior = "point(0.5)", bag_size = 2, label_epsilon = [inf]}
+"""
+    sweep = parse(text, "unbounded.toml")
+    again = from_spec(json.loads(json.dumps(sweep.spec, allow_nan=False)), "manifest")
+    assert again.digest == sweep.digest
+    assert list(expand(again.grids)) == list(expand(sweep.grids))

@@ -62,3 +62,23 @@ def test_a_file_that_is_no_table_is_one_sentence_and_code_2(
         assert error.startswith("privsweep: Cannot read ")
         assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_of_estimates_alone_are_compared_without_a_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "store", row(epsilon(), Answer(value=1.0)))
+    assert run(["table", "publish", "--store", str(tmp_path / "store"), "--out", str(tmp_path)]) == 0
+    file = next(str(path) for path in tmp_path.glob("lookup-*.parquet"))
+    capsys.readouterr()
+    assert run(["table", "diff", file, file]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["problem", "same"]
+
+
+def test_a_table_is_not_published_into_a_folder_named_like_an_address(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["table", "publish", "--store", str(store), "--out", "s3://bucket/tables"]) == 2
+    assert "Expected a folder for --out, got " in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [store]

@@ -1,13 +1,17 @@
 """Sweeps that are typed instead of written into a file."""
 
+import json
+import math
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from flows.cli import run
 from flows.grid import expand
-from flows.typed_sweep import named_or_typed
+from flows.typed_sweep import _axis, named_or_typed
 from privcore import PrivsweepError
+from privcore.membership_params import LAW
 from privcore.parameter import Value
 from storage import open_store
 
@@ -26,6 +30,25 @@ def test_commas_separate_values_and_rules_make_them() -> None:
 def test_a_comma_in_a_law_separates_nothing() -> None:
     found = points("label-advantage", "mechanism=llp", "prior=beta(2,30), uniform", "bag_size=4")
     assert [fields["prior"] for fields in found] == ["beta(2,30)", "uniform"]
+
+
+def test_a_list_that_is_one_value_stays_whole_as_in_a_lookup() -> None:
+    words = ["label-posterior", "mechanism=llp", "member=1", "released=1"]
+    assert [fields["bag"] for fields in points(*words, "bag=0.2,0.5,0.8")] == ["0.2,0.5,0.8"]
+
+
+def test_parentheses_within_parentheses_hold_their_commas_together() -> None:
+    assert _axis("mixed(0.3,atoms(0.6,0.3,0.1)), uniform(10)", LAW) == [
+        "mixed(0.3,atoms(0.6,0.3,0.1))",
+        "uniform(10)",
+    ]
+    assert _axis("mixed(0.3,atoms(0.6,0.3,0.1))", LAW) == ["mixed(0.3,atoms(0.6,0.3,0.1))"]
+
+
+def test_a_limit_without_a_bound_can_be_typed_and_stands_in_a_manifest() -> None:
+    words = ["label-advantage", "mechanism=llp", "prior=uniform", "bag_size=2", "label_epsilon=inf"]
+    assert [fields["label_epsilon"] for fields in points(*words)] == [math.inf]
+    assert '"inf"' in json.dumps(named_or_typed(words[0], words[1:]).spec, allow_nan=False)
 
 
 def test_the_same_words_are_the_same_sweep_whatever_their_order() -> None:
@@ -64,17 +87,17 @@ def test_mistakes_are_told_in_one_sentence(words: list[str], complaint: str) -> 
 
 
 def test_what_is_not_covered_comes_with_the_line_that_plans_it_and_running_it_covers_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, privsweep: Callable[..., tuple[int, str, str]]
 ) -> None:
     store = str(tmp_path / "store")
-    words = ["unamplified-epsilon", "sigma=3", "delta=1e-05"]
+    question = ["lookup", "unamplified-epsilon", "sigma=3", "delta=1e-05", "--store", store]
     open_store(store, create=True).close()
-    assert run(["lookup", *words, "--store", store]) == 3
-    told = capsys.readouterr().err
+    code, _, told = privsweep(*question)
+    assert code == 3
     assert "`privsweep plan unamplified-epsilon sigma=3 delta=1e-5 " in told
-    line = told.split("`")[1].split()[1:]
-    assert run(line) == 0
-    assert "1 points, 0 stored, 1 new" in capsys.readouterr().out
-    assert run(["run", *line[1:], "--engine", "serial"]) == 0
-    capsys.readouterr()
-    assert run(["lookup", *words, "--store", store]) == 0
+    line = shlex.split(told.split("`")[1])[1:]
+    code, out, err = privsweep(*line)
+    assert (code, err) == (0, "")
+    assert "1 points, 0 stored, 1 new" in out
+    assert privsweep("run", *line[1:], "--engine", "serial")[0] == 0
+    assert privsweep(*question)[0] == 0

@@ -1,14 +1,21 @@
 """Stores in a bucket, on a real S3 server. Another machine is one that has no mirror of it yet."""
 
+import multiprocessing
 import os
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
-from storage import Store, StoreError, open_store, parts, write_manifest
+from storage import Store, StoreError, mirror, open_store, parts, server, write_manifest
 from storage.bucket import Bucket
 from storage.compaction import compact
 from storage.disk import remove
@@ -17,7 +24,7 @@ from storage.garbage import collect, find_garbage
 from storage.located import CACHE_VARIABLE, address_of, located, refresh, shown
 from storage.parts import read_part
 from storage.repair import set_aside
-from storage.server import connected
+from storage.server import connected, content_of, put_new
 from tests.s3 import keys
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, row, rows
@@ -355,3 +362,244 @@ def test_a_store_that_another_machine_makes_at_the_same_moment_is_no_foreign_obj
     monkeypatch.setattr(Bucket, "foreign", made_meanwhile)
     put(Path(address), rows(2, first=5))
     assert len(opened(address).stored("unamplified-epsilon")) == 3
+
+
+def put_object(address: str, name: str, content: bytes = b"x") -> None:
+    """Put an object whatever its name."""
+    bucket, _, key = f"{address.removeprefix('s3://')}/{name}".partition("/")
+    connected("").call_s3("put_object", Bucket=bucket, Key=key, Body=content)
+
+
+def _copy(part: Path) -> None:
+    (part.parent / f"{'0' * 32}{part.name[32:]}").write_bytes(part.read_bytes())
+
+
+def _file_for_folder(part: Path) -> None:
+    part.unlink()
+    part.parent.rmdir()
+    part.parent.write_text("mine")
+
+
+def _folder_for_file(part: Path) -> None:
+    part.unlink()
+    (part / "inner").mkdir(parents=True)
+    (part / "file").write_text("mine")
+    (part / "inner").rmdir()
+
+
+@pytest.mark.parametrize("change", [_copy, _file_for_folder, _folder_for_file])
+def test_whatever_somebody_did_to_the_mirror_it_becomes_equal_to_the_bucket(
+    address: str, change: Callable[[Path], None]
+) -> None:
+    part = put(Path(address), rows(2))
+    change(part)
+    with opened(address) as store:
+        assert store.verify() == []
+        assert parts(store.root) == [part]
+
+
+def test_a_store_that_was_deleted_is_made_anew_by_whoever_publishes_next(address: str) -> None:
+    part = put(Path(address), rows(2))
+    connected("").rm(address, recursive=True)
+    assert put(Path(address), rows(2)) == part
+    assert keys(address) == [f"data/{part.parent.name}/{part.name}", "store.json"]
+
+
+def test_nothing_is_published_into_a_store_that_a_newer_release_has_taken_over(address: str) -> None:
+    put(Path(address), rows(2))
+    put_object(address, "store.json", b'{"schema_version": 99}')
+    before = keys(address)
+    with pytest.raises(StoreError, match="update privsweep"):
+        put(Path(address), rows(2, first=5))
+    assert keys(address) == before
+
+
+def test_a_cache_that_is_deleted_while_a_process_works_costs_no_row(
+    address: str, elsewhere: Machines
+) -> None:
+    elsewhere.go("a")
+    put(Path(address), rows(2))
+    root = located(address)
+    with opened(address) as store:
+        remove(root.parent)
+        put(root, rows(3, first=5))
+        assert len(store.stored("unamplified-epsilon")) == 3
+        time.sleep(1.1)
+        assert len(store.stored("unamplified-epsilon")) == 5
+    elsewhere.go("b")
+    assert len(opened(address).stored("unamplified-epsilon")) == 5
+
+
+def test_a_look_at_a_bucket_without_a_store_takes_nothing_from_who_makes_it_meanwhile(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, take = located(address), Bucket.take
+
+    def made_meanwhile(bucket: Bucket, path: Path) -> bool:
+        found = take(bucket, path)
+        monkeypatch.setattr(Bucket, "take", take)
+        put(Path(address), rows(2))
+        return found
+
+    monkeypatch.setattr(Bucket, "take", made_meanwhile)
+    refresh(root)
+    assert len(parts(root)) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["data/problem=unamplified-epsilon", "store.json/x", f"data/{'x' * 300}", "data/x?versionId=y"]
+)
+def test_an_object_that_can_be_no_file_hides_nothing(address: str, elsewhere: Machines, name: str) -> None:
+    put(Path(address), rows(2))
+    put_object(address, name)
+    for machine in ("a", "b"):
+        elsewhere.go(machine)
+        assert opened(address).verify() == []
+        assert len(opened(address).stored("unamplified-epsilon")) == 2
+
+
+def test_names_that_look_like_patterns_are_set_aside_one_by_one(address: str) -> None:
+    put(Path(address), rows(1))
+    names = ["data/[x]*.txt", "data/a b+c%20&=.txt", "data/x1.txt"]
+    for name in names:
+        put_object(address, name)
+    root = folder(address)
+    aside = set_aside(root, [root / name for name in names[:2]])
+    found = [name for name in keys(address) if name.endswith(".txt")]
+    assert found == ["data/x1.txt", *(f"quarantine/{aside.name}/{name}" for name in names[:2])]
+
+
+def test_what_another_machine_set_aside_already_is_no_error(address: str, elsewhere: Machines) -> None:
+    elsewhere.go("a")
+    part = put(Path(address), rows(1))
+    elsewhere.go("b")
+    there = folder(address)
+    set_aside(there, parts(there))
+    before = keys(address)
+    elsewhere.go("a")
+    set_aside(located(address), [part])
+    assert keys(address) == before
+    assert parts(folder(address)) == []
+
+
+def test_the_mark_of_a_folder_that_consoles_make_is_no_foreign_object(address: str) -> None:
+    put_object(address, "", b"")
+    put(Path(address), rows(1))
+    assert opened(address).verify() == []
+
+
+@pytest.mark.parametrize("content", [b"junk" * 4000, None])
+def test_a_damaged_or_locked_table_of_the_mirror_is_one_sentence(
+    address: str, content: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(Path(address), rows(1))
+    table = located(address).parent / mirror.INDEX
+    monkeypatch.setattr(mirror, "_PATIENCE", 0.1)
+    holder = sqlite3.connect(table, isolation_level=None)
+    if content is None:
+        holder.execute("begin exclusive")
+    else:
+        table.write_bytes(content)
+    with pytest.raises(StoreError, match=r"^Cannot use \S+, the copy of a store in a bucket: [^\n]+\.$"):
+        opened(address)
+    holder.close()
+
+
+def test_a_file_named_like_the_table_makes_no_mirror_of_a_store_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / mirror.INDEX).write_text("mine")
+    put(tmp_path / "x" / "store", rows(2))
+    assert open_store(tmp_path / "x" / "store").verify() == []
+
+
+def test_a_forked_process_publishes_and_reads(address: str) -> None:
+    put(Path(address), rows(1))
+    child = multiprocessing.get_context("fork").Process(target=put, args=(Path(address), rows(2, first=5)))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert len(opened(address).stored("unamplified-epsilon")) == 3
+
+
+@pytest.fixture
+def anew() -> Iterator[None]:
+    """The environment is read again, now and after the test."""
+    server._connected.cache_clear()
+    yield
+    server._connected.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("AWS_PROFILE", "nowhere"), ("AWS_ENDPOINT_URL", "nonsense")]
+)
+def test_an_environment_that_names_no_server_is_one_sentence(
+    s3_server: str, monkeypatch: pytest.MonkeyPatch, anew: None, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(StoreError, match=rf"^Cannot read s3://bucket/store: [^\n]*{value}[^\n]*\.$"):
+        located("s3://bucket/store")
+
+
+def test_a_user_without_a_home_needs_one_for_buckets_only(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(StoreError, match=r"^Expected PRIVSWEEP_CACHE to name a folder "):
+        located(address)
+    assert shown("There is no store at x.") == "There is no store at x."
+
+
+class _Page(BaseHTTPRequestHandler):
+    """A web page where a server was expected."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html><body>Welcome</body></html>")
+
+    do_PUT = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_web_page_is_no_store_and_takes_no_row(
+    s3_server: str, monkeypatch: pytest.MonkeyPatch, anew: None
+) -> None:
+    with HTTPServer(("127.0.0.1", 0), _Page) as page:
+        threading.Thread(target=page.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{page.server_port}")
+        with pytest.raises(
+            StoreError, match=r"^Cannot read \S+/store\.json: what answers is no S3 server\.$"
+        ):
+            put(Path("s3://bucket/store"), rows(1))
+        page.shutdown()
+
+
+@pytest.mark.parametrize("code", ["PreconditionFailed", "412", "ConditionalRequestConflict", "409"])
+def test_every_way_to_say_that_there_is_one_already_is_understood(code: str) -> None:
+    class Server:
+        def pipe_file(self, *_: object, **__: object) -> None:
+            raise OSError(22, "no") from ClientError({"Error": {"Code": code}}, "PutObject")
+
+    assert not put_new(Server(), "b/k", b"x")
+
+
+def test_a_refusal_of_another_kind_is_none_of_them(bucket: str) -> None:
+    class Server:
+        def pipe_file(self, *_: object, **__: object) -> Any:
+            raise OSError(5, "no") from ClientError({"Error": {"Code": "AccessDenied"}}, "PutObject")
+
+    with pytest.raises(OSError, match="no"):
+        put_new(Server(), "b/k", b"x")
+    assert content_of(connected(""), f"{bucket}/nothing") is None
+
+
+def test_a_server_that_stalls_is_given_up_within_three_minutes(s3_server: str) -> None:
+    reached = connected("")
+    tries = reached.retries * 5  # botocore's own
+    assert reached.read_timeout * tries < 180

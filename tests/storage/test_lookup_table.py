@@ -1,4 +1,6 @@
+import math
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -7,14 +9,17 @@ import pytest
 from privcore import Answer, Status
 from storage import Row, StoreError, open_store
 from storage.lookup_table import (
+    KEY,
     LookupTable,
     Moved,
+    _version,
     compare,
     import_lookup_table,
     lookup_table,
     read_lookup_table,
     write_lookup_table,
 )
+from storage.schema import VERSION_KEY
 from tests.storage.contents import counting
 from tests.storage.made_up import Claims, epsilon, put, row, rows
 
@@ -87,6 +92,79 @@ def test_a_row_under_a_question_that_is_not_its_own_is_refused(root: Path, tmp_p
     assert not (tmp_path / "other").exists()
 
 
+def hashed(rows: pa.Table) -> str:
+    """The version of rows, if they can have one."""
+    try:
+        return _version(rows)
+    except (TypeError, ValueError, OverflowError):
+        return "2026.11.01-00000000"
+
+
+TIME = pa.timestamp("us", tz="UTC")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("lower", pa.array([math.nan] * 3)),
+        ("upper", pa.array([None] * 3, pa.float64())),
+        ("lower", pa.array(["1"] * 3)),
+        ("problem", pa.array(["unamplified-epsilon", None, None])),
+        ("problem", pa.array([1] * 3)),
+        ("status", pa.array(["ok", "ok", "crashed"])),
+        ("point_id", pa.array(["a", "a", "b"])),
+        ("finished_at", pa.array([None] * 3, TIME)),
+        ("finished_at", pa.array([2**62] * 3, TIME)),
+        ("finished_at", pa.array(["today"] * 3)),
+        ("method", None),
+        (None, None),
+    ],
+)
+def test_rows_that_no_store_answers_with_are_refused_though_their_version_is_right(
+    root: Path, name: str | None, values: Any
+) -> None:
+    put(root, rows(3))
+    table = table_of(root).rows
+    if name is None:
+        table = table.slice(0, 0)
+    elif values is None:
+        table = table.drop_columns(name)
+    else:
+        table = table.set_column(table.column_names.index(name), name, values)
+    path = root.with_suffix(".parquet")
+    write_lookup_table(LookupTable(version=hashed(table), rows=table), path)
+    with pytest.raises(StoreError, match="was changed: its rows are not those of version"):
+        read_lookup_table(path)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({KEY: b"\xff", VERSION_KEY: b"1"}, "was changed"),
+        ({KEY: b"x", VERSION_KEY: "²".encode()}, "has no valid schema version"),
+        ({KEY: b"x", VERSION_KEY: b"\xff"}, "has no valid schema version"),
+        ({KEY: b"x", VERSION_KEY: b"9"}, "update privsweep"),
+    ],
+)
+def test_metadata_that_nobody_wrote_is_one_sentence(
+    root: Path, metadata: dict[bytes, bytes], reason: str
+) -> None:
+    put(root, rows(1))
+    path = root.with_suffix(".parquet")
+    pq.write_table(table_of(root).rows.replace_schema_metadata(metadata), path)
+    with pytest.raises(StoreError, match=reason):
+        read_lookup_table(path)
+
+
+def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_path: Path) -> None:
+    put(root, rows(2))
+    table = table_of(root)
+    place = table.rows.column_names.index("sigma")
+    without = table.rows.set_column(place, "sigma", pa.array([None] * 2, pa.float64()))
+    with pytest.raises(StoreError, match="holds unamplified-epsilon of another release: "):
+        import_lookup_table(LookupTable(version=table.version, rows=without), tmp_path / "other")
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [(b"", "is not a readable Parquet file"), (b"PAR1" * 20, "is not a readable Parquet file")],
@@ -133,3 +211,16 @@ def test_a_table_beside_itself_has_nothing_that_moved(root: Path) -> None:
     put(root, rows(4))
     (moved,) = compare(table_of(root), table_of(root))
     assert (moved.same, moved.added, moved.removed, moved.disjoint) == (4, 0, 0, 0)
+
+
+def test_every_bracket_is_counted_once_and_one_that_contradicts_itself_is_told(
+    root: Path, tmp_path: Path
+) -> None:
+    new = tmp_path / "new"
+    for store, ends in ((root, (1.0, 2.0)), (new, (1.2, 1.9))):
+        put(store, bracket(1.0, ends))
+    put(new, row(epsilon(), Answer.enclosure(1.95, 2.0), method=Claims()))
+    (moved,) = compare(table_of(root), table_of(new))
+    assert (moved.tighter, moved.disjoint) == (0, 1)
+    (moved,) = compare(table_of(new), table_of(new))
+    assert (moved.same, moved.disjoint) == (0, 1)
