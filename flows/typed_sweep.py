@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -67,7 +66,7 @@ def _axis(text: str, parameter: Parameter | None) -> Any:
         return [text] if _is_one(text, parameter) else _between_commas(text)
     if rule := _RULE.fullmatch(text):
         return {rule[1]: [number(value.strip()) for value in rule[2].split(",")]}
-    return [_in_json(number(value)) for value in _between_commas(text)]
+    return [number(value) for value in _between_commas(text)]
 
 
 def _is_one(text: str, parameter: Text) -> bool:
@@ -89,8 +88,3 @@ def _between_commas(text: str) -> list[str]:
         else:
             values[-1] += letter
     return [value.strip() for value in values]
-
-
-def _in_json(value: float | int | str) -> float | int | str:
-    """Return infinity as the word that stands for it in a manifest, which is strict JSON."""
-    return "inf" if value == math.inf else value

@@ -101,6 +101,11 @@ def write_lookup_table(table: LookupTable, path: Path) -> None:
     Raises:
         StoreError: The disk refused.
     """
+    layout.write_atomically(path, to_parquet(table))
+
+
+def to_parquet(table: LookupTable) -> bytes:
+    """Return a lookup table as a Parquet file."""
     metadata = {KEY: table.version.encode(), VERSION_KEY: str(SCHEMA_VERSION).encode()}
     sink = pa.BufferOutputStream()
     pq.write_table(
@@ -110,7 +115,7 @@ def write_lookup_table(table: LookupTable, path: Path) -> None:
         compression="zstd",
         write_page_checksum=True,
     )
-    layout.write_atomically(path, bytes(sink.getvalue()))
+    return bytes(sink.getvalue())
 
 
 def read_lookup_table(path: Path) -> LookupTable:

@@ -8,10 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.export import FORMATS, MARK
+from flows.export import MARK
 from flows.page.data import Table, catalogue, content, tables
 from flows.printing import as_json
 from privcore import DomainError
+from storage.lookup_table import lookup_table, to_parquet
 
 if TYPE_CHECKING:
     from storage import Store
@@ -26,7 +27,7 @@ class Built:
 
     Attributes:
         out: Its folder.
-        version: Hash of the table.
+        version: That of the lookup table.
         rows: Rows of the table.
         problems: Rows of each problem.
         bytes: Size of the folder.
@@ -51,25 +52,25 @@ def build(store: "Store", out: Path, *, live: bool = False) -> Built:
 
     Raises:
         DomainError: The folder holds something else, or is part of a store.
-        StoreError: The store cannot be read.
+        StoreError: The store cannot be read, or has no answer.
     """
     _refuse(out)
     found = tables(store)
-    files = {f"data/{table.kind.name}.json": as_json(content(table)).encode() for table in found}
-    table_version = _hash(b"".join(name.encode() + b"\0" + data for name, data in sorted(files.items())))
-    pages = {table.kind.name: _address(table, files) for table in found}
-    known = catalogue(found, pages, table_version, version("privsweep"))
+    files = {f"data/{each.kind.name}.json": as_json(content(each)).encode() for each in found}
+    table = lookup_table(store)
+    pages = {each.kind.name: _address(each, files) for each in found}
+    known = catalogue(found, pages, table.version, version("privsweep"))
     files[CATALOGUE] = as_json(known | {"live": "api/ask" if live else None}, indent=1).encode()
-    files[PARQUET] = FORMATS["parquet"](store.sql("from best order by problem, problem_id"))
+    files[PARQUET] = to_parquet(table)
     conflicts = store.sql("select count(distinct problem_id) as n from conflicts")["n"].to_pylist()[0]
     static = resources.files("flows.page") / "static"
     files |= {entry.name: entry.read_bytes() for entry in static.iterdir() if entry.is_file()}
     _write(out, files)
     return Built(
         out=out,
-        version=table_version,
-        rows=sum(table.rows for table in found),
-        problems={table.kind.name: table.rows for table in found},
+        version=table.version,
+        rows=sum(each.rows for each in found),
+        problems={each.kind.name: each.rows for each in found},
         bytes=sum(map(len, files.values())),
         conflicts=conflicts,
     )

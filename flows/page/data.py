@@ -113,7 +113,7 @@ def catalogue(found: Sequence[Table], files: Mapping[str, str], version: str, re
     Args:
         found: The stored answers.
         files: Address of the data of each problem.
-        version: Hash of the data.
+        version: That of the lookup table.
         release: Version of this package.
     """
     stored = {table.kind.name: table for table in found}

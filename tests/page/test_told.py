@@ -8,7 +8,6 @@ import urllib.request
 from contextlib import redirect_stdout
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -18,6 +17,7 @@ from flows.printing import rounded_down, rounded_up
 from flows.sweep import parse
 from privcore import find_problem
 from storage import open_store
+from storage.lookup_table import lookup_table, read_lookup_table
 from tests.page.browser import copied, text, visit, wait
 
 pytestmark = pytest.mark.xdist_group("page")
@@ -138,18 +138,20 @@ def test_the_chart_says_what_it_shows_and_marks_the_question(browser: webdriver.
     assert title.get_property("textContent") == "epsilon over steps"
 
 
-def test_the_downloads_hold_the_table(browser: webdriver.Chrome, page: str, store: Path) -> None:
+def test_the_downloads_are_the_lookup_table_and_what_the_page_answers_from(
+    browser: webdriver.Chrome, page: str, store: Path, tmp_path: Path
+) -> None:
     visit(browser, page + ALLOCATION)
     wait(browser, "#number")
     links = [str(a.get_property("href")) for a in browser.find_elements(By.CSS_SELECTOR, "#footer a")]
     files = [urllib.request.urlopen(link).read() for link in links]
-    table = pq.read_table(io.BytesIO(files[0]))
+    (tmp_path / "table.parquet").write_bytes(files[0])
+    table = read_lookup_table(tmp_path / "table.parquet")
+    known = json.loads(files[2])
     with open_store(store) as opened:
-        assert table.num_rows == opened.sql("select count(*) as n from best")["n"].to_pylist()[0]
-    brackets = json.loads(files[1])["brackets"]
-    ours = table.filter(
-        table["problem"].combine_chunks().cast("string").to_numpy(zero_copy_only=False)
-        == "allocation-epsilon"
-    )
-    assert sorted(brackets["lower"]) == sorted(ours["lower"].to_pylist())
-    assert json.loads(files[2])["problems"]["allocation-epsilon"]["rows"] == ours.num_rows
+        ours = opened.sql("select lower from brackets.allocation_epsilon")["lower"].to_pylist()
+        assert table.rows.equals(lookup_table(opened).rows)
+    assert known["version"] == table.version
+    assert table.version in text(browser, "edition")
+    assert sorted(json.loads(files[1])["brackets"]["lower"]) == sorted(ours)
+    assert known["problems"]["allocation-epsilon"]["rows"] == len(ours)

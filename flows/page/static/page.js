@@ -197,7 +197,7 @@ function footer({ file, name }) {
       "p",
       {},
       "Download: ",
-      link("table.parquet", "all brackets (Parquet)"),
+      link("table.parquet", "all answers (Parquet)"),
       ", ",
       link(file.split("?")[0], `${name} (JSON)`),
       ", ",
