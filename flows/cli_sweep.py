@@ -199,8 +199,8 @@ def _report_content(report: "Report") -> dict[str, Any]:
 
 
 def _show_report(report: "Report") -> None:
-    from flows.plan import FAILURES
     from flows.progress import duration
+    from privcore.answer import FAILURES
 
     now = report.now
     what = (

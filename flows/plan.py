@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flows.grid import count, expand
 from flows.sweep import Sweep
-from privcore.answer import Status
+from privcore.answer import FAILURES, Status
 from privcore.errors import PrivsweepError
 from privcore.method import Method
 from privcore.point import Point
@@ -18,8 +18,6 @@ MAX_POINTS = 1_000_000
 ROW_BYTES = 150.0  # on disk, compressed; a part of few rows needs more for its columns' headers
 PART_BYTES = 20_000.0
 PROCESS_BYTES = 3e8  # a worker and its child with everything imported
-
-FAILURES = frozenset({Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.CRASHED})
 
 
 class TooLargeError(PrivsweepError):

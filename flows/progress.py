@@ -36,7 +36,7 @@ class Progress:
         if done is None:
             self._begin(plan)
             return
-        from flows.plan import FAILURES
+        from privcore.answer import FAILURES
 
         if self._first is None:
             self._first = done.points, time.monotonic()

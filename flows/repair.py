@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.plan import FAILURES
 from flows.run import Report, Watch, run
 from flows.status import point_ids, record
 from flows.sweep import Sweep, from_spec
+from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
 from privcore.point import Point
 

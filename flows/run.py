@@ -5,28 +5,21 @@ this module until the very end of the process, where DuckDB would complain of le
 """
 
 import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
-from math import ceil
 from pathlib import Path
 
+from flows.orchestration import sigterm_interrupts, under_prefect
 from flows.plan import MAX_POINTS, Plan, TooLargeError, make_plan
-from flows.server import SchedulerError, own_server
 from flows.status import Coverage, coverage, is_broken, record
 from flows.sweep import Sweep
 from privcore.errors import PrivsweepError
 from tasks import engine
 from tasks.work import Done, Job
-
-STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
-DRAIN_SECONDS = 10.0  # for Prefect to tell its server the rest, before we stop that
 
 Watch = Callable[[Plan, Done | None], None]
 """Called with the plan alone before the start, then with every batch that is done."""
@@ -104,7 +97,7 @@ def run(
             yield done
 
     plan = Plan(total=0)
-    with _sigterm_interrupts():
+    with sigterm_interrupts():
         try:
             plan = make_plan(
                 sweep, store, workers=workers or engine.cores(), max_points=max_points, retry=retry
@@ -119,7 +112,7 @@ def run(
                 job = Job(store=address_of(store), sweep=sweep.name, limits=sweep.limits)
                 outcomes = engine.run(engine_name, plan.batches, job, workers or engine.cores())
                 with closing(outcomes), _no_output_of_others():
-                    _under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
+                    under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
             now = record(sweep, plan.ids, store, started)
         except KeyboardInterrupt:
             now = coverage(sweep, plan.ids, store)
@@ -135,104 +128,11 @@ def run(
     )
 
 
-def _under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path) -> None:
-    """Let a Prefect flow consume the outcomes, in a few task runs that show how far it is.
-
-    Prefect watches, it does not decide: errors and interruptions are kept from it, so that they reach the
-    caller at once and unchanged, and what it leaves undone because its server died is done without it.
-    """
-    begun = False
-    ended_by: list[BaseException] = []
-    stages = min(STAGES, batches)
-    with _prefect(store):
-        from prefect import flow, task
-        from prefect.client.schemas.objects import State
-        from prefect.states import Cancelled, Completed, Failed
-
-        @task(name="batches", task_run_name="stage {number} of {stages}", persist_result=False)
-        def stage(number: int, stages: int) -> State[int]:
-            share = outcomes if number == stages else islice(outcomes, ceil(batches / stages))
-            try:
-                return Completed(message=f"{sum(done.points for done in share)} points")
-            except BaseException as error:  # noqa: BLE001  raised again below
-                ended_by.append(error)
-                return Failed(message=f"{type(error).__name__}: {error}")
-
-        @flow(name="privsweep", flow_run_name=name, validate_parameters=False, persist_result=False)
-        def sweep() -> State[int]:
-            nonlocal begun
-            begun = True
-            with _sigterm_interrupts():  # here Prefect has a handler of its own
-                for number in range(1, stages + 1):
-                    if not ended_by:
-                        stage(number, stages, return_state=True)
-            if not ended_by:
-                return Completed()
-            interrupted = isinstance(ended_by[0], KeyboardInterrupt)
-            return Cancelled(message="Interrupted") if interrupted else Failed(message=str(ended_by[0]))
-
-        try:
-            sweep(return_state=True)
-        except Exception as error:
-            if not begun:
-                raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
-    if ended_by:
-        raise ended_by.pop()  # and let go of its traceback, see above
-    for _ in outcomes:
-        pass
-
-
-@contextmanager
-def _prefect(store: Path) -> Iterator[None]:
-    """Have Prefect report to a server of our own, unless the user has named one.
-
-    Its state lies in a hidden folder beside the store, so that no profile of the user's is read or changed.
-    """
-    if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
-        yield
-        return
-    beside = store.parent if os.access(store.parent, os.W_OK) else store
-    home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
-    os.environ.setdefault("DO_NOT_TRACK", "1")
-    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
-    with own_server(home) as address:
-        from prefect import settings
-        from prefect.events.worker import EventsWorker
-
-        ours = {
-            settings.PREFECT_API_URL: address,
-            settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # a server of ours that is gone does not come back
-            settings.PREFECT_LOGGING_LEVEL: "CRITICAL",  # what goes wrong is told in one sentence of ours
-        }
-        with settings.temporary_settings(ours):
-            try:
-                yield
-            finally:
-                EventsWorker.drain_all(timeout=DRAIN_SECONDS, at_exit=False)
-
-
 @contextmanager
 def _no_output_of_others() -> Iterator[None]:
     """Keep standard output for our own results: a thread of Ray prints there when a worker dies."""
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         yield
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, where signals can be handled at all."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

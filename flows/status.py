@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from flows.grid import expand
-from flows.plan import FAILURES, statuses
+from flows.plan import statuses
 from flows.sweep import Sweep, from_spec
+from privcore.answer import FAILURES
 
 
 @dataclass(frozen=True, kw_only=True)

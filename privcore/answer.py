@@ -17,6 +17,10 @@ class Status(StrEnum):
     CRASHED = "crashed"
 
 
+FAILURES = frozenset({Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.CRASHED})
+"""What may go better another time; that a method does not apply is not among them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """An enclosure: `P(lower <= truth <= upper) >= confidence`, or a status other than `ok`.

@@ -1,18 +1,23 @@
 """The work on one batch: evaluate its points, make rows of the answers, publish them as a part."""
 
+import os
+import socket
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
-from privcore.answer import Answer, Status
+from privcore.answer import FAILURES, Answer, Status
 from storage.located import located, refresh
 from storage.parts import ids_hash, parts, publish, read_part
 from storage.schema import Row, to_table
 from tasks.batch import Batch
 from tasks.guard import Guard
 from tasks.limits import Limits
+
+REASONS = 3  # told with a batch; its rows have them all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +37,17 @@ class Done:
         part: File name of the part.
         statuses: Number of points by status.
         seconds: Wall time of all evaluations together.
+        method: Name of the method.
+        worker: Host and process that evaluated them; empty where nobody did.
+        reasons: What the first points without an answer say, for the log.
     """
 
     part: str
     statuses: Mapping[Status, int]
     seconds: float
+    method: str
+    worker: str = ""
+    reasons: tuple[str, ...] = ()
 
     @property
     def points(self) -> int:
@@ -74,7 +85,7 @@ def run_batch(batch: Batch, job: Job, guard: Guard) -> Done:
             )
     finally:
         part = publish(job.store, to_table(rows)).name if rows else ""
-    return _done(part, rows)
+    return _done(part, rows, worker=f"{socket.gethostname()} {os.getpid()}")
 
 
 def published(batch: Batch, job: Job, since: float) -> Done | None:
@@ -92,7 +103,12 @@ def published(batch: Batch, job: Job, since: float) -> Done | None:
         if path.name.startswith(ids_hash(points)) and path.stat().st_mtime >= since:
             rows = read_part(path, ["status", "seconds"]).to_pydict()
             statuses = Counter(Status(status) for status in rows["status"])
-            return Done(part=path.name, statuses=dict(statuses), seconds=sum(rows["seconds"]))
+            return Done(
+                part=path.name,
+                statuses=dict(statuses),
+                seconds=sum(rows["seconds"]),
+                method=batch.method.name,
+            )
     return None
 
 
@@ -107,6 +123,14 @@ def give_up(batch: Batch, job: Job, reason: str) -> Done:
     return _done(publish(job.store, to_table(rows)).name, rows)
 
 
-def _done(part: str, rows: list[Row]) -> Done:
+def _done(part: str, rows: list[Row], worker: str = "") -> Done:
     statuses = Counter(row.answer.status for row in rows)
-    return Done(part=part, statuses=dict(statuses), seconds=sum(row.seconds for row in rows))
+    without = (row.answer for row in rows if row.answer.status in FAILURES)
+    return Done(
+        part=part,
+        statuses=dict(statuses),
+        seconds=sum(row.seconds for row in rows),
+        method=rows[0].point.method.name if rows else "",
+        worker=worker,
+        reasons=tuple(f"{answer.status}: {answer.detail}" for answer in islice(without, REASONS)),
+    )

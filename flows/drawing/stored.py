@@ -8,9 +8,9 @@ from typing import Any
 
 from flows.figures.curves import stored_rows
 from flows.grid import expand
-from flows.plan import FAILURES
 from flows.sweep import load
 from privcore import Point, Problem, Status
+from privcore.answer import FAILURES
 from privcore.parameter import Value
 
 Row = Mapping[str, Any]

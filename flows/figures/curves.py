@@ -10,9 +10,9 @@ from typing import Any
 from flows.figures.paper import Figure
 from flows.figures.series import Series, Shows
 from flows.grid import expand
-from flows.plan import FAILURES
 from flows.sweep import load
 from privcore import Point, Problem, Status
+from privcore.answer import FAILURES
 from privcore.parameter import Parameter, Value
 from storage import open_store
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flows.ask import UncoveredError
 from flows.grid import Axis, Grid
-from flows.plan import FAILURES, check_size
+from flows.plan import check_size
 from flows.printing import exactly, listed
 from flows.reports.document import Document, Heading, Table, Text
 from flows.reports.plot import Plot
@@ -18,6 +18,7 @@ from flows.status import point_ids
 from flows.sweep import Sweep
 from flows.table import Line, sweep_lines
 from privcore import Problem, Status
+from privcore.answer import FAILURES
 from storage import open_store
 from storage.schema import problem_id
 

@@ -137,7 +137,7 @@ def without_privileges(arguments: list[str], log: Path) -> int:
     with log.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-        flows.run._under_prefect = consume
+        flows.run.under_prefect = consume
         return command_line(arguments)
 
 

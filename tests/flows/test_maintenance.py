@@ -66,7 +66,7 @@ class Here:
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """No scheduler and no child; batches of four points."""
-    monkeypatch.setattr(flows.run, "_under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0))
+    monkeypatch.setattr(flows.run, "under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0))
     monkeypatch.setattr(tasks.engine, "Guard", Here)
     monkeypatch.setattr(tasks.batch, "MOST_POINTS", 4)
 
