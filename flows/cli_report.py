@@ -73,7 +73,7 @@ def figures(
     kind: Format = "png",
     json: Json = False,
 ) -> None:
-    """The figures of arXiv:2502.08202 from the sweeps figure1, ..., figure9, as far as they are stored."""
+    """The figures of arXiv:2502.08202v3 from the sweeps figure1, ..., figure9, as far as they are stored."""
     from flows.figures.curves import picture
     from flows.figures.draw import draw
     from flows.figures.paper import FIGURES
@@ -106,7 +106,7 @@ def label_figures(
     kind: Format = "png",
     json: Json = False,
 ) -> None:
-    """The figures of arXiv:2406.02797 and of its workshop paper, from the sweeps labels-*.
+    """The figures of arXiv:2406.02797v1 and of its workshop paper, from the sweeps labels-*.
 
     Dots, and distributions of additive advantages, are simulated anew, which takes seconds.
     """
@@ -122,7 +122,7 @@ def audit_figures(
     kind: Format = "png",
     json: Json = False,
 ) -> None:
-    """The figures of arXiv:2410.22235 from the sweeps audits-*, as far as they are stored."""
+    """The figures of arXiv:2410.22235v1 from the sweeps audits-*, as far as they are stored."""
     from flows.audit_figures.paper import FIGURES
 
     _report_named(FIGURES, names, store, out, kind, json=json)
@@ -135,7 +135,7 @@ def membership_figures(
     kind: Format = "png",
     json: Json = False,
 ) -> None:
-    """The figures of arXiv:2310.13786, and more, from the sweeps membership-*, as far as they are stored."""
+    """The figures of arXiv:2310.13786v6 and more, from the sweeps membership-*, as far as they are stored."""
     from flows.membership_figures.paper import FIGURES
 
     _report_named(FIGURES, names, store, out, kind, json=json)

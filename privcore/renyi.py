@@ -35,7 +35,7 @@ def delta_from_moments(orders: Floats, log_moments: Floats, epsilon: float) -> t
 
     Reference:
         Canonne, Kamath and Steinke (2020), arXiv:2004.00010v4, Proposition 12, which is Lemma 2.4 of
-        arXiv:2502.08202. The chord: Wang, Balle and Kasiviswanathan (2019), arXiv:1808.00087, Corollary 10.
+        arXiv:2502.08202v3. The chord: Wang, Balle and Kasiviswanathan (2019), arXiv:1808.00087, Corollary 10.
 
     Example:
         >>> delta, order = delta_from_moments(np.array([2.0]), np.array([1.0]), epsilon=1.0)
@@ -69,7 +69,7 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
 
     Reference:
         Canonne, Kamath and Steinke (2020), arXiv:2004.00010v4, Proposition 12, which is Lemma 2.4 of
-        arXiv:2502.08202.
+        arXiv:2502.08202v3.
 
     Example:
         >>> epsilon, order = epsilon_from_moments(np.array([2.0]), np.array([1.0]), delta=0.25)

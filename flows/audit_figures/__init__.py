@@ -1,1 +1,1 @@
-"""The figures of arXiv:2410.22235 on audits in one run, drawn from a store."""
+"""The figures of arXiv:2410.22235v1 on audits in one run, drawn from a store."""

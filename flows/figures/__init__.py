@@ -1,1 +1,1 @@
-"""The figures of arXiv:2502.08202, drawn from a store."""
+"""The figures of arXiv:2502.08202v3, drawn from a store."""

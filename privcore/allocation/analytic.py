@@ -11,6 +11,7 @@ from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, b
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 AUTHORS_SHARE = 0.995
@@ -41,9 +42,7 @@ class AllocationAnalytic(Method):
     name: ClassVar[str] = "allocation.analytic"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        "Feldman and Shenfeld (2025), arXiv:2502.08202, Theorem 4.1; k to 1: Lemma 3.2; sinh: our remark"
-    )
+    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.1; k to 1: Lemma 3.2; sinh: our remark"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     range_bound: Annotated[str, params.RANGE_BOUND] = "sinh"
@@ -87,7 +86,7 @@ def analytic_rate(local_epsilon: float, steps: int, delta: float, range_bound: s
         be below 1 and the theorem says nothing.
 
     Reference:
-        Feldman and Shenfeld (2025), arXiv:2502.08202, Theorem 4.1.
+        Feldman and Shenfeld (2025), arXiv:2502.08202v3, Theorem 4.1.
 
     Example:
         >>> round(1000.0 * analytic_rate(0.2, 1000, 1e-9), 3)

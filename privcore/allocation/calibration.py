@@ -79,7 +79,7 @@ def smallest_noise(
         DomainError: A number is outside its domain.
 
     Reference:
-        arXiv:2502.08202, Section 5.1, for the task; epsilon by `allocation.certified`, `poisson.certified`.
+        arXiv:2502.08202v3, Section 5.1, for the task; epsilon by `allocation.certified`, `poisson.certified`.
 
     Example:
         >>> found = smallest_noise("allocation", epsilon=1.0, delta=1e-10, steps=1000)

@@ -24,6 +24,7 @@ from privcore.likelihood.law import Resolution
 from privcore.likelihood.steps import GaussianStep, LaplaceStep, ResponseStep, Step
 from privcore.likelihood.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
+from privcore.papers import DONG, FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 Gaussian = AllocationEpsilon | AllocationDelta | SampledAllocationEpsilon | SampledAllocationDelta
@@ -47,8 +48,8 @@ class AllocationCertified(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = get_args(Allocation)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
-        "arXiv:2502.08202, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
-        "arXiv:2503.03043, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
+        f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
+        f"{DONG}, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
     )
     version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("sigma", "scale", "local_epsilon", "steps")

@@ -13,6 +13,7 @@ from privcore.allocation.truncation import Allocation, unamplified
 from privcore.answer import Answer
 from privcore.likelihood import profile
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 
@@ -26,9 +27,7 @@ class AllocationCombined(Method):
     name: ClassVar[str] = "allocation.combined"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        "Feldman and Shenfeld (2025), arXiv:2502.08202, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
-    )
+    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01

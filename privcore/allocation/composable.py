@@ -50,7 +50,7 @@ def allocation_pld(
         LikelihoodRangeError: The likelihood ratios exceed the range of doubles.
 
     Source:
-        arXiv:2502.08202, Theorem 3.1 and Lemma 3.2; docs/certified.md.
+        arXiv:2502.08202v3, Theorem 3.1 and Lemma 3.2; docs/certified.md.
 
     Example:
         >>> pld = allocation_pld(sigma=1.0, steps=1000)
@@ -89,7 +89,7 @@ def allocated(
         LikelihoodRangeError: The likelihood ratios exceed the range of doubles.
 
     Source:
-        arXiv:2502.08202, Theorem 3.1 and Lemma 3.2; docs/certified.md.
+        arXiv:2502.08202v3, Theorem 3.1 and Lemma 3.2; docs/certified.md.
     """
     return _allocated(_GivenStep(from_pld(pld)), steps, participations, epochs, loss_step, resolution)
 

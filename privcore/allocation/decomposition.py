@@ -17,6 +17,7 @@ from privcore.likelihood import profile
 from privcore.likelihood.enclose import Laws, Question, enclose, powering
 from privcore.likelihood.law import Law, Resolution
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 Profile = Callable[[float], float]
@@ -149,7 +150,7 @@ class AllocationDecomposition(Method):
     name: ClassVar[str] = "allocation.decomposition"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "Feldman and Shenfeld (2025), arXiv:2502.08202, Theorem 4.6"
+    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.6"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     thinning: Annotated[float, params.THINNING] = 1.0

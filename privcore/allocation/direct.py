@@ -13,6 +13,7 @@ from privcore.allocation.reduction import Blocks, blocks
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 
@@ -104,7 +105,7 @@ def jensen(sigma: float, parts: Blocks) -> Jensen:
         parts: The composition.
 
     Reference:
-        arXiv:2502.08202, Theorem 4.9 and Corollary 4.10, for one copy.
+        arXiv:2502.08202v3, Theorem 4.9 and Corollary 4.10, for one copy.
 
     Example:
         >>> jensen(sigma=0.5, parts=[(10, 10)])
@@ -122,9 +123,7 @@ class AllocationDirect(Method):
     name: ClassVar[str] = "allocation.direct"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        "Feldman and Shenfeld (2025), arXiv:2502.08202, Theorems 4.8 and 4.9, Corollary 4.10, Lemma 3.2"
-    )
+    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorems 4.8 and 4.9, Corollary 4.10, Lemma 3.2"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     orders: Annotated[int, params.ORDERS] = 256

@@ -11,6 +11,7 @@ from privcore.allocation.moments import SPREAD_ORDERS, log_mean
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
+from privcore.papers import DONG
 from privcore.problem import Problem
 from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments
 
@@ -86,7 +87,7 @@ def overlap_moments(sigma: float, steps: int, participations: int) -> Floats:
 
     Reference:
         Dong, Chen and Ozgur (2025), arXiv:2503.03043v1, Theorem 3.1, the second bound; compared with in
-        arXiv:2502.08202, Appendix F.2.
+        arXiv:2502.08202v3, Appendix F.2.
     """
     exponents = 0.5 * SPREAD_ORDERS / sigma / sigma * (1.0 + ROUNDING)
     result = (SPREAD_ORDERS - 1.0) * log_overlap(steps, participations, exponents) * (1.0 + ROUNDING)
@@ -117,7 +118,7 @@ class AllocationDong(Method):
     name: ClassVar[str] = "allocation.dong"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "Dong, Chen and Ozgur (2025), arXiv:2503.03043v1, Theorem 3.1"
+    reference: ClassVar[str] = f"{DONG}, Theorem 3.1"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "participations")
 
     def applies(self, problem: Problem) -> str | None:

@@ -9,6 +9,7 @@ from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_
 from privcore.allocation.error_problems import AllocationError, PoissonError
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 ErrorOfMean = AllocationError | PoissonError
@@ -36,8 +37,8 @@ class UtilityFormula(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationError, PoissonError)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
-        "arXiv:2502.08202, Section 5.1, with the factor 1 - 1/t that is dropped there; "
-        "noise by allocation.certified and poisson.certified"
+        f"{FELDMAN_SHENFELD}, Section 5.1, with the factor 1 - 1/t that is dropped there; noise by "
+        "allocation.certified and poisson.certified"
     )
     shares: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "steps")
 
@@ -130,7 +131,7 @@ def crossing_dimension(
         DomainError: Steps, examples or proportion is outside its domain.
 
     Reference:
-        arXiv:2502.08202, Section 5.1 and Figure 3.
+        arXiv:2502.08202v3, Section 5.1 and Figure 3.
 
     Example:
         >>> noise = [NoiseBracket(lower=sigma, upper=sigma) for sigma in (1.1, 1.0)]

@@ -12,6 +12,7 @@ from privcore.allocation.error_formula import ErrorOfMean, noise_error, noise_fo
 from privcore.allocation.error_problems import AllocationError, PoissonError
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 _PRECISION = 0.005
@@ -39,7 +40,7 @@ class UtilitySimulation(Method):
     name: ClassVar[str] = "utility.simulation"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationError, PoissonError)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2502.08202, Section 5.1 and Figure 3; Chebyshev's inequality"
+    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Section 5.1 and Figure 3; Chebyshev's inequality"
     shares: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "steps")
 
     repetitions: Annotated[int, params.REPETITIONS] = 100_000

@@ -11,6 +11,7 @@ from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood import profile
 from privcore.method import Cost, Direction, Method
+from privcore.papers import CHUA_BALLS
 from privcore.problem import Problem
 
 Allocation = AllocationEpsilon | AllocationDelta
@@ -161,9 +162,7 @@ class AllocationLargest(Method):
     name: ClassVar[str] = "allocation.largest"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = (
-        "Chua et al. (2025), Balls-and-Bins Sampling for DP-SGD, arXiv:2412.16802 (k = E = 1, remove)"
-    )
+    reference: ClassVar[str] = f"{CHUA_BALLS} (k = E = 1, remove)"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, Allocation)

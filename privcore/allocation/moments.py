@@ -80,8 +80,8 @@ def allocation_moments(sigma: float, steps: int, highest: int) -> Floats:
         Upper bounds of g_0, ..., g_N, shape (N + 1,), exact to about 1e-11; cached, it is shared.
 
     Reference:
-        arXiv:2502.08202, Theorem 4.8 and Corollary 4.10, with the logarithm and the factor 1/(alpha - 1) that
-        the theorem lacks in print; Henrici (1956), J. ACM 3, for the recurrence.
+        arXiv:2502.08202v3, Theorem 4.8 and Corollary 4.10, with the logarithm and the factor 1/(alpha - 1)
+        that the theorem lacks in print; Henrici (1956), J. ACM 3, for the recurrence.
 
     Example:
         >>> round(float(allocation_moments(sigma=1.0, steps=1000, highest=2)[2]), 12)  # ln(1 + (e - 1) / t)

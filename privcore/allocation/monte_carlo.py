@@ -12,6 +12,7 @@ from privcore.allocation.sampled_ratio import Simulation
 from privcore.answer import Answer
 from privcore.likelihood import profile
 from privcore.method import Cost, Direction, Method
+from privcore.papers import CHUA_BALLS, MAURER_PONTIL
 from privcore.problem import Problem
 
 _MOST_DRAWS = 1e10
@@ -32,8 +33,7 @@ class AllocationMonteCarlo(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationDelta,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
-        "Chua et al. (2025), Balls-and-Bins Sampling for DP-SGD, arXiv:2412.16802 (importance sampling, "
-        "order statistics); Maurer and Pontil (2009), arXiv:0907.3740v1, Theorem 4"
+        f"{CHUA_BALLS} (importance sampling, order statistics); {MAURER_PONTIL}, Theorem 4"
     )
 
     samples: Annotated[int, params.SAMPLES] = 10_000

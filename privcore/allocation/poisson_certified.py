@@ -13,6 +13,7 @@ from privcore.likelihood.enclose import Laws, Question, cost, enclose, powering
 from privcore.likelihood.law import Bracket, Resolution, mixed, product_of
 from privcore.likelihood.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
+from privcore.papers import ZHU
 from privcore.problem import Problem
 
 Poisson = PoissonEpsilon | PoissonDelta
@@ -29,10 +30,7 @@ class PoissonCertified(Method):
     name: ClassVar[str] = "poisson.certified"
     problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
-        "Zhu, Dong and Wang (2022), arXiv:2106.08567, Theorem 11 (dominating pair); "
-        "convex order: docs/certified.md"
-    )
+    reference: ClassVar[str] = f"{ZHU}, Theorem 11 (dominating pair); convex order: docs/certified.md"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "sampling_probability", "epochs")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01

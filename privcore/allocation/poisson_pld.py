@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
+from privcore.papers import DOROSHENKO
 from privcore.problem import Problem
 
 _TAIL = 10.0
@@ -109,7 +110,7 @@ def discretise(sigma: float, rate: float, step: float) -> tuple[int, Any, Any]:
         Index of the first loss; probabilities with the example; probabilities without it.
 
     Reference:
-        Doroshenko et al. (2022), arXiv:2207.04380, Algorithm 1.
+        Doroshenko et al. (2022), arXiv:2207.04380v1, Algorithm 1.
     """
     shift = 1.0 / sigma
     first = math.floor(float(_loss(-_TAIL, shift, rate)) / step)
@@ -150,7 +151,7 @@ class PoissonPld(Method):
     name: ClassVar[str] = "poisson.pld"
     problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "Doroshenko et al. (2022), arXiv:2207.04380, Algorithm 1; dp-accounting 0.6"
+    reference: ClassVar[str] = f"{DOROSHENKO}, Algorithm 1; dp-accounting 0.6"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "sampling_probability", "epochs", "adjacency")
 
     def applies(self, problem: Problem) -> str | None:

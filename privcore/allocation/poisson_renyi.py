@@ -12,6 +12,7 @@ from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MIRONOV
 from privcore.problem import Problem
 from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 
@@ -37,7 +38,7 @@ def poisson_moments(sigma: float, rate: float) -> Floats:
         Bounds of (alpha - 1) R at `ORDERS`; cached, they are shared.
 
     Reference:
-        Mironov, Talwar and Zhang (2019), arXiv:1908.10530, Section 3.3.
+        Mironov, Talwar and Zhang (2019), arXiv:1908.10530v1, Section 3.3.
     """
     highest = int(SPREAD_ORDERS[-1])
     one = gaussian_moments(sigma, highest)
@@ -96,7 +97,7 @@ class PoissonRenyi(Method):
     name: ClassVar[str] = "poisson.renyi"
     problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "Mironov, Talwar and Zhang (2019), arXiv:1908.10530, Theorems 4 and 5"
+    reference: ClassVar[str] = f"{MIRONOV}, Theorems 4 and 5"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "sampling_probability")
 
     def cost(self, problem: Problem) -> Cost:

@@ -15,10 +15,10 @@ MORE_LAPLACE = (
 )
 MORE_FLIPS = "Flipping the answer once more gives the randomized response of any smaller epsilon."
 SPREAD = (
-    "The likelihood ratio is a U-statistic of t i.i.d. one-step ratios (arXiv:2502.08202, Theorem 3.1), a "
+    "The likelihood ratio is a U-statistic of t i.i.d. one-step ratios (arXiv:2502.08202v3, Theorem 3.1), a "
     "reverse martingale in t (Berk 1966), so it falls in convex order, which independent products keep."
 )
-NESTED = "k of t is dominated by k' of t for k <= k' (arXiv:2502.08202, Lemma D.1), in every epoch."
+NESTED = "k of t is dominated by k' of t for k <= k' (arXiv:2502.08202v3, Lemma D.1), in every epoch."
 COMPOSED = "Leaving out the outputs of an epoch is post-processing."
 SAMPLED = (
     "A smaller sampling probability is a subsampling of the larger; both directions of every factor decrease."

@@ -17,6 +17,7 @@ from privcore.likelihood import profile
 from privcore.likelihood.enclose import first_fineness, powering, tier
 from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 AUTHORS_SHARE = 0.5
@@ -44,9 +45,7 @@ class AllocationRecursive(Method):
     name: ClassVar[str] = "allocation.recursive"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        "Feldman and Shenfeld (2025), arXiv:2502.08202, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
-    )
+    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     split: Annotated[str, params.SPLIT] = "optimal"

@@ -39,7 +39,7 @@ def blocks(steps: int, participations: int, epochs: int) -> Blocks:
         epochs: Number of epochs, E.
 
     Reference:
-        arXiv:2502.08202, Lemma 3.2, whose proof covers blocks of unequal size.
+        arXiv:2502.08202v3, Lemma 3.2, whose proof covers blocks of unequal size.
 
     Example:
         >>> blocks(steps=10, participations=3, epochs=2)

@@ -10,6 +10,7 @@ from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true, log_gaussian_delta
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_MCMILLAN
 from privcore.problem import Problem
 
 Shuffling = ShufflingEpsilon | ShufflingDelta
@@ -198,8 +199,7 @@ class ShufflingClones(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (ShufflingEpsilon, ShufflingDelta)
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = (
-        "Feldman, McMillan and Talwar (2021), arXiv:2012.12803v3, Theorem 3.1; "
-        "approximate differential privacy as proved in the code"
+        f"{FELDMAN_MCMILLAN}, Theorem 3.1; approximate differential privacy as proved in the code"
     )
 
     def cost(self, problem: Problem) -> Cost:

@@ -8,6 +8,7 @@ from privcore.allocation.largest import Found, described, largest_test
 from privcore.answer import Answer
 from privcore.likelihood import profile
 from privcore.method import Cost, Direction, Method
+from privcore.papers import CHUA_SHUFFLING
 from privcore.problem import Problem
 
 Shuffling = ShufflingEpsilon | ShufflingDelta
@@ -27,10 +28,7 @@ class ShufflingLargest(Method):
     name: ClassVar[str] = "shuffling.largest"
     problems: ClassVar[tuple[type[Problem], ...]] = (ShufflingEpsilon, ShufflingDelta)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = (
-        "Chua et al. (2024), How Private are DP-SGD Implementations?, arXiv:2403.17673v2 "
-        "(means 2 against 1, zeroing-out adjacency)"
-    )
+    reference: ClassVar[str] = f"{CHUA_SHUFFLING} (means 2 against 1, zeroing-out adjacency)"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=6e-3, bytes=2e6)

@@ -15,6 +15,7 @@ from privcore.answer import Answer
 from privcore.likelihood.kernel import Array
 from privcore.likelihood.lognormal import lognormal_cells
 from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 
 LARGEST_S = 20.0
@@ -38,9 +39,7 @@ class AllocationTruncated(Method):
     name: ClassVar[str] = "allocation.truncated"
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        "Feldman and Shenfeld (2025), arXiv:2502.08202, Lemma 4.3 and Lemma 3.2; tail: Doob, Chernoff"
-    )
+    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Lemma 4.3 and Lemma 3.2; tail: Doob, Chernoff"
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01

@@ -75,7 +75,7 @@ def bounded(
         Upper bound; the larger one of the directions that the adjacency asks for.
 
     Reference:
-        Feldman and Shenfeld (2025), arXiv:2502.08202, Lemma 4.3, with Lemma 3.2 for several participations.
+        Feldman and Shenfeld (2025), arXiv:2502.08202v3, Lemma 4.3, with Lemma 3.2 for several participations.
     """
     known = unamplified(problem)
     found = []

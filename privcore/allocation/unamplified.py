@@ -8,6 +8,7 @@ from privcore.allocation.comparisons import UnamplifiedDelta, UnamplifiedEpsilon
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BALLE_WANG
 from privcore.problem import Problem
 
 
@@ -18,7 +19,7 @@ class UnamplifiedExact(Method):
     name: ClassVar[str] = "unamplified.exact"
     problems: ClassVar[tuple[type[Problem], ...]] = (UnamplifiedEpsilon, UnamplifiedDelta)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "Balle and Wang (2018), arXiv:1805.06530v2, Theorem 8"
+    reference: ClassVar[str] = f"{BALLE_WANG}, Theorem 8"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=2e-3, bytes=1e5)

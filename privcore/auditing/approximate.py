@@ -8,6 +8,7 @@ from privcore.auditing.counts import MOST, recursion_cost, refuted
 from privcore.auditing.problems import AuditEpsilon, Counts
 from privcore.auditing.recursion import APPROXIMATE, largest_refuted
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 
@@ -24,7 +25,7 @@ class AuditingApproximate(Method):
     name: ClassVar[str] = "auditing.approximate"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10 and Algorithm 3, with Proposition 3"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10 and Algorithm 3, with Proposition 3"
     version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:

@@ -8,6 +8,7 @@ from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN
 from privcore.auditing.two_level import Attaining
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 
@@ -22,7 +23,7 @@ class AuditingAttaining(Method):
     name: ClassVar[str] = "auditing.attaining"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "a mechanism of ours, beside arXiv:2410.22235, Lemma 11"
+    reference: ClassVar[str] = f"a mechanism of ours, beside {MAHLOUJIFAR}, Lemma 11"
     version: ClassVar[int] = 2
 
     def applies(self, problem: Problem) -> str | None:

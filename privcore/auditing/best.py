@@ -10,6 +10,7 @@ from privcore.auditing.planned import planned_audit, refuted_by
 from privcore.auditing.planning_problems import AuditBestGuesses
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 PER_DECADE = 8
@@ -29,7 +30,7 @@ class AuditingBest(Method):
     name: ClassVar[str] = "auditing.best"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditBestGuesses,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "arXiv:2410.22235, Section 5 and Figure 1"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, AuditBestGuesses)

@@ -146,7 +146,8 @@ def train(included: NDArray[np.bool_], how: Recipe, steps: int, seed: int) -> Tr
         seed: Of the batches and the noise.
 
     Reference:
-        Abadi et al. (2016), arXiv:1607.00133, Algorithm 1, with the canaries of arXiv:2410.22235, Section 5.
+        Abadi et al. (2016), arXiv:1607.00133, Algorithm 1, with the canaries of arXiv:2410.22235v1,
+        Section 5.
 
     Example:
         >>> alone = train(np.array([True, False]), recipe(1e-3, 1.0, "none"), 5, seed=1)

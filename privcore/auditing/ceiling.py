@@ -15,6 +15,7 @@ from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN
 from privcore.auditing.two_level import Attaining
 from privcore.gaussian import gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 _PRECISION = 1e-7
@@ -36,7 +37,7 @@ class AuditingCeiling(Method):
     name: ClassVar[str] = "auditing.ceiling"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditCeiling,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10; for the upper end a mechanism of ours"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10; for the upper end a mechanism of ours"
     version: ClassVar[int] = 2
 
     def applies(self, problem: Problem) -> str | None:

@@ -9,6 +9,7 @@ from privcore.auditing.counts import recursion_cost
 from privcore.auditing.problems import AuditEpsilon, Counts
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR, STEINKE
 from privcore.problem import Problem
 
 
@@ -23,7 +24,7 @@ class AuditingCombined(Method):
     name: ClassVar[str] = "auditing.combined"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10, and arXiv:2305.08846, Theorem 5.2"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10, and {STEINKE}, Theorem 5.2"
     version: ClassVar[int] = 2
     covers: ClassVar[tuple[str, ...]] = ("auditing.approximate", "auditing.steinke")
 

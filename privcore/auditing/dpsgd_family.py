@@ -16,6 +16,7 @@ from privcore.likelihood.law import Bracket, LikelihoodRangeError, Resolution, m
 from privcore.likelihood.lognormal import lognormal
 from privcore.likelihood.profile import epsilon_lower
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 _LEAST_NOISE, _MOST_NOISE = 0.05, 1e6
@@ -36,7 +37,7 @@ class AuditingDpsgd(Method):
     name: ClassVar[str] = "auditing.dpsgd"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditDpsgdEpsilon,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "arXiv:2410.22235, Algorithm 3 and Definition 7, composed DP-SGD"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, composed DP-SGD"
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.004
 

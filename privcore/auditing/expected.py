@@ -11,6 +11,7 @@ from privcore.answer import Answer
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditExpectedCorrect
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 _SLACK = 1e-10
@@ -33,7 +34,7 @@ class AuditingExpected(Method):
     name: ClassVar[str] = "auditing.expected"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditExpectedCorrect,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2410.22235, Lemma 11 and Section 5"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Lemma 11 and Section 5"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=5e-3, bytes=1e6)
@@ -68,7 +69,7 @@ def success_cap(mu: float, canaries: int, guesses: int, alternatives: int) -> fl
         Upper bound in [1 / k, 1], precise to 1e-12.
 
     Reference:
-        arXiv:2410.22235, Lemma 11.
+        arXiv:2410.22235v1, Lemma 11.
 
     Example:
         >>> round(success_cap(1.0, 1000, 15, 2), 6)

@@ -9,6 +9,7 @@ from privcore.auditing.problems import AuditDpsgdEpsilon, AuditEpsilon, Counts
 from privcore.auditing.recursion import GAUSSIAN, largest_refuted
 from privcore.gaussian import gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 _MOST_MU = 60.0
@@ -26,7 +27,7 @@ class AuditingGaussian(Method):
     name: ClassVar[str] = "auditing.gaussian"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "arXiv:2410.22235, Algorithm 3 and Definition 7, Gaussian family"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, Gaussian family"
     version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:

@@ -8,6 +8,7 @@ from privcore.auditing.gaussian_family import epsilon_of
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.problems import AuditEpsilon, Counts
 from privcore.method import Cost, Direction, Method
+from privcore.papers import XIANG
 from privcore.problem import Problem
 
 
@@ -23,7 +24,7 @@ class AuditingIndependent(Method):
     name: ClassVar[str] = "auditing.independent"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704"
+    reference: ClassVar[str] = XIANG
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, Counts)

@@ -9,6 +9,7 @@ from privcore.auditing.counts import MOST, SLACK, recursion_cost
 from privcore.auditing.problems import AuditEpsilon, Counts
 from privcore.auditing.recursion import LAPLACE, largest_refuted
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 
@@ -23,7 +24,7 @@ class AuditingLaplace(Method):
     name: ClassVar[str] = "auditing.laplace"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "arXiv:2410.22235, Algorithm 3 and Definition 7, Laplace family"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, Laplace family"
     version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:

@@ -26,7 +26,7 @@ def supporting_lines(epsilons: Array, deltas: Array) -> Lines:
         Slopes, rising, and values at 0 of the lines on the upper envelope.
 
     Reference:
-        Dong, Roth and Su, arXiv:1905.02383, Proposition 2.12; arXiv:2410.22235, Algorithm 3.
+        Dong, Roth and Su, arXiv:1905.02383, Proposition 2.12; arXiv:2410.22235v1, Algorithm 3.
 
     Example:
         >>> slopes, offsets = supporting_lines(np.array([0.0]), np.array([0.0]))

@@ -10,6 +10,7 @@ from privcore.auditing.gaussian_family import epsilon_of
 from privcore.auditing.runs import error_rates, runs_cost
 from privcore.auditing.runs_problems import AuditRunsEpsilon
 from privcore.method import Cost, Direction, Method
+from privcore.papers import NASR
 from privcore.problem import Problem
 
 
@@ -26,7 +27,7 @@ class AuditingNasr(Method):
     name: ClassVar[str] = "auditing.nasr"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditRunsEpsilon,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "Nasr et al. (2023), arXiv:2302.07956"
+    reference: ClassVar[str] = NASR
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, AuditRunsEpsilon)

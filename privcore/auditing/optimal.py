@@ -43,7 +43,7 @@ def expected_correct(canaries: int, guesses: int, mu: float) -> float:
         mu: As for `thresholds`, >= 0.
 
     Reference:
-        arXiv:2410.22235, Section 5, idealised setting.
+        arXiv:2410.22235v1, Section 5, idealised setting.
 
     Example:
         >>> round(expected_correct(100_000, 1500, 1.0), 5)
@@ -65,7 +65,7 @@ def few_errors(canaries: int, guesses: int, errors: int, mu: float) -> float:
         mu: As for `thresholds`, >= 0.
 
     Reference:
-        Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704.
+        Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704v1.
     """
     if guesses == canaries:
         return float(_at_most(errors, guesses, error_rates(mu, np.ones(1)))[0])

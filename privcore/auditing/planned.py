@@ -11,6 +11,7 @@ from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon
 from privcore.auditing.problems import AuditEpsilon
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 
@@ -25,7 +26,7 @@ class AuditingPlanned(Method):
     name: ClassVar[str] = "auditing.planned"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditPlannedEpsilon,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2410.22235, Section 5, idealised setting, and Theorem 10"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorem 10"
     version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:
@@ -67,7 +68,7 @@ def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confiden
         confidence: Of the audit, in [1/2, 1).
 
     Reference:
-        arXiv:2410.22235, Section 5, idealised setting.
+        arXiv:2410.22235v1, Section 5, idealised setting.
 
     Example:
         >>> planned_audit(100_000, 1500, 1.0, 1e-5, 0.95).correct

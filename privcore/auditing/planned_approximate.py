@@ -9,6 +9,7 @@ from privcore.auditing.planned import planned_audit
 from privcore.auditing.planning_problems import AuditPlannedEpsilon
 from privcore.auditing.problems import AuditEpsilon
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 
@@ -23,7 +24,7 @@ class AuditingPlannedApproximate(Method):
     name: ClassVar[str] = "auditing.plannedapproximate"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditPlannedEpsilon,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "arXiv:2410.22235, Section 4, idealised setting, and Theorem 10"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 4, idealised setting, and Theorem 10"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, AuditPlannedEpsilon)

@@ -8,6 +8,7 @@ from privcore.auditing.planned_approximate import all_correct, refuted_as_planne
 from privcore.auditing.planning_problems import AuditPlannedEpsilon
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
+from privcore.papers import STEINKE
 from privcore.problem import Problem
 
 
@@ -18,7 +19,7 @@ class AuditingPlannedSteinke(Method):
     name: ClassVar[str] = "auditing.plannedsteinke"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditPlannedEpsilon,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "Steinke, Nasr and Jagielski (2023), arXiv:2305.08846, Theorem 5.2"
+    reference: ClassVar[str] = f"{STEINKE}, Theorem 5.2"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, AuditPlannedEpsilon)

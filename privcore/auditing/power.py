@@ -16,6 +16,7 @@ from privcore.auditing.revealed import revealed_tail
 from privcore.binomial import Array
 from privcore.gaussian import last_true, log_gaussian_delta
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR, XIANG
 from privcore.problem import Problem
 from privcore.sums import dot
 
@@ -37,7 +38,7 @@ class AuditingPower(Method):
     name: ClassVar[str] = "auditing.power"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditPower,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10; Xiang et al. (2025), arXiv:2509.08704"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10; {XIANG}"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, AuditPower)
@@ -115,7 +116,7 @@ def few_errors_bounds(canaries: int, guesses: int, errors: int, mu: float) -> tu
         Probabilities, rounded down and up; a few 1e-4 apart at most.
 
     Reference:
-        Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704.
+        Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704v1.
 
     Example:
         >>> low, high = few_errors_bounds(1000, 100, 10, 1.0)

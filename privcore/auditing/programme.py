@@ -13,6 +13,7 @@ from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
 from privcore.binomial import Array
 from privcore.gaussian import gaussian_delta_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 from privcore.sums import dot
 
@@ -31,7 +32,7 @@ class AuditingProgramme(Method):
     name: ClassVar[str] = "auditing.programme"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2410.22235, Theorem 9; the programme is ours"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 9; the programme is ours"
 
     profile_points: Annotated[int, audit_params.PROFILE_POINTS] = 40
 

@@ -8,6 +8,7 @@ from privcore.auditing.counts import recursion_cost, unlikely_at_most
 from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, smallest_level
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 
@@ -24,7 +25,7 @@ class AuditingRecursion(Method):
     name: ClassVar[str] = "auditing.recursion"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2410.22235, Theorem 10 and Algorithm 3"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10 and Algorithm 3"
     version: ClassVar[int] = 2
 
     def cost(self, problem: Problem) -> Cost:

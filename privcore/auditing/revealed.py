@@ -24,7 +24,7 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
         Upper bound in [0, 1], rounded up.
 
     Reference:
-        Steinke, Nasr and Jagielski (2023), arXiv:2305.08846, Theorem 5.2.
+        Steinke, Nasr and Jagielski (2023), arXiv:2305.08846v1, Theorem 5.2.
 
     Example:
         >>> round(revealed_tail(1000, 100, 90, 1.0, 0.0), 9)

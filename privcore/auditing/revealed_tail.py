@@ -11,6 +11,7 @@ from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
 from privcore.auditing.revealed import revealed_tail
 from privcore.gaussian import gaussian_delta_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.papers import STEINKE
 from privcore.problem import Problem
 
 _POINTS = 120
@@ -28,7 +29,7 @@ class AuditingRevealed(Method):
     name: ClassVar[str] = "auditing.revealed"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "Steinke, Nasr and Jagielski (2023), arXiv:2305.08846, Theorem 5.2"
+    reference: ClassVar[str] = f"{STEINKE}, Theorem 5.2"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, Counts)

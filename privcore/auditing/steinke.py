@@ -8,6 +8,7 @@ from privcore.auditing.counts import MOST, refuted
 from privcore.auditing.problems import AuditEpsilon, Counts
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method
+from privcore.papers import STEINKE
 from privcore.problem import Problem
 
 
@@ -21,7 +22,7 @@ class AuditingSteinke(Method):
     name: ClassVar[str] = "auditing.steinke"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "Steinke, Nasr and Jagielski (2023), arXiv:2305.08846, Theorem 5.2"
+    reference: ClassVar[str] = f"{STEINKE}, Theorem 5.2"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, Counts)

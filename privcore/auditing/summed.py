@@ -12,6 +12,7 @@ from privcore.answer import Answer
 from privcore.auditing.summed_problems import AuditDpsgdCorrect
 from privcore.binomial import Array, window
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 from privcore.sums import dot
 
@@ -33,7 +34,7 @@ class AuditingSummed(Method):
     name: ClassVar[str] = "auditing.summed"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditDpsgdCorrect,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2410.22235, Section 4, canaries of one coordinate"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 4, canaries of one coordinate"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, AuditDpsgdCorrect)

@@ -15,6 +15,7 @@ from privcore.auditing.gaussian_family import epsilon_of, refuted_mu
 from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.training_problems import AuditTraining
 from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 
 _IMAGES, _WEIGHTS = 1797, 650
@@ -36,7 +37,7 @@ class AuditingTrained(Method):
     name: ClassVar[str] = "auditing.trained"
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditTraining,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "arXiv:2410.22235, Algorithm 1, Theorem 10 and Section 5 (white box)"
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 1, Theorem 10 and Section 5 (white box)"
     version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("canaries",)
 
@@ -105,7 +106,7 @@ def count_correct(
         Number of correct guesses in 0, ..., c'.
 
     Reference:
-        arXiv:2410.22235, Algorithm 1 and Section 5.
+        arXiv:2410.22235v1, Algorithm 1 and Section 5.
 
     Example:
         >>> truth = np.array([True, False, True, False])

@@ -13,6 +13,7 @@ from privcore.labels.poisson_binomial import FLOOR, leave_one_out, relative_erro
 from privcore.labels.response import outputs, response_advantage
 from privcore.labels.rows import advantage, likelihoods
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.finite import Finite
 from privcore.problem import Problem
 
@@ -28,7 +29,7 @@ class LabelsBag(Method):
     name: ClassVar[str] = "labels.bag"
     problems: ClassVar[tuple[type[Problem], ...]] = (BagPosterior, BagAdvantage)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1"
     shares: ClassVar[tuple[str, ...]] = ("bag",)
 
     def cost(self, problem: Problem) -> Cost:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import Featureless, at_most
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 
@@ -25,7 +26,7 @@ def bernstein_bound(p: float, bag_size: int) -> float:
         Upper bound of the additive advantage in [0, 1], exact up to rounding.
 
     Reference:
-        arXiv:2406.02797, Theorem 3.2, second case, with the constants of its proof.
+        arXiv:2406.02797v1, Theorem 3.2, second case, with the constants of its proof.
 
     Example:
         >>> round(bernstein_bound(p=0.3, bag_size=8), 4)
@@ -46,7 +47,7 @@ class LabelsBernstein(Featureless):
     """
 
     name: ClassVar[str] = "labels.bernstein"
-    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2 and its proof; Bernstein's inequality"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.2 and its proof; Bernstein's inequality"
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)

@@ -12,6 +12,7 @@ from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProb
 from privcore.labels.rows import likelihoods, overturned_ends
 from privcore.labels.tails import SLACK, is_constant
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.density import Density
 from privcore.priors.finite import Finite
 from privcore.priors.prior import Prior
@@ -36,7 +37,7 @@ class LabelsBlind(Method):
     name: ClassVar[str] = "labels.blind"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1 for an attacker who knows less; the bound is ours"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1 for an attacker who knows less; the bound is ours"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem)

@@ -20,6 +20,7 @@ from privcore.labels.problems import (
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage, discrete
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.finite import Finite
 from privcore.priors.prior import Cells
 from privcore.problem import Problem
@@ -41,7 +42,7 @@ class LabelsCells(Method):
     name: ClassVar[str] = "labels.cells"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, LabelAttackAccuracy)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "Jensen's inequality and its converse, for arXiv:2406.02797, Lemma A.1"
+    reference: ClassVar[str] = f"Jensen's inequality and its converse, for {BUSA_FEKETE}, Lemma A.1"
     shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
 
     outputs: Annotated[int, label_params.OUTPUTS] = 20_000

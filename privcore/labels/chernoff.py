@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import Featureless, at_most
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 
@@ -24,7 +25,7 @@ def chernoff_bound(p: float, bag_size: int) -> float:
         Upper bound of the additive advantage in [0, 1], exact up to rounding.
 
     Reference:
-        Chernoff's inequality; an explicit form of arXiv:2406.02797, Theorem 3.2, second case.
+        Chernoff's inequality; an explicit form of arXiv:2406.02797v1, Theorem 3.2, second case.
 
     Example:
         >>> round(chernoff_bound(p=0.3, bag_size=8), 4)
@@ -47,7 +48,7 @@ class LabelsChernoff(Featureless):
     """
 
     name: ClassVar[str] = "labels.chernoff"
-    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2, made explicit by Chernoff's inequality"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.2, made explicit by Chernoff's inequality"
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)

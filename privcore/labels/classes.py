@@ -8,6 +8,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.labels.bag_problems import ClassAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 _MOST_HISTOGRAMS = 1e5
@@ -25,7 +26,7 @@ class LabelsClasses(Method):
     name: ClassVar[str] = "labels.classes"
     problems: ClassVar[tuple[type[Problem], ...]] = (ClassAdvantage,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1, for any number of classes"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1, for any number of classes"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, ClassAdvantage)

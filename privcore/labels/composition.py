@@ -25,6 +25,7 @@ from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.finite import Finite
 from privcore.problem import Problem
 from privcore.sums import dot
@@ -52,7 +53,7 @@ class LabelsComposition(Method):
         LabelAttackAccuracy,
     )
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2406.02797, Lemma A.1; the sum over compositions is ours"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1; the sum over compositions is ours"
     shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
 
     def applies(self, problem: Problem) -> str | None:

@@ -10,6 +10,7 @@ from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProb
 from privcore.labels.response import response_advantage
 from privcore.labels.tails import PRIVATE, at_most, closed_form, uncovered
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.finite import Finite
 from privcore.priors.prior import Prior
 from privcore.problem import Problem
@@ -30,7 +31,8 @@ class LabelsDominated(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = (
-        "arXiv:2406.02797, Theorem 3.5, with the domination of Kairouz, Oh and Viswanath, arXiv:1311.0776"
+        f"{BUSA_FEKETE}, Theorem 3.5, with the domination in the proof of Theorem 3.3 of Kairouz, Oh and "
+        "Viswanath, The Composition Theorem for Differential Privacy, ICML 2015"
     )
 
     def applies(self, problem: Problem) -> str | None:

@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.labels.tails import AGGREGATED, at_most, closed_form, own_variance, uncovered
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
@@ -29,7 +30,7 @@ def half_width(others: int, label_variance: float) -> float:
         Half-width, > 0; exact up to rounding.
 
     Reference:
-        arXiv:2406.02797, Lemma A.2.
+        arXiv:2406.02797v1, Lemma A.2.
 
     Example:
         >>> round(half_width(1, 0.25), 6)
@@ -54,7 +55,7 @@ def advantage_bound(others: int, label_variance: float, mean_variance: float) ->
         Upper bound of the advantage, exact up to rounding; `LabelsFourier` has the proof.
 
     Reference:
-        arXiv:2406.02797, Lemma A.2.
+        arXiv:2406.02797v1, Lemma A.2.
 
     Example:
         >>> round(advantage_bound(7, 0.25, 0.25), 6)
@@ -84,7 +85,7 @@ def difference_bound(others: int, label_variance: float, mean_variance: float) -
         has the proof.
 
     Reference:
-        arXiv:2406.02797, Lemma A.3.
+        arXiv:2406.02797v1, Lemma A.3.
 
     Example:
         >>> round(difference_bound(7, 0.25, 0.25), 6)
@@ -122,7 +123,7 @@ class LabelsFourier(Method):
     name: ClassVar[str] = "labels.fourier"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2406.02797, Lemmas A.2 and A.3, explicit forms of Theorems 3.3 and 3.4"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemmas A.2 and A.3, explicit forms of Theorems 3.3 and 3.4"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem)

@@ -23,7 +23,7 @@ def proportion_gradient(weights: ArrayLike, features: ArrayLike, proportions: Ar
         Gradients, shape (..., d).
 
     Reference:
-        arXiv:2406.02797, Section 2 and Theorem D.2.
+        arXiv:2406.02797v1, Section 2 and Theorem D.2.
 
     Example:
         >>> proportion_gradient([0.0], [[1.0], [3.0]], 0.75).tolist()
@@ -52,8 +52,8 @@ def noise_gradient_square(weights: ArrayLike, features: ArrayLike, variances: Ar
         The mean over the bags, >= 0.
 
     Reference:
-        arXiv:2406.02797, Theorem D.2; for the noise of Laplace, A Unified Analysis of Label Inference Attacks
-        (RegML 2023), Theorem 6.2.
+        arXiv:2406.02797v1, Theorem D.2; for the noise of Laplace, A Unified Analysis of Label Inference
+        Attacks (RegML 2023), Theorem 6.2.
 
     Example:
         >>> noise_gradient_square([0.0], [[[1.0], [3.0]]], 0.5)

@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.labels.problems import LabelProblem, LabelRatioInfinite
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 
@@ -23,7 +24,7 @@ class LabelsInfinite(Method):
     name: ClassVar[str] = "labels.infinite"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelRatioInfinite,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2406.02797, Section 4; the closed form is ours"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Section 4; the closed form is ours"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, LabelProblem)

@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.labels.problems import LabelProblem, LabelRatioQuantile, LabelRatioTail
 from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, is_constant, uncovered
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 _BAG_FACTOR = 32.0
@@ -29,7 +30,7 @@ def ratio_bound(p: float, bag_size: int, log_failure: float) -> float:
         Upper bound in nats, exact up to rounding.
 
     Reference:
-        arXiv:2406.02797, Theorem 3.7 with the constants of its proof, which has $\delta$ for $2 \delta$.
+        arXiv:2406.02797v1, Theorem 3.7 with the constants of its proof, which has $\delta$ for $2 \delta$.
 
     Example:
         >>> import math
@@ -79,7 +80,7 @@ class LabelsLikelihood(Method):
     name: ClassVar[str] = "labels.likelihood"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelRatioTail, LabelRatioQuantile)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.7 with the constants of its proof"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.7 with the constants of its proof"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem)

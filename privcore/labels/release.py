@@ -46,7 +46,7 @@ def release(
         ValueError: The mechanism releases nothing to learn from.
 
     Reference:
-        arXiv:2406.02797, Section 2 and Appendix C; for the noise of Laplace, A Unified Analysis of Label
+        arXiv:2406.02797v1, Section 2 and Appendix C; for the noise of Laplace, A Unified Analysis of Label
         Inference Attacks (RegML 2023), Section 6.
 
     Example:
@@ -145,7 +145,7 @@ def debiased_proportion(sums: ArrayLike, bag_size: int, epsilon: float) -> Float
         DomainError: epsilon is outside its domain.
 
     Reference:
-        arXiv:2406.02797, Appendix C, corrected.
+        arXiv:2406.02797v1, Appendix C, corrected.
 
     Example:
         >>> debiased_proportion([0, 1], 1, 1.0).round(4).tolist()
@@ -176,7 +176,7 @@ def debiased_variance(sums: ArrayLike, bag_size: int, epsilon: float) -> Floats:
         DomainError: epsilon is outside its domain.
 
     Reference:
-        Derived; the clipped noise is that of arXiv:2406.02797, Section 2.
+        Derived; the clipped noise is that of arXiv:2406.02797v1, Section 2.
 
     Example:
         >>> debiased_variance([0, 1], 1, 1.0).round(4).tolist()

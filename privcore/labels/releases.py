@@ -48,7 +48,7 @@ def releases(problem: LabelProblem, number: int, seed: int) -> Releases:
         Independent samples, exact up to rounding.
 
     Reference:
-        arXiv:2406.02797, Lemma A.1 and Figures 1 and 2.
+        arXiv:2406.02797v1, Lemma A.1 and Figures 1 and 2.
 
     Example:
         >>> from privcore.labels.problems import LabelAdvantage

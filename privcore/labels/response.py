@@ -21,6 +21,7 @@ from privcore.labels.problems import (
 )
 from privcore.labels.rows import overturned_ends
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.finite import Finite
 from privcore.priors.prior import Prior
 from privcore.problem import Problem
@@ -76,7 +77,7 @@ class LabelsResponse(Method):
         LabelAttackAccuracy,
     )
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.5 and Section 3.3"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.5 and Section 3.3"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem)

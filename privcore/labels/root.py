@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import Featureless, at_most
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 
@@ -23,7 +24,7 @@ def root_bound(p: float, bag_size: int) -> float:
         Upper bound of the additive advantage in [0, 1/2], exact up to rounding.
 
     Reference:
-        arXiv:2406.02797, Theorem 3.2, first case.
+        arXiv:2406.02797v1, Theorem 3.2, first case.
 
     Example:
         >>> root_bound(p=0.5, bag_size=64)
@@ -41,7 +42,7 @@ class LabelsRoot(Featureless):
     """
 
     name: ClassVar[str] = "labels.root"
-    reference: ClassVar[str] = "arXiv:2406.02797, Theorem 3.2, for all p"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.2, for all p"
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)

@@ -29,6 +29,7 @@ from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_advantage
 from privcore.labels.usual import cap
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE, MAURER_PONTIL
 from privcore.point import Point
 from privcore.priors.finite import Finite
 from privcore.problem import Problem
@@ -85,9 +86,7 @@ class LabelsSampling(Method):
         LabelAttackAccuracy,
     )
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
-        "arXiv:2406.02797, Lemma A.1; Maurer and Pontil (2009), arXiv:0907.3740v1, Theorem 4"
-    )
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1; {MAURER_PONTIL}, Theorem 4"
     shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000

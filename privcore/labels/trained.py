@@ -14,6 +14,7 @@ from privcore.labels.learning_problems import LabelLearning
 from privcore.labels.release import release
 from privcore.labels.stand_in import SIZES, load
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 _LEAST_EPSILON = 1e-6
@@ -36,7 +37,7 @@ class LabelsTrained(Method):
     name: ClassVar[str] = "labels.trained"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelLearning,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "arXiv:2406.02797, Section 5 and Appendices C and D"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Section 5 and Appendices C and D"
     shares: ClassVar[tuple[str, ...]] = ("data", "model", "bag_size")
 
     trials: Annotated[int, label_params.TRIALS] = 3

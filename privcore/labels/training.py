@@ -66,7 +66,7 @@ def proportion_loss(weights: Weights, features: Any, targets: Any) -> Any:
         Loss in nats, a scalar; negative where noise made a target leave [0, 1] far enough.
 
     Reference:
-        arXiv:2406.02797, Section 2 and Theorem D.2.
+        arXiv:2406.02797v1, Section 2 and Theorem D.2.
 
     Example:
         >>> halves = [(np.zeros((1, 1)), np.zeros(1))]
@@ -101,7 +101,7 @@ def train_and_score(
         Logits of the test examples, shape (m,), and the learning rate; None where every training diverged.
 
     Reference:
-        arXiv:2406.02797, Section 2 (empirical proportion risk) and Section 5, with a choice of the learning
+        arXiv:2406.02797v1, Section 2 (empirical proportion risk) and Section 5, with a choice of the learning
         rate that sees no clean label.
 
     Example:

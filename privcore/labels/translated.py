@@ -9,6 +9,7 @@ from privcore.answer import Answer
 from privcore.labels.problems import LabelAdvantageTail, LabelProblem
 from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, largest_probability, uncovered
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
@@ -29,7 +30,7 @@ def published_threshold(beta: float, bag_size: int, variance: float) -> float:
         Threshold > 0, exact up to rounding.
 
     Reference:
-        arXiv:2406.02797, proof of Theorem A.9, eq. (13).
+        arXiv:2406.02797v1, proof of Theorem A.9, eq. (13).
 
     Example:
         >>> round(published_threshold(51.1, bag_size=512, variance=0.2), 6)
@@ -47,7 +48,7 @@ def published_tail(beta: float, bag_size: int, variance: float) -> float:
         variance: Mean $\mu$ of $\eta (1 - \eta)$ in [0, 1/4].
 
     Reference:
-        arXiv:2406.02797, proof of Theorem A.9, eq. (13).
+        arXiv:2406.02797v1, proof of Theorem A.9, eq. (13).
 
     Example:
         >>> round(published_tail(51.1, bag_size=512, variance=0.2), 6)
@@ -75,7 +76,7 @@ class LabelsTranslated(Method):
     name: ClassVar[str] = "labels.translated"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantageTail,)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2406.02797, Theorem A.9 with the constants of its proof, eq. (13)"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem A.9 with the constants of its proof, eq. (13)"
 
     form: Annotated[str, label_params.FORM] = "tight"
 

@@ -20,6 +20,7 @@ from privcore.labels.tails import (
     uncovered,
 )
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE
 from privcore.problem import Problem
 
 
@@ -37,7 +38,7 @@ def bag_variation(etas: Array, noise: float) -> float:
         Upper bound in [0, 1/2], exact up to rounding.
 
     Reference:
-        arXiv:2406.02797, Remark A.15, with a constant; `largest_probability` has the inequality.
+        arXiv:2406.02797v1, Remark A.15, with a constant; `largest_probability` has the inequality.
 
     Example:
         >>> round(bag_variation(np.full(8, 0.5), noise=1.0), 4)  # the truth is 0.1367
@@ -66,7 +67,7 @@ class LabelsVariation(Method):
     name: ClassVar[str] = "labels.variation"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2406.02797, Theorems 3.3 and 3.4 and Remark A.15, made explicit"
+    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorems 3.3 and 3.4 and Remark A.15, made explicit"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem | BagAdvantage)

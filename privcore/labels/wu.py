@@ -9,6 +9,7 @@ from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.labels.tails import PRIVATE, at_most, closed_form, uncovered
 from privcore.method import Cost, Direction, Method
+from privcore.papers import BUSA_FEKETE, WU
 from privcore.problem import Problem
 
 
@@ -25,7 +26,7 @@ def wu_bound(epsilon: float) -> float:
 
     Reference:
         R. Wu, J. P. Zhou, K. Q. Weinberger and C. Guo (2022), arXiv:2202.12968, as quoted in
-        arXiv:2406.02797, Section 3.1, where it has $1 + \varepsilon$ for $1 + e^\varepsilon$ in one place.
+        arXiv:2406.02797v1, Section 3.1, where it has $1 + \varepsilon$ for $1 + e^\varepsilon$ in one place.
 
     Example:
         >>> round(wu_bound(1.0), 4)
@@ -45,9 +46,7 @@ class LabelsWu(Method):
     name: ClassVar[str] = "labels.wu"
     problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        "Wu et al. (2022), arXiv:2202.12968, as quoted in arXiv:2406.02797, Section 3.1"
-    )
+    reference: ClassVar[str] = f"{WU}, as quoted in {BUSA_FEKETE}, Section 3.1"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, LabelProblem | BagAdvantage)

@@ -12,6 +12,7 @@ from privcore.membership.diversity import diversity, diversity_cost
 from privcore.membership.problems import MembershipAdvantage
 from privcore.membership.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _HEADS = 2**16
@@ -30,7 +31,7 @@ class MembershipAsymptotic(Method):
     name: ClassVar[str] = "membership.asymptotic"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipAdvantage,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "central limit theorem for the counts of arXiv:2310.13786, Theorem 14"
+    reference: ClassVar[str] = f"central limit theorem for the counts of {AUBINAIS}, Theorem 14"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipAdvantage)

@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.membership.diversity import diversity, diversity_cost
 from privcore.membership.problems import MembershipAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -21,7 +22,7 @@ class MembershipCauchySchwarz(Method):
     name: ClassVar[str] = "membership.schwarz"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipAdvantage,)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2310.13786, Section 5.2 and Table 1, which prints C / (2 sqrt n)"
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 5.2 and Table 1, which prints C / (2 sqrt n)"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipAdvantage)
@@ -51,7 +52,7 @@ def diversity_bound(c: float, records: int) -> float:
         Upper bound, up to rounding.
 
     Reference:
-        arXiv:2310.13786, proof of Corollary 15 (Cauchy-Schwarz), and the column D of Table 1.
+        arXiv:2310.13786v6, proof of Corollary 15 (Cauchy-Schwarz), and the column D of Table 1.
 
     Example:
         >>> round(diversity_bound(4.30, 1000), 3)

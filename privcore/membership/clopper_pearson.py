@@ -7,6 +7,7 @@ from privcore.answer import Answer
 from privcore.clopper_pearson import rate_at_least, shared_error
 from privcore.membership.data_problems import MembershipAttackAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -23,7 +24,7 @@ class MembershipClopperPearson(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipAttackAdvantage,)
     direction: ClassVar[Direction] = Direction.LOWER
     reference: ClassVar[str] = (
-        "Clopper and Pearson (1934), The use of confidence or fiducial limits; arXiv:2310.13786, Theorem 6"
+        f"Clopper and Pearson (1934), The use of confidence or fiducial limits; {AUBINAIS}, Theorem 6"
     )
 
     def cost(self, problem: Problem) -> Cost:

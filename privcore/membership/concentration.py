@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.learner_problems import MembershipInterpolationCap
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 2e-15
@@ -22,9 +23,7 @@ class MembershipConcentration(Method):
     name: ClassVar[str] = "membership.concentration"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipInterpolationCap,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
-        "beside arXiv:2310.13786, Theorem 11 and Section 6; Levy's concentration function"
-    )
+    reference: ClassVar[str] = f"beside {AUBINAIS}, Theorem 11 and Section 6; Levy's concentration function"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)

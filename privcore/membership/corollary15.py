@@ -13,6 +13,7 @@ from privcore.membership.problems import (
     WorstCase,
 )
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 LEAST = math.exp(1.5 * math.log(2.0) - 4.0 / 3.0) / math.sqrt(2.0 * math.pi) * (1.0 - 1e-12)
@@ -36,7 +37,7 @@ class MembershipCorollary(Method):
         MembershipAccuracy,
     )
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Corollary 15, with the constants of its Lemma 30"
+    reference: ClassVar[str] = f"{AUBINAIS}, Corollary 15, with the constants of its Lemma 30"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, WorstCase)

@@ -17,6 +17,7 @@ from privcore.membership.problems import (
 )
 from privcore.membership.worst_case import CHUNK, rare_sum
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _HEADS = 2**16
@@ -39,9 +40,7 @@ class MembershipDeviation(Method):
         MembershipAccuracy,
     )
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
-        "arXiv:2310.13786, Lemmas 21 and 30; the sharp constants and their proof are ours"
-    )
+    reference: ClassVar[str] = f"{AUBINAIS}, Lemmas 21 and 30; the sharp constants and their proof are ours"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, WorstCase)
@@ -74,7 +73,7 @@ def least_constant(records: int) -> float:
         The constant, which rises to 1/e = 0.3679.
 
     Reference:
-        Ours; arXiv:2310.13786, Lemma 30, has 0.29744 for n >= 5.
+        Ours; arXiv:2310.13786v6, Lemma 30, has 0.29744 for n >= 5.
 
     Example:
         >>> round(least_constant(2), 5), round(least_constant(5), 5)
@@ -98,7 +97,7 @@ def largest_constant(records: int) -> float:
         The constant, which falls to $1 / \sqrt{2 e}$ = 0.4289.
 
     Reference:
-        Ours; arXiv:2310.13786, Lemma 30, has 0.43227 for n >= 5.
+        Ours; arXiv:2310.13786v6, Lemma 30, has 0.43227 for n >= 5.
 
     Example:
         >>> largest_constant(1), round(largest_constant(10), 5)

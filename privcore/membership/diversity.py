@@ -11,6 +11,7 @@ from privcore.laws.law import Law
 from privcore.membership.problems import MembershipDiversity
 from privcore.membership.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _HEADS = 1000
@@ -30,7 +31,7 @@ class MembershipDiversityExact(Method):
     name: ClassVar[str] = "membership.diversity"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipDiversity,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Section 5.2, definition of C_K(P)"
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 5.2, definition of C_K(P)"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, MembershipDiversity)
@@ -62,7 +63,7 @@ def diversity(law: Law) -> tuple[float, float]:
         Lower and upper end, >= 0.
 
     Reference:
-        arXiv:2310.13786, Section 5.2.
+        arXiv:2310.13786v6, Section 5.2.
 
     Example:
         >>> from privcore.laws.spelling import law

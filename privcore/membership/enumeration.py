@@ -16,6 +16,7 @@ from privcore.membership.problems import (
     WorstCase,
 )
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _MOST_SUMMANDS = 20_000
@@ -37,7 +38,7 @@ class MembershipEnumeration(Method):
         MembershipAccuracy,
     )
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, equations 3 to 7, for the learner of Theorem 14"
+    reference: ClassVar[str] = f"{AUBINAIS}, equations 3 to 7, for the learner of Theorem 14"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, WorstCase)
@@ -78,7 +79,7 @@ def enumerated(law: Law, records: int, odds: Fraction) -> Fraction:
         odds: $\gamma$ > 0.
 
     Reference:
-        arXiv:2310.13786, equations 3 to 7.
+        arXiv:2310.13786v6, equations 3 to 7.
 
     Example:
         >>> from privcore.laws.spelling import law

@@ -18,6 +18,7 @@ from privcore.membership.problems import (
 )
 from privcore.membership.worst_case import worst_advantage, worst_cost
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _TIE = 1e-12
@@ -44,7 +45,7 @@ class MembershipExact(Method):
         MembershipRiskQuantile,
     )
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Theorem 14, with the exact formula of its Lemma 31"
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14, with the exact formula of its Lemma 31"
 
     def cost(self, problem: Problem) -> Cost:
         if isinstance(problem, WorstCase):
@@ -85,7 +86,7 @@ def record_risk(p: float, q: float, records: int, odds: float, error: float) -> 
         Both ends in [0, 1].
 
     Reference:
-        arXiv:2310.13786, equation 7 and Theorem 14.
+        arXiv:2310.13786v6, equation 7 and Theorem 14.
 
     Example:
         >>> low, high = record_risk(0.5, 0.5, 1, 1.0, 0.0)

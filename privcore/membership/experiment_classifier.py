@@ -55,7 +55,7 @@ def classify(
         Classes, shape (m,), also of inputs without a record; None where training left single precision.
 
     Reference:
-        arXiv:2310.13786, Section 6.2 and Appendix D: two hidden layers of 256, cross-entropy, Adam at
+        arXiv:2310.13786v6, Section 6.2 and Appendix D: two hidden layers of 256, cross-entropy, Adam at
         rate 0.01, 500 iterations.
 
     Example:

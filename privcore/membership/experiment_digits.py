@@ -64,7 +64,7 @@ def codes(clusters: int) -> Codes:
         clusters: Number K of clusters, at most 397; for 0 the code of an image is its own.
 
     Reference:
-        arXiv:2310.13786, Section 6.2 and Appendix D, on other digits.
+        arXiv:2310.13786v6, Section 6.2 and Appendix D, on other digits.
 
     Example:
         >>> quantised = codes(20)

@@ -13,6 +13,7 @@ from privcore.membership.experiment_digits import counts, refusal
 from privcore.membership.experiment_problems import MembershipQuantisedAdvantage
 from privcore.membership.worst_case import worst_advantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -27,7 +28,7 @@ class MembershipGuarantee(Method):
     name: ClassVar[str] = "membership.guarantee"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipQuantisedAdvantage,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Theorem 14 and Table 1"
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14 and Table 1"
     shares: ClassVar[tuple[str, ...]] = ("clusters",)
 
     def applies(self, problem: Problem) -> str | None:
@@ -53,7 +54,7 @@ def diversity(number: NDArray[np.int64]) -> float:
         number: Counts, of any shape.
 
     Reference:
-        arXiv:2310.13786, Section 5.2.
+        arXiv:2310.13786v6, Section 5.2.
 
     Example:
         >>> diversity(np.array([5, 5]))

@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.experiment_problems import MembershipFit
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-12
@@ -25,7 +26,7 @@ class MembershipNoise(Method):
     name: ClassVar[str] = "membership.noise"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipFit,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Section 4 and Examples 1 and 2, for Gaussian noise"
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 4 and Examples 1 and 2, for Gaussian noise"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipFit)
@@ -61,7 +62,7 @@ def noise_share(loss_level: float, deviation: float) -> float:
         Probability in [0, 1], to about 1e-15 relatively.
 
     Reference:
-        arXiv:2310.13786, Theorem 11 and Example 1, for Gaussian noise.
+        arXiv:2310.13786v6, Theorem 11 and Example 1, for Gaussian noise.
 
     Example:
         >>> round(noise_share(1e-6, 0.1), 5)

@@ -7,6 +7,7 @@ from privcore.answer import Answer
 from privcore.membership.experiment_digits import codes, refusal
 from privcore.membership.experiment_problems import MembershipQuantised
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -21,7 +22,7 @@ class MembershipPurity(Method):
     name: ClassVar[str] = "membership.purity"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipQuantised,)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "Counting; see arXiv:2310.13786, Table 1, for what is claimed above it"
+    reference: ClassVar[str] = f"Counting; see {AUBINAIS}, Table 1, for what is claimed above it"
     shares: ClassVar[tuple[str, ...]] = ("clusters",)
 
     def applies(self, problem: Problem) -> str | None:

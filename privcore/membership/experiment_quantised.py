@@ -13,6 +13,7 @@ from privcore.answer import Answer, Status
 from privcore.membership.experiment_digits import POOL, TESTED, codes
 from privcore.membership.experiment_problems import MembershipQuantised
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -27,7 +28,7 @@ class MembershipClassifier(Method):
     name: ClassVar[str] = "membership.classifier"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipQuantised,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "arXiv:2310.13786, Section 6.2 and Table 1, on the digits of UCI"
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 6.2 and Table 1, on the digits of UCI"
     shares: ClassVar[tuple[str, ...]] = ("clusters",)
 
     runs: Annotated[int, membership_params.RUNS] = 2

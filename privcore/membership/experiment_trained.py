@@ -13,6 +13,7 @@ from privcore.answer import Answer, Status
 from privcore.membership.experiment_problems import MembershipFit
 from privcore.membership.experiment_residuals import FRESH, Residuals, linear, nearest
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _LEAST_LEVEL = 1e-10
@@ -34,7 +35,7 @@ class MembershipTrained(Method):
     name: ClassVar[str] = "membership.trained"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipFit,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "arXiv:2310.13786, Section 6.1, Figures 1 and 2"
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 6.1, Figures 1 and 2"
     shares: ClassVar[tuple[str, ...]] = (
         "learner",
         "coordinates",

@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.membership.learner_problems import MembershipBitsAdvantage, MembershipInformationAdvantage
 from privcore.membership.mean_problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-12
@@ -29,7 +30,7 @@ class MembershipInformation(Method):
     )
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = (
-        "arXiv:2310.13786, equation 8 without its factor; Bretagnolle and Huber (1979), Estimation des "
+        f"{AUBINAIS}, equation 8 without its factor; Bretagnolle and Huber (1979), Estimation des "
         "densites: risque minimax"
     )
 
@@ -59,7 +60,7 @@ def information_bound(information: float) -> float:
         Upper bound in [0, 1], up to rounding.
 
     Reference:
-        arXiv:2310.13786, equation 8.
+        arXiv:2310.13786v6, equation 8.
 
     Example:
         >>> information_bound(0.02), information_bound(math.inf)

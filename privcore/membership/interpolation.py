@@ -6,6 +6,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.mean_problems import MembershipRegressionAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -19,7 +20,7 @@ class MembershipInterpolation(Method):
     name: ClassVar[str] = "membership.interpolation"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Theorem 11 and Example 2"
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 11 and Example 2"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipRegressionAdvantage)

@@ -12,6 +12,7 @@ from privcore.answer import Answer
 from privcore.membership.mean_problems import MembershipRegressionAdvantage
 from privcore.membership.regression_draws import INTERPOLATES
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 Array = NDArray[np.float64]
@@ -37,7 +38,7 @@ class MembershipLossAttack(Method):
     name: ClassVar[str] = "membership.threshold"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "arXiv:2310.13786, Section 4, for least squares with Gaussian features"
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 4, for least squares with Gaussian features"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipRegressionAdvantage)

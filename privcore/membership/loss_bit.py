@@ -7,6 +7,7 @@ from privcore.answer import Answer
 from privcore.membership.learner_problems import MembershipOverfittingSecurity
 from privcore.membership.overfitting import theorem11
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-15
@@ -23,7 +24,7 @@ class MembershipLossBit(Method):
     name: ClassVar[str] = "membership.arcs"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipOverfittingSecurity,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Theorem 11, with a learner of ours that attains it"
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 11, with a learner of ours that attains it"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)

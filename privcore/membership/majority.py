@@ -10,6 +10,7 @@ from privcore.answer import Answer
 from privcore.membership.gamma_ratio import log_half_ratio
 from privcore.membership.learner_problems import MembershipBitsAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _ERROR = 1e-12
@@ -28,7 +29,7 @@ class MembershipMajority(Method):
     name: ClassVar[str] = "membership.majority"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipBitsAdvantage,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "a learner of ours, beside arXiv:2310.13786, equation 8"
+    reference: ClassVar[str] = f"a learner of ours, beside {AUBINAIS}, equation 8"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=1e-3, bytes=1e4)

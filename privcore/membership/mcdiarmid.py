@@ -11,6 +11,7 @@ from privcore.answer import Answer
 from privcore.categories import sample_counts
 from privcore.membership.data_problems import MembershipSampleAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 Array = NDArray[np.float64]
@@ -34,9 +35,7 @@ class MembershipMcDiarmid(Method):
     name: ClassVar[str] = "membership.mcdiarmid"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipSampleAdvantage,)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        "McDiarmid (1989), Lemma 1.2; a proof of ours, beside arXiv:2310.13786, Theorem 14"
-    )
+    reference: ClassVar[str] = f"McDiarmid (1989), Lemma 1.2; a proof of ours, beside {AUBINAIS}, Theorem 14"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipSampleAdvantage)

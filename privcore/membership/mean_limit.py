@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.membership.gamma_ratio import log_half_ratio
 from privcore.membership.mean_problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _LARGEST = 0.5
@@ -21,7 +22,7 @@ class MembershipMeanLimit(Method):
     name: ClassVar[str] = "membership.leading"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "leading term of arXiv:2310.13786, equation 7, for Gaussian records"
+    reference: ClassVar[str] = f"leading term of {AUBINAIS}, equation 7, for Gaussian records"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipMeanAdvantage)

@@ -6,6 +6,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.learner_problems import MembershipOverfittingSecurity
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-15
@@ -21,7 +22,7 @@ class MembershipOverfitting(Method):
     name: ClassVar[str] = "membership.overfitting"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipOverfittingSecurity,)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2310.13786, Theorem 11"
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 11"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
@@ -41,7 +42,7 @@ def theorem11(unfitted_share: float, fresh_share: float, odds: float) -> float:
         odds: Odds gamma of a non-member against a member, > 0.
 
     Reference:
-        arXiv:2310.13786, Theorem 11.
+        arXiv:2310.13786v6, Theorem 11.
 
     Example:
         >>> round(theorem11(0.05, 0.008, 1.0), 12)

@@ -13,6 +13,7 @@ from privcore.membership.problems import MembershipRecords
 from privcore.membership.worst_case import worst_advantage, worst_cost
 from privcore.membership_params import RECORDS
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -28,7 +29,7 @@ class MembershipPlanning(Method):
     name: ClassVar[str] = "membership.planning"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRecords,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, Theorem 14; that the advantage falls is ours"
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14; that the advantage falls is ours"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, MembershipRecords)
@@ -59,7 +60,7 @@ def least_records(law: Law, target: float, odds: float) -> tuple[float, float]:
         Lower and upper end; infinity where 10^12 records are not proved to be enough.
 
     Reference:
-        arXiv:2310.13786, Theorem 14.
+        arXiv:2310.13786v6, Theorem 14.
 
     Example:
         >>> from privcore.laws.spelling import law

@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.learner_problems import MembershipPrivateAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-14
@@ -22,7 +23,7 @@ class MembershipPrivatePaper(Method):
     name: ClassVar[str] = "membership.published"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipPrivateAdvantage,)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2310.13786, Remark 8 and Appendix H"
+    reference: ClassVar[str] = f"{AUBINAIS}, Remark 8 and Appendix H"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipPrivateAdvantage)
@@ -51,7 +52,7 @@ def published_bound(epsilon: float, delta: float, odds: float) -> float:
         odds: Odds gamma of a non-member against a member, > 0.
 
     Reference:
-        arXiv:2310.13786, equation 9 and Appendix H.
+        arXiv:2310.13786v6, equation 9 and Appendix H.
 
     Example:
         >>> round(published_bound(1.0, 0.0, 1.0), 5), round(published_bound(0.1, 0.0, 1.0), 5)

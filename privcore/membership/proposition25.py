@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.membership.gamma_ratio import mean_norm
 from privcore.membership.mean_problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-12
@@ -23,7 +24,7 @@ class MembershipProposition25(Method):
     name: ClassVar[str] = "membership.proposition"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
     direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = "arXiv:2310.13786, Proposition 25, for at least two records"
+    reference: ClassVar[str] = f"{AUBINAIS}, Proposition 25, for at least two records"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipMeanAdvantage)

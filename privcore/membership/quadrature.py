@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.membership.mean_integral import LEAST_LOG, MeanIntegral
 from privcore.membership.mean_problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _LEAST_SURPLUS = 1e-200
@@ -33,7 +34,7 @@ class MembershipQuadrature(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
-        "arXiv:2310.13786, equation 7 and Theorem 6, for Gaussian records; Trefethen (2013), Approximation "
+        f"{AUBINAIS}, equation 7 and Theorem 6, for Gaussian records; Trefethen (2013), Approximation "
         "Theory and Approximation Practice, Theorem 19.3"
     )
 
@@ -69,7 +70,7 @@ def mean_advantage(coordinates: int, surplus: float, odds: float, *, below: bool
         Lower end (rounded down) and upper end (rounded up) in [0, 1].
 
     Reference:
-        arXiv:2310.13786, equation 7.
+        arXiv:2310.13786v6, equation 7.
 
     Example:
         >>> [round(end, 10) for end in mean_advantage(5, 9.0, 1.0, below=False)]

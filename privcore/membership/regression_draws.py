@@ -32,7 +32,7 @@ def gains(problem: MembershipRegressionAdvantage, uniforms: Array) -> Array:
         Numbers in [0, 1], shape (draws,).
 
     Reference:
-        arXiv:2310.13786, equation 7.
+        arXiv:2310.13786v6, equation 7.
     """
     n, d, odds = problem.records, problem.coordinates, problem.odds
     drawn = draw(np.clip(uniforms, _CLEAR, 1.0 - _CLEAR), n, d, member=odds >= 1.0)

@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.membership.mean_limit import leading
 from privcore.membership.mean_problems import MembershipRegressionAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 
@@ -21,7 +22,7 @@ class MembershipRegressionLimit(Method):
     name: ClassVar[str] = "membership.influence"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "leading term of arXiv:2310.13786, equation 7, for least squares"
+    reference: ClassVar[str] = f"leading term of {AUBINAIS}, equation 7, for least squares"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipRegressionAdvantage)

@@ -2,7 +2,7 @@ r"""Least squares on Gaussian features: draws of a record with its release, and 
 
 With the noise as unit and b for the error of the coefficients, a record (x, e) enters by $|x|^2$, by the
 prediction error $s = b^T x$ and by its residual $r = e - s$, and b by $|b|^2$. The likelihood ratio is that
-of arXiv:2310.13786, equation 7, integrated over what is left of the design, a chi-squared number.
+of arXiv:2310.13786v6, equation 7, integrated over what is left of the design, a chi-squared number.
 """
 
 import math
@@ -88,7 +88,7 @@ def log_ratio(drawn: Drawn, records: int, coordinates: int) -> Array:
         Array of the draws' shape; its error is about 1e-10.
 
     Reference:
-        arXiv:2310.13786, equation 7.
+        arXiv:2310.13786v6, equation 7.
     """
     a = 0.5 * (records - coordinates - 1)
     q = drawn.squared_features + drawn.prediction_error**2

@@ -12,6 +12,7 @@ from privcore.membership.mean_problems import MembershipRegressionAdvantage
 from privcore.membership.regression_draws import INTERPOLATES, RATIO_ERROR, block_sizes, gain_cost, gains
 from privcore.membership.regression_ratio import UNIFORMS
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS, MAURER_PONTIL
 from privcore.problem import Problem
 
 _BLOCK = 2**16
@@ -29,8 +30,7 @@ class MembershipSampling(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
-        "arXiv:2310.13786, equation 7, for least squares with Gaussian features; Maurer and Pontil (2009), "
-        "arXiv:0907.3740v1, Theorem 4"
+        f"{AUBINAIS}, equation 7, for least squares with Gaussian features; {MAURER_PONTIL}, Theorem 4"
     )
 
     samples: Annotated[int, params.SAMPLES] = 20_000

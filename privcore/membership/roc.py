@@ -13,6 +13,7 @@ from privcore.membership.excess import ERROR, at_least
 from privcore.membership.problems import MembershipRoc
 from privcore.membership.worst_case import CHUNK, MANY, rare_sum, worst_advantage, worst_cost
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _HEADS = 2**15
@@ -35,7 +36,7 @@ class MembershipNeymanPearson(Method):
     name: ClassVar[str] = "membership.roc"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRoc,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "lemma of Neyman and Pearson, for the learner of arXiv:2310.13786, Theorem 14"
+    reference: ClassVar[str] = f"lemma of Neyman and Pearson, for the learner of {AUBINAIS}, Theorem 14"
 
     def cost(self, problem: Problem) -> Cost:
         assert isinstance(problem, MembershipRoc)
@@ -80,7 +81,7 @@ def attack_rates(law: Law, records: int, threshold: float) -> tuple[float, float
         False positives, at most; true positives, at least.
 
     Reference:
-        arXiv:2310.13786, proof of Theorem 14.
+        arXiv:2310.13786v6, proof of Theorem 14.
 
     Example:
         >>> from privcore.laws.spelling import law

@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.learner_problems import MembershipPrivateAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-14
@@ -27,7 +28,7 @@ class MembershipSharp(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipPrivateAdvantage,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = (
-        "proofs of ours, beside arXiv:2310.13786, Appendix H, whose tanh(epsilon / 2) is no supremum"
+        f"proofs of ours, beside {AUBINAIS}, Appendix H, whose tanh(epsilon / 2) is no supremum"
     )
 
     def cost(self, problem: Problem) -> Cost:

@@ -12,6 +12,7 @@ from privcore.membership.mean_problems import MembershipRegressionAdvantage
 from privcore.membership.regression_draws import INTERPOLATES, gain_cost, gains
 from privcore.membership.regression_ratio import UNIFORMS
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SCRAMBLES = 8
@@ -32,7 +33,7 @@ class MembershipSobol(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
     reference: ClassVar[str] = (
-        "arXiv:2310.13786, equation 7, for least squares with Gaussian features; Owen (1997), Scrambled net "
+        f"{AUBINAIS}, equation 7, for least squares with Gaussian features; Owen (1997), Scrambled net "
         "variance for integrals of smooth functions"
     )
 

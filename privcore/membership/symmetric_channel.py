@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.learner_problems import MembershipInformationAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _SLACK = 1e-12
@@ -24,7 +25,7 @@ class MembershipSymmetricChannel(Method):
     name: ClassVar[str] = "membership.channel"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipInformationAdvantage,)
     direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = "a learner of ours, beside arXiv:2310.13786, equation 8"
+    reference: ClassVar[str] = f"a learner of ours, beside {AUBINAIS}, equation 8"
 
     def cost(self, problem: Problem) -> Cost:
         return Cost(seconds=0.01, bytes=1e4)

@@ -7,6 +7,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.membership.mean_problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
 from privcore.problem import Problem
 
 _EPSILON = 2.0**-52
@@ -19,7 +20,7 @@ class MembershipTwoCoordinates(Method):
     name: ClassVar[str] = "membership.plane"
     problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "arXiv:2310.13786, equation 7, for Gaussian records"
+    reference: ClassVar[str] = f"{AUBINAIS}, equation 7, for Gaussian records"
 
     def applies(self, problem: Problem) -> str | None:
         assert isinstance(problem, MembershipMeanAdvantage)

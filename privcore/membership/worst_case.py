@@ -48,7 +48,8 @@ def worst_advantage(law: Law, records: int, odds: float, heads: int = HEADS) -> 
         Lower and upper end in [0, 1], errors of the arithmetic and of the law included.
 
     Reference:
-        arXiv:2310.13786, Theorem 14; as sums of positive parts, and for records with a continuous part, ours.
+        arXiv:2310.13786v6, Theorem 14; as sums of positive parts, and for records with a continuous part,
+        ours.
 
     Example:
         >>> from privcore.laws.spelling import law

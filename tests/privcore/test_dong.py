@@ -85,7 +85,7 @@ def test_values_of_another_implementation_are_met_from_above(
 
 
 def test_many_participations_in_few_steps_are_bounded_better_than_by_reduction() -> None:
-    """Figure 9 of arXiv:2502.08202: sigma 0.6, 2^10 steps, delta 1e-6; the two bounds cross."""
+    """Figure 9 of arXiv:2502.08202v3: sigma 0.6, 2^10 steps, delta 1e-6; the two bounds cross."""
     better = []
     for k in (1, 2, 64):
         fields = {"sigma": 0.6, "steps": 1024, "participations": k, "delta": 1e-6, "adjacency": "remove"}

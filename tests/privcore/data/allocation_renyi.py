@@ -2,9 +2,9 @@
 
     python tests/privcore/data/allocation_renyi.py > tests/privcore/data/allocation_renyi.csv
 
-The sum is that of arXiv:2502.08202, Theorem 4.8: over the partitions of the order into at most t parts, here
-with exact integer coefficients, collected by the number of parts and by the exponent, and 60 digits. It takes
-half a minute, for the 966467 partitions of 60.
+The sum is that of arXiv:2502.08202v3, Theorem 4.8: over the partitions of the order into at most t parts,
+here with exact integer coefficients, collected by the number of parts and by the exponent, and 60 digits. It
+takes half a minute, for the 966467 partitions of 60.
 """
 
 import math

@@ -27,7 +27,7 @@ PRINTED = 0.5  # of the last digit
 # One process trains them all: each number of clusters is compiled once.
 pytestmark = pytest.mark.xdist_group("membership by training")
 
-# arXiv:2310.13786, Table 1: the diversity of 20, 50 and 100 clusters, and the bound of the advantage.
+# arXiv:2310.13786v6, Table 1: the diversity of 20, 50 and 100 clusters, and the bound of the advantage.
 DIVERSITY = ("4.30", "6.74", "9.20")
 TABLE = {1000: (".07", ".11", ".15"), 5000: (".03", ".05", ".07"), 10_000: (".02", ".03", ".05")}
 

@@ -1,0 +1,65 @@
+"""The number of a theorem comes with the version of the paper, the same one wherever the paper is cited."""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from privcore import METHODS, Method, papers
+
+CITED = re.compile(r"arXiv:(\d{4}\.\d{4,5})(v\d+)?")
+
+UNSETTLED = {
+    "2106.08567": "three versions; who cites Theorem 11 does not say of which",
+    "2202.12968": "known from a quotation alone, and no number of it is cited",
+}
+"""Papers whose version could not be established, and why; docs/papers.md says the same."""
+
+PAPERS = {name: paper for name, paper in vars(papers).items() if name.isupper()}
+
+
+@pytest.fixture(scope="module")
+def table(repository: Path) -> str:
+    return (repository / "docs/papers.md").read_text()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_reference_to_arxiv_names_the_version(method: type[Method]) -> None:
+    for identifier, version in CITED.findall(method.reference):
+        assert version or identifier in UNSETTLED, method.reference
+
+
+def test_only_what_is_unsettled_lacks_a_version() -> None:
+    lacking = {i for method in METHODS for i, version in CITED.findall(method.reference) if not version}
+    assert lacking == set(UNSETTLED)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_reference_takes_its_paper_from_the_list(name: str) -> None:
+    (cited,) = CITED.finditer(PAPERS[name])
+    citing = [method.reference for method in METHODS if cited[1] in method.reference]
+    assert citing
+    assert all(PAPERS[name] in reference for reference in citing)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_documentation_tells_how_the_version_is_known(name: str, table: str) -> None:
+    (cited,) = CITED.finditer(PAPERS[name])
+    settled, unsettled = table.split("## Not established")
+    told = unsettled if cited[1] in UNSETTLED else settled
+    assert re.search(rf"^\|.*{re.escape(cited[0])}\b.*\|$", told, re.MULTILINE)
+
+
+def test_a_paper_has_one_version_wherever_it_is_cited(repository: Path) -> None:
+    """The changelog and the decisions are left alone: they tell of their own day."""
+    sources = [repository / "README.md", *(repository / "docs").glob("*.md")]
+    for package in ("privcore", "storage", "tasks", "flows", "tests"):
+        sources += [f for f in (repository / package).rglob("*") if f.suffix in (".py", ".toml", ".js")]
+    ours = {m[1]: m[2] for paper in PAPERS.values() if (m := CITED.search(paper))}
+    found = defaultdict(set)
+    for source in sources:
+        for cited in CITED.finditer(source.read_text(encoding="utf-8")):
+            if cited[1] in ours and (cited[2] or None) != ours[cited[1]]:
+                found[cited[0]].add(str(source.relative_to(repository)))
+    assert not found
