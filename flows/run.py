@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.orchestration import sigterm_interrupts, under_prefect
+from flows import orchestration
 from flows.plan import MAX_POINTS, Plan, TooLargeError, make_plan
 from flows.status import Coverage, coverage, is_broken, record
 from flows.sweep import Sweep
@@ -97,7 +97,7 @@ def run(
             yield done
 
     plan = Plan(total=0)
-    with sigterm_interrupts():
+    with orchestration.sigterm_interrupts():
         try:
             plan = make_plan(
                 sweep, store, workers=workers or engine.cores(), max_points=max_points, retry=retry
@@ -112,7 +112,7 @@ def run(
                 job = Job(store=address_of(store), sweep=sweep.name, limits=sweep.limits)
                 outcomes = engine.run(engine_name, plan.batches, job, workers or engine.cores())
                 with closing(outcomes), _no_output_of_others():
-                    under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
+                    orchestration.under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
             now = record(sweep, plan.ids, store, started)
         except KeyboardInterrupt:
             now = coverage(sweep, plan.ids, store)

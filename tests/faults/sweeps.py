@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+import flows.orchestration
 import flows.run
 import tasks.batch
 import tasks.engine
@@ -75,7 +76,7 @@ def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = Fal
         workers: Number of workers that the batches are cut for.
         guarded: Whether to compute in a guard's child as the command does, which takes a second to start.
     """
-    flows.run.under_prefect = consume
+    flows.orchestration.under_prefect = consume
     tasks.batch.SHORTEST = 1e-9  # else points as cheap as these make one batch
     if not guarded:
         tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports and does not export
@@ -102,7 +103,7 @@ def mend(root: Path) -> None:
     """Repair a store as the command does, in this process; for children."""
     from flows.repair import repair
 
-    flows.run.under_prefect = consume
+    flows.orchestration.under_prefect = consume
     tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports
     WHERE[0] = root.parent
     repair(root, engine_name=tasks.engine.SERIAL)

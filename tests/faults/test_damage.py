@@ -112,7 +112,7 @@ def test_damage_is_refused_by_name_read_around_if_allowed_and_repaired(
     faults: Tally, root: Path, harm: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T9: a part that was truncated, emptied or deleted."""
-    monkeypatch.setattr("flows.run.under_prefect", consume)
+    monkeypatch.setattr("flows.orchestration.under_prefect", consume)
     value_of(sweep, root)
     answers = content(root)
     part = parts(root)[1]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import flows.orchestration
 import flows.run
 from flows.cli import run as command_line
 from storage import StoreError, open_store, parts
@@ -137,7 +138,7 @@ def without_privileges(arguments: list[str], log: Path) -> int:
     with log.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-        flows.run.under_prefect = consume
+        flows.orchestration.under_prefect = consume
         return command_line(arguments)
 
 

@@ -40,7 +40,7 @@ Output = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def privsweep(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Output:
     """Run `privsweep ARGUMENTS` here; return code, standard output and standard error."""
-    monkeypatch.setattr("flows.run.under_prefect", consume)
+    monkeypatch.setattr("flows.orchestration.under_prefect", consume)
 
     def call(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()

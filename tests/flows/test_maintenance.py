@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import pytest
 
+import flows.orchestration
 import flows.run
 import tasks.batch
 import tasks.engine
@@ -66,7 +67,9 @@ class Here:
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """No scheduler and no child; batches of four points."""
-    monkeypatch.setattr(flows.run, "under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0))
+    monkeypatch.setattr(
+        flows.orchestration, "under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0)
+    )
     monkeypatch.setattr(tasks.engine, "Guard", Here)
     monkeypatch.setattr(tasks.batch, "MOST_POINTS", 4)
 
