@@ -17,6 +17,7 @@ from flows import (
     cli_membership,
     cli_page,
     cli_report,
+    cli_status,
     cli_sweep,
     cli_table,
 )
@@ -53,6 +54,7 @@ def _options(
 
 
 cli_sweep.register(app)
+cli_status.register(app)
 cli_ask.register(app)
 cli_labels.register(app)
 cli_audit.register(app)

@@ -1,4 +1,4 @@
-"""Commands on sweeps: plan, run and status."""
+"""Commands on sweeps: plan and run."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli_options import DEFAULT_STORE, MethodNames, StorePath, shown
-from flows.completion import problems_and_sweeps, sweeps
+from flows.completion import problems_and_sweeps
 
 if TYPE_CHECKING:
     from flows.plan import Plan
@@ -41,7 +41,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command("plan")(plan)
     app.command("run")(run)
-    app.command("status")(status)
 
 
 def plan(
@@ -105,44 +104,6 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
         _show_report(report)
     if report.now.failed:
         raise typer.Exit(FAILED)
-
-
-def status(
-    sweep: Annotated[
-        str | None,
-        typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the store.", autocompletion=sweeps),
-    ] = None,
-    store: StorePath = DEFAULT_STORE,
-    json: Json = False,
-) -> None:
-    """How much of each sweep is stored, and what failed; also while it runs."""
-    from flows.plan import check_size
-    from flows.printing import show
-    from flows.status import coverage, point_ids, recorded_sweeps
-    from flows.sweep import load
-
-    sweeps = [load(sweep)] if sweep else recorded_sweeps(store)
-    lines: list[dict[str, Any]] = []
-    for asked in sweeps:
-        check_size(asked)
-        now = coverage(asked, point_ids(asked), store)
-        lines.append(
-            {
-                "sweep": now.sweep,
-                "points": now.total,
-                "stored": now.stored,
-                "failed": now.failed,
-                "missing": now.missing,
-                "statuses": dict(now.statuses),
-            }
-        )
-    if json:
-        _print_json(lines[0] if sweep else lines)
-    elif lines:
-        names = ["sweep", "points", "stored", "failed", "missing"]
-        show(names, [[str(line[name]) for name in names] for line in lines])
-    else:
-        print(f"No sweep was run on {shown(store)} yet.")
 
 
 def _print_json(content: Any) -> None:

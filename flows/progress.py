@@ -4,6 +4,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
+from flows.beating import Pace
+
 if TYPE_CHECKING:
     from flows.plan import Plan
     from tasks.work import Done
@@ -17,10 +19,8 @@ class Progress:
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
-        self._finished = 0
-        self._failed = 0
+        self._pace = Pace()
         self._told = time.monotonic()
-        self._first: tuple[int, float] | None = None
 
     def __enter__(self) -> Self:
         """Return the progress; nothing is shown before there is something to do."""
@@ -36,18 +36,14 @@ class Progress:
         if done is None:
             self._begin(plan)
             return
-        from privcore.answer import FAILURES
-
-        if self._first is None:
-            self._first = done.points, time.monotonic()
-        self._finished += done.points
-        self._failed += sum(n for status, n in done.statuses.items() if status in FAILURES)
+        self._pace.add(done)
+        finished, failed = self._pace.points, self._pace.failed
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._finished, failed=self._failed)
+            self._bar.update(self._task, completed=finished, failed=failed)
         elif time.monotonic() - self._told >= EVERY:
             self._told = time.monotonic()
-            failed = f", {self._failed} failed" if self._failed else ""
-            self._say(f"{self._finished} of {plan.new} points{failed}{self._left(plan.new)}")
+            told = f", {failed} failed" if failed else ""
+            self._say(f"{finished} of {plan.new} points{told}{self._left(plan.new)}")
 
     def _begin(self, plan: "Plan") -> None:
         if not plan.new:
@@ -74,12 +70,8 @@ class Progress:
             self._bar.start()
 
     def _left(self, new: int) -> str:
-        """Return the time left at the pace since the first batch: before it, workers were starting."""
-        points, moment = self._first or (0, 0.0)
-        if self._finished <= points:
-            return ""
-        pace = (time.monotonic() - moment) / (self._finished - points)
-        return f", {duration(pace * (new - self._finished))} left"
+        pace = self._pace.per_second
+        return f", {duration((new - self._pace.points) / pace)} left" if pace else ""
 
     def _say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from flows import orchestration
+from flows.beating import beating
 from flows.plan import MAX_POINTS, Plan, TooLargeError, make_plan
 from flows.status import Coverage, coverage, is_broken, record
 from flows.sweep import Sweep
@@ -93,6 +94,7 @@ def run(
         nonlocal computed
         for done in outcomes:
             computed += done.points
+            tell(done)
             watch(plan, done)
             yield done
 
@@ -111,7 +113,11 @@ def run(
                     record(sweep, plan.ids, store, started)  # so that `status` knows the sweep meanwhile
                 job = Job(store=address_of(store), sweep=sweep.name, limits=sweep.limits)
                 outcomes = engine.run(engine_name, plan.batches, job, workers or engine.cores())
-                with closing(outcomes), _no_output_of_others():
+                with (
+                    closing(outcomes),
+                    _no_output_of_others(),
+                    beating(store, sweep, total=plan.total, new=plan.new, started=started) as tell,
+                ):
                     orchestration.under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
             now = record(sweep, plan.ids, store, started)
         except KeyboardInterrupt:

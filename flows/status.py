@@ -5,11 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flows.grid import expand
 from flows.plan import statuses
 from flows.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
+
+if TYPE_CHECKING:
+    from storage.heartbeats import Heartbeat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,41 @@ class Coverage:
     def missing(self) -> int:
         """Number of points that are not stored."""
         return self.total - self.stored
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """The runs of a sweep that left a heartbeat.
+
+    Attributes:
+        alive: Those that go on, the latest last.
+        dead: Those that were killed, or whose machine was.
+    """
+
+    alive: tuple["Heartbeat", ...] = ()
+    dead: tuple["Heartbeat", ...] = ()
+
+    def state(self, now: Coverage) -> str:
+        """Return `running`, `complete`, or `interrupted`, given how much is stored."""
+        return "running" if self.alive else "interrupted" if now.missing else "complete"
+
+
+def runs(sweep: Sweep, store: Path) -> Runs:
+    """Return the runs of a sweep; where one may be on another machine, this can take a minute.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    from storage.heartbeats import heartbeats, is_alive
+    from storage.located import located
+
+    store = located(store)
+    found = [one for one in heartbeats(store) if one.digest == sweep.digest]
+    alive = {one.run for one in found if is_alive(store, one)}
+    return Runs(
+        alive=tuple(one for one in found if one.run in alive),
+        dead=tuple(one for one in found if one.run not in alive),
+    )
 
 
 def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: Path) -> Coverage:

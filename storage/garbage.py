@@ -89,6 +89,7 @@ def _find(root: Path, older_than: float, quarantine: float | None) -> Garbage:
     idle = [one for those in of_problem.values() for one in _idle(root, those, time.time() - older_than)]
     files = layout.leftovers(root, older_than) + _stale_snapshots(root)
     files += _needless_records(root, older_than)
+    files += [p for p in layout.entries(root / layout.RUNNING) if _age(p) > older_than]  # of killed runs
     if quarantine is not None:
         files += [p for p in layout.entries(root / layout.QUARANTINE) if _age(p) > quarantine]
     return Garbage(idle=tuple(idle), replaced=tuple(sorted(old.intersection(found))), files=tuple(files))

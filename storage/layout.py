@@ -20,6 +20,7 @@ SWEEPS = "sweeps"
 REPLACED = "replaced"
 QUARANTINE = "quarantine"
 CACHE = "cache"
+RUNNING = "running"
 
 DAY = 86_400.0
 

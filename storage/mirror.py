@@ -14,8 +14,8 @@ from pathlib import Path
 
 from storage.errors import StoreError
 
-MARK, RECORDS, SWEEPS = "store.json", "replaced/", "sweeps/"
-_FILES, _FOLDERS = (MARK, "store.sql"), ("data/", RECORDS, SWEEPS, "quarantine/")
+MARK, RECORDS, SWEEPS, RUNNING = "store.json", "replaced/", "sweeps/", "running/"
+_FILES, _FOLDERS = (MARK, "store.sql"), ("data/", RECORDS, SWEEPS, RUNNING, "quarantine/")
 
 INDEX = "mirror.sqlite"
 """The file beside a mirror, which tells it from a store of its own."""

@@ -23,12 +23,14 @@ HOUR = 3600.0
 
 WALL_CLOCKS = {
     # Where a clock on the wall is looked at, and what for. Deadlines and durations are monotonic.
+    "flows/beating.py": {"datetime.now"},  # when a run last said that it lives: shown, see below
     "flows/origin.py": {"datetime.now"},  # the date of an answer that was computed now: shown
     "flows/repair.py": {"datetime.now"},  # when a repair began: shown, decides nothing
     "flows/run.py": {"datetime.now"},  # when a sweep began: shown, decides nothing
     "flows/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests
     "storage/catalog.py": {"time.time_ns"},  # whether a folder's time is too recent to prove anything
     "storage/garbage.py": {"time.time"},  # the age of what may belong to somebody at work, in days
+    "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat needs no watching: it is fresh
     "storage/mirror.py": {"time.time"},  # the age of what killed processes fetched, in days
     "storage/repair.py": {"datetime.now"},  # the name of a folder in quarantine
     "storage/layout.py": {"time.time"},  # the age of leftovers, in days

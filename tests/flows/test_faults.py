@@ -127,6 +127,18 @@ def test_status_tells_from_another_shell_how_far_a_run_is(story: Story) -> None:
     assert 0 < story.stored["during"] < POINTS
     assert story.reports["during"]["points"] == POINTS
     assert story.reports["during"]["missing"] == POINTS - story.stored["during"]
+    (run,) = story.reports["during"]["runs"]
+    assert run["state"] == "running"
+    assert run["new"] == POINTS
+
+
+def test_status_tells_what_runs_from_what_was_interrupted_or_killed(story: Story) -> None:
+    states = {moment: report["state"] for moment, report in story.reports.items() if "state" in report}
+    assert states == {"during": "running", "interrupted": "interrupted", "killed": "interrupted"}
+    assert story.reports["interrupted"]["runs"] == [], "it has said good-bye"
+    (killed,) = story.reports["killed"]["runs"]
+    assert (killed["state"], killed["seconds_left"]) == ("killed", None)
+    assert not (story.store / "running").exists(), "the run that finished has cleared away the one killed"
 
 
 def test_ctrl_c_ends_with_130_and_one_sentence(story: Story) -> None:

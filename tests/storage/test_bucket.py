@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from storage.compaction import compact
 from storage.disk import remove
 from storage.export import write_store_sql
 from storage.garbage import collect, find_garbage
+from storage.heartbeats import Heartbeat, beat, heartbeats, stop
 from storage.located import CACHE_VARIABLE, address_of, located, refresh, shown
 from storage.parts import read_part
 from storage.repair import set_aside
@@ -98,6 +101,24 @@ def test_an_open_store_sees_what_another_machine_publishes_within_a_second(
         put(Path(address), rows(3, first=50))
         time.sleep(1.1)
         assert store.sql(count).to_pylist() == [{"n": 5}]
+
+
+def test_another_machine_hears_the_heartbeat_of_a_run_until_it_ends(
+    address: str, elsewhere: Machines
+) -> None:
+    put(Path(address), rows(2))
+    heartbeat = Heartbeat(
+        run="12", sweep="made-up", digest="ab" * 8, total=9, new=7, started_at=datetime.now(UTC)
+    )
+    for number in range(2):
+        beat(folder(address), replace(heartbeat, number=number))
+    elsewhere.go("b")
+    assert [one.number for one in heartbeats(folder(address))] == [1]
+    elsewhere.go("a")
+    stop(folder(address), "12")
+    elsewhere.go("b")
+    assert heartbeats(folder(address)) == []
+    assert not [key for key in keys(address) if key.startswith("running")]
 
 
 def test_the_same_part_is_put_once(
