@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli_options import DEFAULT_STORE, MethodNames, StorePath, shown
+from flows.cli_schedule import show_schedule
 from flows.completion import problems_and_sweeps
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def register(app: typer.Typer) -> None:
     app.command("run")(run)
 
 
-def plan(
+def plan(  # noqa: PLR0913, PLR0917  the options of a command
     sweep: SweepName,
     words: Words = None,
     method: MethodNames = None,
@@ -51,6 +52,9 @@ def plan(
     workers: Workers = None,
     max_points: MaxPoints = 1e6,
     retry: Retry = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="Simulate its schedule there, such as nodes=200,cores=32.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """What a sweep would cost: points, seconds, bytes. Starts and writes nothing."""
@@ -59,6 +63,9 @@ def plan(
     from tasks.engine import cores
 
     asked = named_or_typed(sweep, words or [], method or [])
+    if cluster is not None:
+        show_schedule(asked, store, cluster, max_points=max_points, json=json)
+        return
     workers = workers or cores()
     made = make_plan(asked, store, workers=workers, max_points=max_points, retry=retry)
     if json:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from random import Random
 
 from flows.where import Condition
 from privcore.errors import DomainError
@@ -55,24 +56,30 @@ class Axis:
     def _kept(self) -> tuple[Value, ...]:
         return tuple(self._generated())
 
+    def __getitem__(self, index: int) -> Value:
+        """Return one value, rounded and checked in the same way."""
+        if self.rule == "list":
+            return self.numbers[index]
+        return self._value(index, *(_exact(x) for x in self.numbers))
+
     def _generated(self) -> Iterator[Value]:
         """Yield the values of a rule."""
-        first, last, third = (_exact(x) for x in self.numbers)
-        size = self.size
-        for i in itertools.count():
-            if i >= size:
-                return
-            if self.rule == "range":
-                x = float(first + i * third)
-            elif i in (0, size - 1):  # the ends are as written, without an error of rounding
-                x = float(last if i else first)
-            elif self.rule == "linear":
-                x = float(first + (last - first) * i / (third - 1))
-            else:
-                x = float(first) * (float(last) / float(first)) ** (i / float(third - 1))
-            rounded = float(f"{x:.{DIGITS}g}")
-            whole = isinstance(self.parameter, Integer)
-            yield self.parameter.check(round(rounded) if whole else rounded)
+        numbers = [_exact(x) for x in self.numbers]
+        for i in itertools.takewhile(self.size.__gt__, itertools.count()):
+            yield self._value(i, *numbers)
+
+    def _value(self, i: int, first: Fraction, last: Fraction, third: Fraction) -> Value:
+        if self.rule == "range":
+            x = float(first + i * third)
+        elif i in (0, self.size - 1):  # the ends are as written, without an error of rounding
+            x = float(last if i else first)
+        elif self.rule == "linear":
+            x = float(first + (last - first) * i / (third - 1))
+        else:
+            x = float(first) * (float(last) / float(first)) ** (i / float(third - 1))
+        rounded = float(f"{x:.{DIGITS}g}")
+        whole = isinstance(self.parameter, Integer)
+        return self.parameter.check(round(rounded) if whole else rounded)
 
 
 def _exact(number: Value) -> Fraction:
@@ -112,17 +119,37 @@ class Grid:
         Raises:
             DomainError: Parameters contradict one another at a point that `where` does not exclude.
         """
-        defaults = self.problem.defaults()
         names = (*self.product, *self.zip)
         for values in _combinations(tuple(self.product.values())):
             for more in zip(*self.zip.values(), strict=True) if self.zip else ((),):
-                fields = dict(zip(names, (*values, *more), strict=True))
-                try:
-                    if self.where is not None and not self.where.holds({**defaults, **fields}):
-                        continue
-                    yield self.problem(**fields)
-                except DomainError as error:
-                    raise DomainError(f"{self.origin}: {error} A where can exclude such points.") from None
+                problem = self._problem(dict(zip(names, (*values, *more), strict=True)))
+                if problem is not None:
+                    yield problem
+
+    def drawn(self, tried: int, *, seed: int) -> Iterator[Problem]:
+        """Yield the problems among so many combinations, drawn with replacement.
+
+        Raises:
+            DomainError: As `problems` does.
+        """
+        random = Random(seed)
+        together = min((axis.size for axis in self.zip.values()), default=1)
+        for _ in range(tried):
+            place = random.randrange(together)
+            fields = {name: axis[random.randrange(axis.size)] for name, axis in self.product.items()}
+            fields |= {name: axis[place] for name, axis in self.zip.items()}
+            problem = self._problem(fields)
+            if problem is not None:
+                yield problem
+
+    def _problem(self, fields: Mapping[str, Value]) -> Problem | None:
+        """Return the problem of a combination, None where the condition excludes it."""
+        try:
+            if self.where is not None and not self.where.holds({**self.problem.defaults(), **fields}):
+                return None
+            return self.problem(**fields)
+        except DomainError as error:
+            raise DomainError(f"{self.origin}: {error} A where can exclude such points.") from None
 
 
 def _combinations(axes: Sequence[Axis]) -> Iterator[tuple[Value, ...]]:

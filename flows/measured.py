@@ -1,0 +1,75 @@
+"""What points took against what their methods had estimated, from the rows of a store."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from privcore.errors import PrivsweepError
+from privcore.point import Point
+from privcore.problem import Problem
+from privcore.registry import find
+from tasks.limits import estimate
+
+SAMPLE = 2000  # rows of a method and a kind of problem, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Measured over estimated seconds of one method on one kind of problem.
+
+    Attributes:
+        ratio: Sum of the measured over the sum of the estimated seconds.
+        points: Number of stored points that this rests on.
+    """
+
+    ratio: float
+    points: int
+
+
+def measured(store: Path, kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], Measured]:
+    """Return measured over estimated seconds by names of problem and method; nothing without a store.
+
+    Knobs do not count: a method's estimate is to follow them.
+
+    Args:
+        store: Folder of the store.
+        kinds: The kinds of problems that matter.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    from storage.catalog import open_store
+
+    if not store.exists() or (store.is_dir() and not any(store.iterdir())):
+        return {}
+    found: dict[tuple[str, str], Measured] = {}
+    with open_store(store) as opened:
+        stored = [kind for kind in kinds if opened.stored(kind.name)]
+        for kind in stored:
+            query = f"select distinct method from results where problem = '{kind.name}' and status = 'ok'"
+            for name in sorted(row["method"] for row in opened.sql(query).to_pylist()):
+                fields = ", ".join(f'"{field}"' for field in kind.parameters)
+                rows = opened.sql(
+                    f"select knobs, seconds, {fields} from results where problem = '{kind.name}' "
+                    f"and method = '{name}' and status = 'ok' order by point_id limit {SAMPLE}"
+                ).to_pylist()  # ids are hashes: the first of them are a sample
+                if one := _compared(kind, name, rows):
+                    found[kind.name, name] = one
+    return found
+
+
+def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) -> Measured | None:
+    took = estimated = 0.0
+    points = 0
+    for row in rows:
+        fields = {field: row[field] for field in kind.parameters if row[field] is not None}
+        try:
+            method = find(name).from_knobs(json.loads(str(row["knobs"])))
+            cost = estimate(Point(problem=kind.from_fields(fields), method=method))
+        except (PrivsweepError, ValueError, TypeError):
+            continue  # of another release
+        took += float(str(row["seconds"]))
+        estimated += cost.seconds
+        points += 1
+    return Measured(ratio=took / estimated, points=points) if estimated > 0 and took > 0 else None
