@@ -24,6 +24,7 @@ def build(
     json: Json = False,
 ) -> None:
     """A static folder that answers from the store without a backend; any file server will do."""
+    import shlex
     import sys
 
     from flows.page.build import build as build_page
@@ -35,7 +36,7 @@ def build(
         built = build_page(opened, out)
     if built.conflicts:
         print(
-            f"privsweep: The store contradicts itself about {built.conflicts} problems; "
+            f"privsweep: The store contradicts itself about {_counted(built.conflicts, 'problem')}; "
             "see the view conflicts.",
             file=sys.stderr,
         )
@@ -43,9 +44,9 @@ def build(
         content = {"out": str(built.out), "version": built.version, "rows": built.rows}
         print(as_json(content | {"problems": built.problems, "bytes": built.bytes}, indent=1))
         return
-    problems = f"{len(built.problems)} problem{'s' * (len(built.problems) != 1)}"
-    print(f"{built.out}: {built.rows} rows of {problems}, {size(built.bytes)}, table {built.version}")
-    print(f"look at it: python3 -m http.server --directory {built.out} --bind 127.0.0.1")
+    held = f"{_counted(built.rows, 'row')} of {_counted(len(built.problems), 'problem')}"
+    print(f"{built.out}: {held}, {size(built.bytes)}, table {built.version}")
+    print(f"look at it: python3 -m http.server --directory {shlex.quote(str(built.out))} --bind 127.0.0.1")
 
 
 def serve(
@@ -63,3 +64,7 @@ def serve(
 
     with open_store(store) as opened:
         serve_page(opened, port, ready)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

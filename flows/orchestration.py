@@ -1,14 +1,13 @@
 """A Prefect flow around a sweep: it shows how far the sweep is, and the store decides what that means."""
 
 import os
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from math import ceil
 from pathlib import Path
 
+from flows.interrupts import sigterm_interrupts
 from flows.server import SchedulerError, own_server
 from tasks.work import Done
 
@@ -90,20 +89,3 @@ def _prefect(store: Path) -> Iterator[None]:
                 yield
             finally:
                 EventsWorker.drain_all(timeout=DRAIN_SECONDS, at_exit=False)
-
-
-@contextmanager
-def sigterm_interrupts() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, where signals can be handled at all."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

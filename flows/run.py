@@ -15,6 +15,7 @@ from pathlib import Path
 
 from flows import orchestration
 from flows.beating import beating
+from flows.interrupts import sigterm_interrupts
 from flows.plan import MAX_POINTS, Plan, TooLargeError, make_plan
 from flows.status import Coverage, coverage, is_broken, record
 from flows.sweep import Sweep
@@ -99,7 +100,7 @@ def run(
             yield done
 
     plan = Plan(total=0)
-    with orchestration.sigterm_interrupts():
+    with sigterm_interrupts():
         try:
             plan = make_plan(
                 sweep, store, workers=workers or engine.cores(), max_points=max_points, retry=retry

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -60,6 +61,7 @@ class Store:
         self._digest = ""
         self._stamp: tuple[tuple[str, int], ...] | None = None
         self._lock = threading.Lock()
+        self._still = False
 
     def __enter__(self) -> Self:
         return self
@@ -150,6 +152,16 @@ class Store:
         with self._cursor() as cursor:
             return lookup(cursor, problem)
 
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Let queries and lookups see one state of the store, whatever is written meanwhile."""
+        self._cursor().close()
+        self._still = True
+        try:
+            yield
+        finally:
+            self._still = False
+
     def verify(self) -> list[str]:
         """Return what is wrong with the store, one sentence each that names the file, or nothing."""
         return [finding.detail for finding in self.examine().findings if not finding.harmless]
@@ -166,6 +178,8 @@ class Store:
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor on a snapshot of what the store holds now."""
         with self._lock:
+            if self._still and self._connection is not None:
+                return self._connection.cursor()
             refresh(self.root, older_than=FRESH)
             stamp = _stamp(self.root)
             if self._connection is None or stamp is None or stamp != self._stamp:

@@ -56,6 +56,7 @@ class Guard:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._child: _Child | None = None
+        self._stopped = False
 
     def __enter__(self) -> Self:
         """Return the guard."""
@@ -70,6 +71,12 @@ class Guard:
         if self._child is not None:
             self._child.kill()
             self._child = None
+
+    def stop(self) -> None:
+        """Kill the child and let no other begin, from any thread: what is being computed has crashed."""
+        self._stopped = True
+        if (child := self._child) is not None:
+            child.end()
 
     def results(self, batch: Batch) -> Iterator[Measured]:
         """Yield one result for each point of the batch, in order, whatever happens to the child.
@@ -108,7 +115,7 @@ class Guard:
                 return replace(measured, attempt=attempt)
             seconds, now = time.monotonic() - began, datetime.now(UTC)
             self.close()
-            if answer.status is Status.TIMEOUT or attempt == ATTEMPTS:
+            if answer.status is Status.TIMEOUT or attempt == ATTEMPTS or self._stopped:
                 return Measured(
                     answer=answer, seconds=seconds, cpu_seconds=seconds, finished_at=now, attempt=attempt
                 )
@@ -117,6 +124,8 @@ class Guard:
         """Return the child that is at point i, a fresh one if need be."""
         if self._child is None:
             self._child = _Child()
+            if self._stopped:
+                self._child.end()
             if not self._child.begins(batch.part(i), self.limits):
                 ending = self._child.ending()
                 self.close()
@@ -171,9 +180,13 @@ class _Child:
             return "stopped answering"
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
 
-    def kill(self) -> None:
+    def end(self) -> None:
         """End the process, in Python or in compiled code."""
         self._process.kill()
+
+    def kill(self) -> None:
+        """End the process and let go of it."""
+        self.end()
         self._process.wait()
         self._pipe.close()
 

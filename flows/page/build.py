@@ -1,6 +1,7 @@
 """Build the page: static files, data of every problem, and the table to download, written as one folder."""
 
 import hashlib
+import json
 import tempfile
 from dataclasses import dataclass
 from importlib import resources
@@ -9,9 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.export import MARK
+from flows.interrupts import sigterm_interrupts
 from flows.page.data import Table, catalogue, content, tables
 from flows.printing import as_json
 from privcore import DomainError
+from storage import StoreError
+from storage.layout import reason
 from storage.lookup_table import lookup_table, to_parquet
 
 if TYPE_CHECKING:
@@ -52,19 +56,21 @@ def build(store: "Store", out: Path, *, live: bool = False) -> Built:
 
     Raises:
         DomainError: The folder holds something else, or is part of a store.
-        StoreError: The store cannot be read, or has no answer.
+        StoreError: The store cannot be read, or has no answer; or the disk refused, and all is as before.
     """
     _refuse(out)
-    found = tables(store)
+    with store.unchanged():
+        found = tables(store)
+        table = lookup_table(store)
+        conflicts = store.sql("select count(distinct problem_id) as n from conflicts")["n"].to_pylist()[0]
     files = {f"data/{each.kind.name}.json": as_json(content(each)).encode() for each in found}
-    table = lookup_table(store)
     pages = {each.kind.name: _address(each, files) for each in found}
-    known = catalogue(found, pages, table.version, version("privsweep"))
-    files[CATALOGUE] = as_json(known | {"live": "api/ask" if live else None}, indent=1).encode()
     files[PARQUET] = to_parquet(table)
-    conflicts = store.sql("select count(distinct problem_id) as n from conflicts")["n"].to_pylist()[0]
     static = resources.files("flows.page") / "static"
     files |= {entry.name: entry.read_bytes() for entry in static.iterdir() if entry.is_file()}
+    known = catalogue(found, pages, table.version, version("privsweep"))
+    known |= {"live": "api/ask" if live else None, "files": sorted([*files, CATALOGUE])}
+    files[CATALOGUE] = as_json(known, indent=1).encode()
     _write(out, files)
     return Built(
         out=out,
@@ -96,15 +102,33 @@ def _refuse(out: Path) -> None:
             )
     if target.exists() and not target.is_dir():
         raise DomainError(f"Expected a folder, got the file {out}.")
-    if target.is_dir() and any(target.iterdir()) and not (target / CATALOGUE).is_file():
+    others = _others(target)
+    if others:
         raise DomainError(
-            f"Expected an empty folder or an older page, got {out}, which holds something else."
+            f"Expected an empty folder or an older page, got {out}, which holds something else: {others[0]}."
         )
+
+
+def _others(folder: Path) -> list[str]:
+    """Return what a folder holds that no page put there, its catalogue being the witness."""
+    try:
+        listed = set(json.loads((folder / CATALOGUE).read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        listed = set()
+    held = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted({path.relative_to(folder).as_posix() for path in held} - listed)
 
 
 def _write(out: Path, files: dict[str, bytes]) -> None:
     """Write the files aside and put the folder in place; an older page goes when the new one is whole."""
-    target = out.resolve()
+    try:
+        with sigterm_interrupts():
+            _replace(out.resolve(), files)
+    except OSError as error:
+        raise StoreError(f"Cannot write {out}: {reason(error)}.") from error
+
+
+def _replace(target: Path, files: dict[str, bytes]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".page-", suffix=".tmp", dir=target.parent) as scratch:
         new = Path(scratch) / "new"
@@ -113,11 +137,11 @@ def _write(out: Path, files: dict[str, bytes]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         old = Path(scratch) / "old"
-        if target.exists():
-            target.rename(old)
         try:
+            if target.exists():
+                target.rename(old)
             new.rename(target)
-        except OSError:
-            if old.exists():
+        except BaseException:  # Ctrl-C too: what was there goes with the scratch folder
+            if old.exists() and not target.exists():
                 old.rename(target)
             raise

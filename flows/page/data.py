@@ -65,11 +65,6 @@ def tables(store: "Store") -> list[Table]:
 def _table(store: "Store", kind: type[Problem]) -> Table:
     view, names = kind.name.replace("-", "_"), list(kind.parameters)
     fields = ", ".join(f'"{name}"' for name in names)
-    count = store.sql(f'select count(*) as n from brackets."{view}"')["n"].to_pylist()[0]
-    if count > LARGEST:
-        raise DomainError(
-            f"Expected at most {LARGEST} stored brackets of {kind.name} for a page, got {count}."
-        )
     tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]
     brackets = store.sql(f'select {fields}, {", ".join(_ENDS)} from brackets."{view}" order by {fields}')
     current = " or ".join(f"(method = '{m.name}' and method_version >= {m.version})" for m in METHODS)
@@ -80,6 +75,8 @@ def _table(store: "Store", kind: type[Problem]) -> Table:
         order by {fields}, method, point
         """
     )
+    if (rows := len(brackets) + len(stated)) > LARGEST:
+        raise DomainError(f"Expected at most {LARGEST} stored rows of {kind.name} for a page, got {rows}.")
     date = store.sql(f"select max(finished_at)::varchar as t from \"{view}\" where status = 'ok'")
     return Table(
         kind=kind,

@@ -1,6 +1,7 @@
 """Live answers for `privsweep serve`: one question at a time, by all methods that apply, within limits."""
 
 import json
+import math
 import re
 import threading
 import time
@@ -49,8 +50,13 @@ class Desk:
         """Return the desk."""
         return self
 
+    def stop(self) -> None:
+        """End the process that computes, at once, and answer no more."""
+        self._guard.stop()
+
     def __exit__(self, *_: object) -> None:
-        """End the process that computes."""
+        """Stop, and wait for nobody."""
+        self.stop()
         self._thread.submit(self._guard.close)
         self._thread.shutdown()
 
@@ -121,7 +127,9 @@ def question(body: bytes) -> Problem:
     if len(body) > LARGEST:
         raise DomainError(f"Expected a question of at most {LARGEST} bytes.")
     try:
-        content = json.loads(body)
+        content = json.loads(body, parse_float=_float)
+    except DomainError:
+        raise
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or set(content) != {"problem", "fields"}:
@@ -136,3 +144,11 @@ def question(body: bytes) -> Problem:
                 f"Expected {field} without a reference to a file, which only the command line reads."
             )
     return kind.from_fields(fields)
+
+
+def _float(text: str) -> float:
+    """Return the number that JSON spells; refuse one that no float comes near: 1e-400 is not 0."""
+    x = float(text)
+    if math.isinf(x) or (x == 0 and re.search("[1-9]", text.lower().partition("e")[0])):
+        raise DomainError(f"Expected numbers between 1e-307 and 1e308, got {text[:60]}.")
+    return x

@@ -6,13 +6,16 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
+from flows.interrupts import sigterm_interrupts
 from flows.page.build import build
 from flows.page.live import LARGEST, BusyError, Desk
 from flows.printing import as_json
@@ -60,10 +63,13 @@ def application(folder: Path, desk: Desk, port: int) -> FastAPI:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "Expected JSON.")
         body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > LARGEST:
-                return _refused(413, f"Expected a question of at most {LARGEST} bytes.")
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > LARGEST:
+                    return _refused(413, f"Expected a question of at most {LARGEST} bytes.")
+        except ClientDisconnect:
+            return _refused(400, "Expected the whole question.")  # to nobody
         try:
             content = await run_in_threadpool(desk.answer, body)
         except BusyError as error:
@@ -88,8 +94,21 @@ def _listening(port: int) -> socket.socket:
         raise DomainError(f"Expected a free port, got {port}: {reason}.") from None
 
 
+class _Server(uvicorn.Server):
+    """A server that computes no further once it is told to end."""
+
+    def __init__(self, settings: uvicorn.Config, desk: Desk) -> None:
+        super().__init__(settings)
+        self._desk = desk
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End."""
+        self._desk.stop()
+        super().handle_exit(sig, frame)
+
+
 def serve(store: "Store", port: int, ready: Callable[[str], None]) -> None:
-    """Build the page anew and serve it until Ctrl-C.
+    """Build the page anew and serve it until Ctrl-C or SIGTERM.
 
     Args:
         store: Where the answers are.
@@ -100,6 +119,7 @@ def serve(store: "Store", port: int, ready: Callable[[str], None]) -> None:
         DomainError: The port is taken.
     """
     with (
+        sigterm_interrupts(),
         _listening(port) as listening,
         tempfile.TemporaryDirectory(prefix="privsweep-page-") as scratch,
         Desk() as desk,
@@ -118,4 +138,4 @@ def serve(store: "Store", port: int, ready: Callable[[str], None]) -> None:
         )
         ready(f"http://{HOST}:{taken}/")
         with suppress(KeyboardInterrupt):  # how one ends it
-            uvicorn.Server(settings).run(sockets=[listening])
+            _Server(settings, desk).run(sockets=[listening])

@@ -88,8 +88,10 @@ def _numeric(kind: str, values: list[float]) -> Law:
 def _canonical_mixed(inside: str) -> str | None:
     """Return the one spelling of a mixture, which is no part of another mixture."""
     word, _, inner = inside.partition(",")
+    if inner.strip().startswith("mixed("):
+        return None
     w, atoms = number(word), canonical_law(inner)
-    if w is None or atoms is None or atoms.startswith("mixed("):
+    if w is None or atoms is None:
         return None
     _check("w of mixed(w,LAW) in [0, 1)", w, 0.0 <= w < 1.0)
     return f"mixed({spelled(w)},{atoms})" if w else atoms

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from flows.cli import run
+from flows.page import build as building
 from flows.page import data
 from flows.page.build import build
 from flows.page.tabs import TABS, Tab, rules
 from flows.sweep import load
 from privcore import PROBLEMS, DomainError, find_problem
-from storage import open_store
+from storage import Store, open_store
+from storage.lookup_table import LookupTable, lookup_table, read_lookup_table
 from tests.storage.made_up import put, rows
 
 
@@ -57,6 +59,67 @@ def test_a_page_takes_the_place_of_nothing_but_a_page(
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
 
 
+def test_what_somebody_put_beside_a_page_is_not_replaced_with_it(root: Path, tmp_path: Path) -> None:
+    page, mine = tmp_path / "page", tmp_path / "mine"
+    with open_store(root) as store:
+        build(store, page)
+        (page / ".git").mkdir()
+        (page / ".git" / "HEAD").write_text("ref: refs/heads/pages")
+        with pytest.raises(DomainError, match=r"holds something else: \.git/HEAD\."):
+            build(store, page)
+        mine.mkdir()
+        (mine / "catalogue.json").write_text('{"books": 3}')
+        with pytest.raises(DomainError, match=r"something else: catalogue\.json"):
+            build(store, mine)
+    assert (page / ".git" / "HEAD").exists()
+    assert (mine / "catalogue.json").exists()
+
+
+def test_an_interrupt_between_the_old_page_and_the_new_keeps_the_old_one(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with open_store(root) as store:
+        build(store, tmp_path / "page")
+        before = contents(tmp_path / "page")
+        monkeypatch.setattr(Path, "rename", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build(store, tmp_path / "page")
+    assert contents(tmp_path / "page") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
+
+
+def test_a_page_shows_one_state_of_a_store_to_which_a_sweep_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "store"
+    put(root, rows(5))
+
+    def later(store: Store) -> LookupTable:
+        put(root, rows(3, first=5))
+        return lookup_table(store)
+
+    monkeypatch.setattr(building, "lookup_table", later)
+    with open_store(root) as store:
+        assert build(store, tmp_path / "page").rows == 5
+    assert len(read_lookup_table(tmp_path / "page" / building.PARQUET).rows) == 5
+
+
+def test_a_disk_that_refuses_is_a_sentence(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / "page"
+    assert run(["page", "build", "--store", str(root), "--out", str(out)]) == 2
+    assert re.fullmatch(rf"privsweep: Cannot write {out}: [A-Za-z ]+\.\n", capsys.readouterr().err)
+
+
 def test_the_command_tells_what_it_built(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,7 +137,7 @@ def test_a_store_too_large_for_a_browser_is_refused(
 ) -> None:
     monkeypatch.setattr(data, "LARGEST", 4)
     assert run(["page", "build", "--store", str(root), "--out", str(tmp_path / "page")]) == 2
-    assert "at most 4 stored brackets of unamplified-epsilon" in capsys.readouterr().err
+    assert "at most 4 stored rows of unamplified-epsilon" in capsys.readouterr().err
     assert not (tmp_path / "page").exists()
 
 

@@ -30,6 +30,16 @@ READABLE = 4.5
 """The contrast of text that WCAG 2.2 asks for at level AA."""
 HOSTILE = "\"><img src=x onerror=window.hacked=1><script>window.hacked=1</script>'"
 
+TEXTS_THAT_COLLIDE = """
+    const box = (e) => e.getBoundingClientRect();
+    const texts = [...document.querySelectorAll("#chart text")];
+    const all = box(document.querySelector("#chart svg"));
+    const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+    const inside = (a) => a.left >= all.left - 1 && a.right <= all.right + 1 && a.top >= all.top - 1;
+    return texts.filter((e) => !inside(box(e)) || texts.some((o) => o !== e && !apart(box(e), box(o))))
+        .map((e) => e.textContent);
+"""
+"""Texts of the chart that are cut off, or lie over others."""
 ALLOCATION = "#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6"
 
 
@@ -163,6 +173,66 @@ def test_tab_reaches_everything_in_the_order_of_the_page(browser: webdriver.Chro
     assert reached[-1].startswith("catalogue")
 
 
+def test_the_skip_link_leads_to_the_answer_and_keeps_the_question(
+    browser: webdriver.Chrome, page: str
+) -> None:
+    visit(browser, f"{page}#problem=label-advantage&mechanism=llp&prior=uniform&bag_size=3")
+    shown = wait(browser, "#number").text
+    browser.find_element(By.ID, "skip").send_keys(Keys.ENTER)
+    assert browser.switch_to.active_element.get_attribute("id") == "answer"
+    assert text(browser, "number") == shown
+    assert "#problem=label-advantage" in browser.current_url
+
+
+def test_every_press_of_an_arrow_moves_a_slider_to_another_value(
+    browser: webdriver.Chrome, page: str
+) -> None:
+    visit(browser, f"{page}#problem=unamplified-epsilon&sigma=1&delta=1e-6&steps=1&epochs=1")
+    wait(browser, "#number")
+    for field, values in [("epochs", ["2", "3"]), ("participations", ["2", "2"]), ("steps", ["10"])]:
+        for value in values:
+            browser.find_element(By.ID, f"slide-{field}").send_keys(Keys.ARROW_RIGHT)
+            assert browser.find_element(By.ID, f"exact-{field}").get_property("value") == value
+
+
+def test_what_is_no_number_for_python_is_none_here(browser: webdriver.Chrome, page: str) -> None:
+    words = ["1e-400", "1e400", "0." + "0" * 400 + "1", "9" * 400, "-inf", "nan", "", "e5", "...", "--1"]
+    words += ["1,5", "1.000.000", "1_0", "1 2", "0x1", "\u0661", "\uff11"]
+    numbers = ["1e-300", " 12\n", "+1.", ".5E-3", "0e-999", "-0", "inf", "1e22"]
+    body = "const { number } = await load('numbers.js'); return given.map((each) => String(number(each)));"
+    visit(browser, page)
+    assert set(call(browser, body, *words)) == {"NaN"}
+    assert [float(each.lower().replace("infinity", "inf")) for each in call(browser, body, *numbers)] == list(
+        map(float, numbers)
+    )
+
+
+def test_a_problem_that_does_not_load_shows_no_number_of_another(
+    browser: webdriver.Chrome, page: str
+) -> None:
+    visit(browser, page)
+    wait(browser, "#number")
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/label-*"]})
+    try:
+        browser.find_element(By.ID, "tab-labels").click()
+        assert wait(browser, "#notice").text
+        assert not browser.find_element(By.ID, "number").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    browser.find_element(By.ID, "tab-allocation").click()
+    wait(browser, "#number")
+    assert not browser.find_element(By.ID, "notice").is_displayed()
+
+
+def test_opened_as_a_file_it_says_that_it_needs_a_server(
+    browser: webdriver.Chrome, folder: Path, store: Path
+) -> None:
+    visit(browser, (folder / "www" / store.name / "index.html").as_uri())
+    assert "a file server" in wait(browser, "#notice").text
+    complaints(browser)
+
+
 def test_arrows_move_between_the_tabs(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, page)
     wait(browser, "#number")
@@ -189,6 +259,8 @@ def test_everything_has_a_name_and_fits_a_phone(
     ] == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= phone["width"]
     assert browser.execute_script("return innerWidth") == phone["width"]
+    wait(browser, "#chart svg")
+    assert browser.execute_script(TEXTS_THAT_COLLIDE) == []
 
 
 def test_text_is_readable_in_light_and_dark(browser: webdriver.Chrome, page: str, scheme: str) -> None:

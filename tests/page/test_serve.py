@@ -1,5 +1,6 @@
 """The page with computation behind it: what it answers, and what it refuses."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -20,6 +21,7 @@ from selenium.webdriver.common.by import By
 
 from flows.page import live
 from flows.page.live import BusyError, Desk, question
+from flows.page.serve import application
 from flows.printing import rounded_up
 from privcore import PrivsweepError, Status, evaluate, find, find_problem
 from privcore.point import Point
@@ -30,19 +32,27 @@ pytestmark = pytest.mark.xdist_group("page")
 FIELDS = {"sigma": 1.23, "delta": 1e-5}
 BODY = json.dumps({"problem": "unamplified-epsilon", "fields": FIELDS}).encode()
 JSON = {"Content-Type": "application/json"}
+MIXED = b"mixed(.5," * 500 + b"uniform(2)" + b")" * 500
+LONG = {"sigma": 1.0, "steps": 1_000_000, "delta": 1e-6, "participations": 50, "epochs": 100}
+"""Fields of an allocation that take longer than a question may."""
 
 
 @pytest.fixture(scope="module")
-def server(store: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def server(
+    store: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """`privsweep serve` in a process of its own, and its port."""
     command = [sys.executable, "-m", "flows.cli", "serve", "--store", str(store), "--port", "0", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    scratch = tmp_path_factory.mktemp("scratch")
+    environment = os.environ | {"TMPDIR": str(scratch)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stdout is not None
         address = json.loads(process.stdout.readline())["address"]
         yield process, int(address.rstrip("/").rpartition(":")[2])
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
+        assert list(scratch.glob("privsweep-*")) == []
     finally:
         process.kill()
         process.communicate()
@@ -125,6 +135,9 @@ def test_the_button_computes_what_is_not_stored(browser: webdriver.Chrome, serve
         b'{"problem": ["unamplified-epsilon"], "fields": {}}',
         b'{"problem": "unamplified-epsilon", "fields": {"sigma": 1, "delta": 2}}',
         b'{"problem": "label-advantage", "fields": {"mechanism": "llp", "prior": "column(/etc/passwd,x)"}}',
+        b'{"problem": "unamplified-delta", "fields": {"sigma": 1, "epsilon": 1e-400}}',
+        b'{"problem": "label-advantage", "fields": {"mechanism": "rr", "prior": 1, "label_epsilon": 1e400}}',
+        b'{"problem": "membership-advantage", "fields": {"records": 9, "law": "%s"}}' % MIXED,
     ],
 )
 def test_what_is_no_question_is_refused_in_one_sentence(body: bytes) -> None:
@@ -139,6 +152,43 @@ def test_a_question_ends_when_its_time_is_over() -> None:
         told = desk.answer(body)
     assert told["status"] == Status.TIMEOUT
     assert time.monotonic() - began < 10
+
+
+def test_a_desk_that_is_stopped_does_not_wait_for_what_it_computes() -> None:
+    body = b'{"problem": "allocation-epsilon", "fields": %s}' % json.dumps(LONG).encode()
+    said: list[object] = []
+
+    def answered(desk: Desk) -> None:
+        try:
+            said.append(desk.answer(body)["status"])
+        except PrivsweepError as error:
+            said.append(str(error))
+
+    with Desk() as desk:
+        threads = [threading.Thread(target=answered, args=(desk,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(1.0)
+        assert said == []
+        began = time.monotonic()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - began < 10
+    assert len(said) == 3
+
+
+def test_a_browser_that_goes_away_amid_its_question_is_no_error(tmp_path: Path) -> None:
+    headers = [(b"host", b"127.0.0.1:1"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/api/ask", "headers": headers, "query_string": b""}
+
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def nobody(_: object) -> None:
+        """Hear nothing."""
+
+    with Desk() as desk:
+        asyncio.run(application(tmp_path, desk, 1)(scope, gone, nobody))
 
 
 def test_only_so_many_questions_are_taken_in_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:

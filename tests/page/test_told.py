@@ -18,7 +18,7 @@ from flows.sweep import parse
 from privcore import find_problem
 from storage import open_store
 from storage.lookup_table import lookup_table, read_lookup_table
-from tests.page.browser import copied, text, visit, wait
+from tests.page.browser import call, complaints, copied, text, visit, wait
 
 pytestmark = pytest.mark.xdist_group("page")
 
@@ -47,9 +47,42 @@ def test_outside_of_what_is_stored_it_says_what_is_and_how_to_extend_it(
     assert browser.find_element(By.ID, "exact-steps").get_property("value") == "100"
 
 
+def test_where_only_a_lower_end_is_known_the_copied_command_computes(
+    browser: webdriver.Chrome, page: str
+) -> None:
+    visit(browser, f"{page}#problem=allocation-epsilon&sigma=0.5&steps=100&delta=1e-6")
+    assert wait(browser, "#number").text.startswith("ε ≥ ")
+    assert copied(browser, "Command line").startswith("privsweep ask ")  # lookup would say: not covered
+
+
+def test_a_contradiction_beside_the_question_hides_no_answer_and_offers_none(
+    browser: webdriver.Chrome, origin: str, ties: Path
+) -> None:
+    complaints(browser)
+    visit(browser, f"{origin}/{ties.name}/#problem=shuffling-epsilon&sigma=0.5&steps=10&delta=1e-5")
+    assert wait(browser, "#number").text == "ε ≥ 2"
+    assert "At sigma=0.5" in str(wait(browser, "#chart svg").get_property("textContent"))
+    visit(browser, f"{origin}/{ties.name}/#problem=shuffling-epsilon&sigma=1.5&steps=11&delta=1e-5")
+    assert "Nothing stored covers" in wait(browser, "#number").text
+    assert browser.find_elements(By.ID, "nearest") == []
+    assert "steps=11" in copied(browser, "Command line")
+    assert complaints(browser) == []
+
+
+def test_an_infinite_live_answer_is_told(browser: webdriver.Chrome, page: str) -> None:
+    body = """
+        const { told } = await load("live.js");
+        const ends = { lower: "inf", upper: "inf", status: "ok" };
+        const methods = [{ ...ends, name: "unamplified.exact", seconds: 0.1, detail: "" }];
+        return told({ symbol: "ε", asks: "epsilon" }, { ...ends, confidence: 1, methods }).textContent;
+    """
+    visit(browser, page)
+    assert "ε ≥ inf proved, computed now" in call(browser, body)
+
+
 def test_an_empty_tab_says_how_to_fill_it(browser: webdriver.Chrome, origin: str, ties: Path) -> None:
     visit(browser, f"{origin}/{ties.name}/#tab=membership")
-    assert "`privsweep run membership-claims`" in wait(browser, "#notice").text
+    assert "privsweep run membership-claims computes" in wait(browser, "#notice").text
     assert not browser.find_element(By.ID, "content").is_displayed()
 
 
@@ -58,6 +91,10 @@ def test_what_holds_with_a_confidence_is_told_with_it(
 ) -> None:
     visit(browser, f"{page}#problem=audit-epsilon&canaries=100&guesses=50&correct=45&delta=1e-5")
     shown = wait(browser, "#bracket .number").text
+    cut = (
+        "return [...document.querySelectorAll('.symbol')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    )
+    assert browser.execute_script(cut) == 0  # 1 - tau is the widest of all
     with open_store(store) as opened:
         query = "select lower from audit_epsilon where guesses = 50 and correct = 45"
         (lower,) = opened.sql(query)["lower"].to_pylist()

@@ -336,3 +336,12 @@ def test_every_row_of_more_than_a_row_group_is_seen(root: Path) -> None:
         assert [column[0].as_py() for column in counts.columns] == [131_000, 131_000, 3]
         assert store.stored("unamplified-epsilon").keys() == set(ids)
         assert store.sql("from best").num_rows == 1000
+
+
+def test_a_store_held_still_shows_one_state_and_the_next_one_afterwards(root: Path) -> None:
+    put(root, rows(3))
+    with open_store(root) as store:
+        with store.unchanged():
+            put(root, rows(2, first=3))
+            assert len(store.sql("from results")) == 3
+        assert len(store.sql("from results")) == 5

@@ -3,8 +3,10 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -155,3 +157,17 @@ def test_computing_children_use_one_thread(guard: Guard) -> None:
     list(guard.results(batch))
     (child,) = children()
     assert {child.environ()[name] for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")} == {"1"}
+
+
+def test_a_guard_that_is_stopped_gives_up_its_point_and_begins_no_other(faulty: ModuleType) -> None:
+    problem = PROBLEM.from_fields({"sigma": 1, "delta": 1e-5, "steps": faulty.HANGS})
+    batch = batch_of(faulty.Mixed(), [problem])
+    with Guard(Limits(point_seconds=60.0)) as guard:
+        threading.Timer(1.0, guard.stop).start()
+        began = time.monotonic()
+        with suppress(ChildError):  # where it was stopped while the child began
+            (result,) = guard.results(batch)
+            assert (result.answer.status, result.attempt) == (Status.CRASHED, 1)
+        with pytest.raises(ChildError):
+            list(guard.results(batch))
+    assert time.monotonic() - began < 20.0

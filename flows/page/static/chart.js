@@ -1,14 +1,13 @@
 // The chart: the bracket as a band over one field, all others as in the question, which is marked.
 
 import { fill, html, svg } from "./dom.js";
-import { check } from "./fields.js";
-import { stored } from "./hull.js";
-import { lookup } from "./lookup.js";
+import { fits, stored } from "./hull.js";
+import { agreed } from "./lookup.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 import { axis } from "./scale.js";
 
 const [WIDTH, HEIGHT] = [640, 340];
-const [LEFT, RIGHT, TOP, BOTTOM] = [66, 12, 14, 46];
+const [LEFT, RIGHT, TOP, BOTTOM] = [80, 28, 32, 56];
 const MOST = 90; // values of a field
 const SMALLEST = 1e-15; // of the largest end: what is smaller lies at the bottom
 
@@ -23,22 +22,11 @@ function between(one, other) {
   return one > 0 ? Math.sqrt(one) * Math.sqrt(other) : (one + other) / 2;
 }
 
-/** Whether a question along a field is one. */
-function valid(problem, question, { name, kind }) {
-  if (kind === "integer" && !Number.isInteger(question[name])) return false;
-  try {
-    check(problem, question);
-  } catch {
-    return false;
-  }
-  return true;
-}
-
 /** What the table proves at the stored values of a field, and between them where the field has a trend. */
 export function bands(table, question, field) {
   const found = (x) => {
     const there = { ...question, [field.name]: x };
-    const end = valid(table.problem, there, field) ? lookup(table, there) : null;
+    const end = fits(table.problem, there) ? agreed(table, there) : null;
     return end && { from: x, to: x, lower: end.lower, upper: end.upper, exact: end.exact };
   };
   const finite = stored(table)[field.name].filter(Number.isFinite);
@@ -64,14 +52,14 @@ function frame(x, y, field, problem) {
   return [
     ...x.ticks.map(([value, text]) => [
       svg("line", { class: "rule", x1: x.at(value), x2: x.at(value), y1: TOP, y2: below }),
-      svg("text", { x: x.at(value), y: below + 18, "text-anchor": "middle" }, text),
+      svg("text", { x: x.at(value), y: below + 20, "text-anchor": "middle" }, text),
     ]),
     ...y.ticks.map(([value, text]) => [
       svg("line", { class: "rule", x1: LEFT, x2: WIDTH - RIGHT, y1: y.at(value), y2: y.at(value) }),
       svg("text", { x: LEFT - 7, y: y.at(value) + 4, "text-anchor": "end" }, text),
     ]),
-    svg("text", { class: "axis", x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, name(field)),
-    svg("text", { class: "axis", x: 14, y: TOP, transform: `rotate(-90 14 ${TOP})`, "text-anchor": "end" }, problem.asks),
+    svg("text", { class: "axis", x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, name(field)),
+    svg("text", { class: "axis", x: 0, y: 20 }, problem.asks),
   ].flat();
 }
 
@@ -91,7 +79,7 @@ export function drawChart(table, question, found, field) {
   const asked = question[field.name];
   const mine = found && Number.isFinite(asked) ? { from: asked, ...found } : null;
   const shown = [...at, ...across, ...(mine ? [mine] : [])];
-  if (!at.length && !across.length) {
+  if (!shown.length) {
     fill("chart", html("p", {}, `Nothing is stored along ${field.name} with the other fields as asked.`));
     return;
   }
@@ -100,7 +88,7 @@ export function drawChart(table, question, found, field) {
   const least = Math.max(...ends, 0) * SMALLEST;
   const x = axis(shown.flatMap(({ from, to }) => [from, to ?? from]), LEFT, WIDTH - RIGHT);
   const y = axis(ends.length ? ends.filter((end) => end >= least) : [0, 1], HEIGHT - BOTTOM, TOP, zero);
-  const summary = mine
+  const summary = found
     ? `At ${field.name}=${exactly(asked)} it lies in [${roundedDown(found.lower)}, ${roundedUp(found.upper)}].`
     : "The question itself has no bracket.";
   const picture = svg(
@@ -119,7 +107,7 @@ export function drawChart(table, question, found, field) {
       ? [
           svg("line", { class: "asked-rule", x1: x.at(asked), x2: x.at(asked), y1: TOP, y2: HEIGHT - BOTTOM }),
           bar(x, y, mine, "asked"),
-          svg("circle", { class: "asked-point", cx: x.at(asked), cy: y.at(mine.upper), r: 5 }),
+          svg("circle", { class: "asked-point", cx: x.at(asked), cy: y.at(mine.upper < Infinity ? mine.upper : mine.lower), r: 5 }),
         ]
       : [],
   );
@@ -130,6 +118,6 @@ export function drawChart(table, question, found, field) {
     shown.some(({ lower }) => lower < least || lower <= 0) ? " What reaches the bottom has no lower end to show." : "",
   ].join("");
   const light = field.trend === 0 ? "Light bars: proved by other fields." : "Bands: proved by monotonicity.";
-  const legend = `Bars: stored. ${light} Circle: your question.${open} At ${fixed}.`;
+  const legend = `Bars: stored. ${light} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;
   fill("chart", picture, html("figcaption", {}, legend));
 }

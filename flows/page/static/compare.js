@@ -3,7 +3,7 @@
 import { bracket } from "./answer.js";
 import { fill, grid } from "./dom.js";
 import { DomainError, question } from "./fields.js";
-import { lookup } from "./lookup.js";
+import { Contradiction, lookup } from "./lookup.js";
 import { exactly } from "./numbers.js";
 
 /** The texts of a scheme's question at the fields of an allocation. */
@@ -37,8 +37,8 @@ export async function compare(source, base) {
         const note = `stored for ${field}=${exactly(base[other])}, which changes nothing here`;
         return { scheme, found: instead, reason: "not stored at these values", note };
       } catch (error) {
-        if (error instanceof DomainError) return { scheme, found: null, reason: error.message };
-        throw error;
+        if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
+        return { scheme, found: null, reason: error.message };
       }
     }),
   );

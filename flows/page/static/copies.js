@@ -39,7 +39,8 @@ function asCommand(state) {
   const { table, question, found } = state;
   if (onlyStated(state)) return `privsweep sql "${row(state)}"`;
   const words = Object.entries(question).map(([field, value]) => quoted(`${field}=${exactly(value)}`));
-  return `privsweep ${found ? "lookup" : "ask"} ${table.problem.name} ${words.join(" ")}`;
+  const covered = found && (found.exact || found.upper_method); // a lower end from elsewhere is none for `lookup`
+  return `privsweep ${covered ? "lookup" : "ask"} ${table.problem.name} ${words.join(" ")}`;
 }
 
 const SPECIAL = {

@@ -6,29 +6,16 @@ import { about, exactly, number } from "./numbers.js";
 
 const NOTCHES = 1000;
 
-/** Where a slider stands and what it means; stored values only, where nothing is proved between them. */
-function scale(field, values) {
+/** The values a slider can take: the stored ones alone, where nothing is proved between them. */
+function stops(field, values) {
   const finite = values.filter(Number.isFinite);
-  if (field.trend === 0 || finite.length < values.length) {
-    return {
-      notches: values.length - 1,
-      at: (place) => values[place],
-      place: (x) => values.reduce((best, v, k) => (v === x || Math.abs(v - x) < Math.abs(values[best] - x) ? k : best), 0),
-    };
-  }
+  if (field.trend === 0 || finite.length < values.length) return values;
   const [low, high] = [finite[0], finite.at(-1)];
-  const ratio = low > 0 && high / low >= 20;
-  const from = (t) => (ratio ? low * (high / low) ** t : low + (high - low) * t);
-  const to = (x) => (ratio ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low));
-  return {
-    notches: NOTCHES,
-    at(place) {
-      if (place === 0 || place === NOTCHES) return place ? high : low;
-      const x = from(place / NOTCHES);
-      return Math.min(Math.max(field.kind === "integer" ? Math.round(about(x)) : about(x), low), high);
-    },
-    place: (x) => Math.round(NOTCHES * Math.min(Math.max(to(x), 0), 1)) || 0,
-  };
+  const [from, to, back] =
+    low > 0 && high / low >= 20 ? [Math.log(low), Math.log(high), Math.exp] : [low, high, (x) => x];
+  const rounded = field.kind === "integer" ? Math.round : (x) => x;
+  const inner = Array.from({ length: NOTCHES }, (_, k) => rounded(about(back(from + ((to - from) * k) / NOTCHES))));
+  return [...new Set([low, ...inner.filter((x) => x > low && x < high), high])];
 }
 
 function choice(field, values, text) {
@@ -89,22 +76,22 @@ export function draw(table, texts, changed) {
 }
 
 function withSlider(field, values, input, report) {
-  const { notches, at, place } = scale(field, values);
+  const places = stops(field, values);
   const element = html("input", {
     id: `slide-${field.name}`,
     type: "range",
     min: 0,
-    max: notches,
+    max: places.length - 1,
     step: 1,
     "aria-label": `${field.name.replaceAll("_", " ")}, slider`,
   });
   const follow = () => {
     const x = number(input.value);
-    if (!Number.isNaN(x)) element.value = place(x);
+    if (!Number.isNaN(x)) element.value = Math.max(0, places.findLastIndex((place) => place <= x));
     element.setAttribute("aria-valuetext", input.value);
   };
   element.addEventListener("input", () => {
-    input.value = exactly(at(Number(element.value)));
+    input.value = exactly(places[Number(element.value)]);
     element.setAttribute("aria-valuetext", input.value);
     report();
   });

@@ -1,7 +1,8 @@
 // What is stored: the range of every field, and the stored problems nearest to a question outside of them.
 
+import { check, DomainError } from "./fields.js";
+import { agreed, fieldsOf, group } from "./lookup.js";
 import { exactly } from "./numbers.js";
-import { fieldsOf, group, lookup } from "./lookup.js";
 
 /** The different values of a column, numbers in order. */
 function distinct(values) {
@@ -43,8 +44,19 @@ function distance(one, other) {
   return Number.isFinite(apart) ? apart : 1e3;
 }
 
+/** Whether the fields of a question fit together. */
+export function fits(problem, question) {
+  try {
+    check(problem, question);
+  } catch (error) {
+    if (error instanceof DomainError) return false;
+    throw error;
+  }
+  return true;
+}
+
 /**
- * Return a question near to one that nothing covers, which the table does answer; null where it is empty.
+ * Return a question near to one that nothing covers, which the table does answer; null where none is found.
  *
  * Fields without a trend take the values of the nearest stored problem, the others are moved into its range.
  */
@@ -67,7 +79,8 @@ export function nearest(table, question) {
     const column = rows.map((row) => brackets[name][row]);
     near[name] = Math.min(Math.max(near[name], Math.min(...column)), Math.max(...column));
   }
-  return lookup(table, near) === null ? fieldsOf(table, best) : near;
+  const answered = (each) => fits(problem, each) && agreed(table, each) !== null;
+  return [near, fieldsOf(table, best)].find(answered) ?? null;
 }
 
 /** A sweep file that computes a question, for `privsweep plan` and `privsweep run`. */

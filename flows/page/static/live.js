@@ -4,7 +4,10 @@ import { bracket } from "./answer.js";
 import { grid, html } from "./dom.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 
-const decoded = ({ lower, upper }) => ({ lower: Number(lower), upper: upper === "inf" ? Infinity : upper });
+const decoded = ({ lower, upper }) => {
+  const [low, high] = [lower, upper].map((end) => (end === "inf" ? Infinity : end));
+  return { lower: low, upper: high };
+};
 
 /** What the server says about a question: `{lower, upper, confidence, status, methods}`, or an error. */
 export async function ask(address, problem, question) {
@@ -16,8 +19,8 @@ export async function ask(address, problem, question) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ problem: problem.name, fields }),
   });
-  const said = await reply.json();
-  if (!reply.ok) throw new Error(said.error);
+  const said = await reply.json().catch(() => ({})); // a server that is too busy answers in no JSON
+  if (!reply.ok) throw new Error(said.error ?? `The server does not answer now: it says ${reply.status}.`);
   return said;
 }
 

@@ -136,6 +136,16 @@ export function lookup(table, question) {
   return found;
 }
 
+/** The same for a place beside the question: null too where the table contradicts itself. */
+export function agreed(table, question) {
+  try {
+    return lookup(table, question);
+  } catch (error) {
+    if (error instanceof Contradiction) return null;
+    throw error;
+  }
+}
+
 /** What is stored about exactly this question with a confidence below 1, as a list. */
 export function stated(table, question) {
   const { stated: columns, methods } = table;

@@ -56,11 +56,13 @@ export function exactly(value) {
   return `${mantissa}e${power}`;
 }
 
-/** The number that a text spells, or NaN. */
+/** The number that a text spells, or NaN; one that no float comes near, such as 1e-400, is none. */
 export function number(text) {
   const word = text.trim();
   if (/^[+]?inf(inity)?$/i.test(word)) return Infinity;
-  return /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i.test(word) ? Number(word) : NaN;
+  const [, digits] = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i.exec(word) ?? [];
+  const x = digits === undefined ? NaN : Number(word);
+  return Number.isFinite(x) && (x !== 0 || !/[1-9]/.test(digits)) ? x : NaN;
 }
 
 /** A number with three digits, for a slider. */

@@ -24,9 +24,10 @@ const fullest = ({ problems }) => {
 };
 const texts = (question) => Object.fromEntries(Object.entries(question).map(([name, value]) => [name, exactly(value)]));
 
-function notice(sentence) {
-  at("notice").textContent = sentence;
-  at("notice").hidden = !sentence;
+function notice(...said) {
+  fill("notice", said);
+  at("notice").classList.remove("late");
+  at("notice").hidden = !said.length;
 }
 
 // ------------------------------------------------------------------------------------------- tabs
@@ -37,13 +38,13 @@ function drawTabs() {
   );
   fill("tabs", tabs);
   tabs.forEach((tab, k) => {
-    tab.addEventListener("click", () => select(state.catalogue.tabs[k]));
+    tab.addEventListener("click", () => select(state.catalogue.tabs[k]).catch(failed));
     tab.addEventListener("keydown", ({ key }) => {
       const moves = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: tabs.length - 1 };
       if (!(key in moves)) return;
       const next = (moves[key] + tabs.length) % tabs.length;
       tabs[next].focus();
-      select(state.catalogue.tabs[next]);
+      select(state.catalogue.tabs[next]).catch(failed);
     });
   });
 }
@@ -58,35 +59,39 @@ function highlight(tab) {
 }
 
 async function select(tab) {
-  highlight(tab);
-  state.tab = tab;
   if (tab.problems.length) {
     await choose(last.get(tab.name) ?? fullest(tab));
     return;
   }
+  highlight(tab);
+  state.wanted = null;
+  window.clearTimeout(writing);
   at("content").hidden = true;
   history.replaceState(null, "", `#tab=${tab.name}`);
-  notice(
-    `Nothing is stored on this tab. \`privsweep run ${tab.sweep}\` computes something to show, and ` +
-      "`privsweep page build` writes the page anew.",
-  );
+  const [run, build] = [`privsweep run ${tab.sweep}`, "privsweep page build"].map((each) => html("code", {}, each));
+  notice("Nothing is stored on this tab. ", run, " computes something to show, and ", build, " writes the page anew.");
 }
 
 // -------------------------------------------------------------------------------------- questions
 
 async function choose(name, given = last.get(`${name} texts`)) {
   const problem = state.catalogue.problems[name];
-  const table = await state.source.table(name);
   const tab = tabOf(name);
-  if (state.tab !== tab) return; // another tab was chosen while the table was loading
-  state.table = table;
-  last.set(tab.name, name);
-  notice("");
-  at("content").hidden = false;
+  highlight(tab);
   fill(
     "problem",
     tab.problems.map((each) => html("option", { value: each, selected: each === name }, each.replaceAll("-", " "))),
   );
+  state.wanted = name;
+  window.clearTimeout(writing);
+  at("content").setAttribute("aria-busy", "true"); // until then it shows another problem
+  const table = await state.source.table(name);
+  if (state.wanted !== name) return; // another one was chosen while the table was loading
+  at("content").removeAttribute("aria-busy");
+  state.table = table;
+  last.set(tab.name, name);
+  notice();
+  at("content").hidden = false;
   fill("meaning", problem.meaning);
   const fields = axes(state.table);
   fill("axis", fields.map((field) => html("option", { value: field.name }, field.name.replaceAll("_", " "))));
@@ -109,6 +114,7 @@ function redraw(given) {
 function answer(given) {
   const { table, catalogue } = state;
   last.set(`${table.problem.name} texts`, given);
+  fill("compare");
   window.clearTimeout(writing);
   writing = window.setTimeout(() => history.replaceState(null, "", write(table.problem.name, given)), 150);
   try {
@@ -121,14 +127,16 @@ function answer(given) {
     showError(error.message);
     fill("computed");
     at("compute").hidden = true;
-    fill("compare");
     fill("chart");
     showCopy();
     return;
   }
   mark(null);
   state.stated = stated(table, state.question);
-  show(state, (near) => redraw(texts(near)));
+  show(state, (near) => {
+    redraw(texts(near));
+    at("answer").focus(); // the button is gone
+  });
   window.cancelAnimationFrame(drawing);
   drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
   fill("computed");
@@ -144,6 +152,8 @@ function answer(given) {
 /** Compute what the form asks, where somebody stands behind the page who can. */
 async function compute() {
   const { question, table, catalogue } = state;
+  if (state.computing === question) return; // pressed twice
+  state.computing = question;
   fill("computed", html("p", {}, "Computing..."));
   let shown;
   try {
@@ -151,6 +161,7 @@ async function compute() {
   } catch (error) {
     shown = html("p", { class: "error" }, error.message);
   }
+  if (state.computing === question) state.computing = null;
   if (state.question === question) fill("computed", shown);
 }
 
@@ -161,6 +172,7 @@ function showChart() {
 
 function showCopy() {
   at("copy-text").textContent = state.question ? KINDS[state.kind](state) : "";
+  at("copy-button").disabled = !state.question;
   at("copied").textContent = "";
 }
 
@@ -215,8 +227,6 @@ async function follow() {
   const { problem, tab, texts: given } = read(window.location.hash);
   const { catalogue } = state;
   if (problem !== null && catalogue.problems[problem] && tabOf(problem)) {
-    state.tab = tabOf(problem);
-    highlight(state.tab);
     await choose(problem, given);
     return;
   }
@@ -233,6 +243,10 @@ async function start() {
   drawTabs();
   at("problem").addEventListener("change", ({ target }) => choose(target.value).catch(failed));
   at("axis").addEventListener("change", showChart);
+  at("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address holds the question
+    at("answer").focus();
+  });
   at("compute").addEventListener("click", compute);
   window.addEventListener("hashchange", () => follow().catch(failed));
   await follow();

@@ -2,6 +2,9 @@
 
 import { exactly } from "./numbers.js";
 
+/** A tick in a few letters: 1e6 for a million. */
+const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? exactly(x) : x.toExponential().replace("+", ""));
+
 /** Round steps 1, 2 and 5 times a power of ten between two ends, about five of them. */
 function linear(low, high) {
   const rough = (high - low) / 5;
@@ -46,5 +49,5 @@ export function axis(values, from, to, zero = false) {
     return Number((from + (to - from) * Math.min(Math.max(place, 0), 1)).toFixed(2));
   };
   const ticks = logarithmic ? decades(low, high) : linear(low, high);
-  return { at, ticks: ticks.map((x) => [x, exactly(x)]) };
+  return { at, ticks: ticks.map((x) => [x, short(x)]) };
 }
