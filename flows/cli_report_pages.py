@@ -20,6 +20,9 @@ Format = Annotated[str, typer.Option("--format", help="html, md or both.")]
 Figures = Annotated[
     bool, typer.Option("--figures", help="Write every chart as SVG and PDF too; md does so anyway.")
 ]
+AllSettings = Annotated[
+    bool, typer.Option("--all-settings", help="--figures for every setting of a chart, not the first alone.")
+]
 DEFAULT_OUT = Path("reports")
 
 
@@ -49,6 +52,7 @@ def sweep(
     out: Out = DEFAULT_OUT,
     kind: Format = "html",
     figures: Figures = False,
+    all_settings: AllSettings = False,
     json: Json = False,
 ) -> None:
     """What came of a sweep: tables, charts, failures and provenance; the word sweep may be left out."""
@@ -59,7 +63,7 @@ def sweep(
     asked = sweep_named(name, store)
     if asked is None:
         raise DomainError(f"Expected the name of a sweep, got the problem {name}.")
-    _write(lambda: sweep_report(asked, store), out, kind, figures, json)
+    _write(lambda: sweep_report(asked, store), out, kind, figures, all_settings, json)
 
 
 def _comparison(make: "Callable[[Path], Document]") -> Callable[..., None]:
@@ -70,9 +74,10 @@ def _comparison(make: "Callable[[Path], Document]") -> Callable[..., None]:
         out: Out = DEFAULT_OUT,
         kind: Format = "html",
         figures: Figures = False,
+        all_settings: AllSettings = False,
         json: Json = False,
     ) -> None:
-        _write(lambda: make(store), out, kind, figures, json)
+        _write(lambda: make(store), out, kind, figures, all_settings, json)
 
     return command
 
@@ -118,7 +123,9 @@ COMPARISONS = {
 }
 
 
-def _write(make: "Callable[[], Document]", out: Path, kind: str, figures: bool, json: bool) -> None:
+def _write(
+    make: "Callable[[], Document]", out: Path, kind: str, figures: bool, all_settings: bool, json: bool
+) -> None:
     """Write a report, and say where it is and what it lacks."""
     from flows.printing import as_json
     from flows.reports.charts import NEEDED, available
@@ -127,10 +134,11 @@ def _write(make: "Callable[[], Document]", out: Path, kind: str, figures: bool, 
 
     if kind not in FORMATS:
         raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")
+    figures = figures or all_settings
     if figures and not available():
         raise DomainError(NEEDED)
     document = make()
-    written = write(document, out, kind, figures=figures)
+    written = write(document, out, kind, figures=figures, all_settings=all_settings)
     if json:
         print(as_json(written, indent=1))
     else:

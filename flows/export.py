@@ -187,8 +187,10 @@ def target_of(out: Path) -> Path:
 
     Raises:
         DomainError: It stands inside a store, or is no file: what is written takes the place of what is
-            there, and `/dev/null` has to stay.
+            there, and `/dev/null` has to stay; or it is the address of a bucket, where stores alone are.
     """
+    if re.match(r"[a-z0-9]+:/", str(out)):
+        raise DomainError(f"Expected a path on this machine, got the address {out}.")
     target = out.resolve()
     for folder in target.parents:
         if (folder / MARK).exists():

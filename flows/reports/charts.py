@@ -1,27 +1,42 @@
 """Charts by Altair as specifications of Vega-Lite, and by vl-convert as SVG, PDF and what browsers need."""
 
+import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
+from textwrap import wrap
 from typing import Any
 
-from flows.reports.encodings import Ends, along, altair, color, of_setting, shape, tooltip
-from flows.reports.plot import Form, Plot
+from flows.reports.captions import captions
+from flows.reports.encodings import ROOM, WIDTH, along, altair, color, data, of_setting, scale, shape, tooltip
+from flows.reports.ends import Ends
+from flows.reports.plot import DOUBTFUL, Form, Plot, shown
 from privcore import DomainError
 
 NEEDED = "Charts need two more packages: `pip install 'privsweep[report]'`."
 FIGURES = ("svg", "pdf")
+_FIRM = [Form.BRACKET, Form.LEAST, Form.MOST, Form.CONFLICT]
 _CONFIG: dict[str, Any] = {
-    "font": "system-ui, sans-serif",
+    # As wide wherever a file is opened: what is measured here has to fit there.
+    "font": "Arial, Helvetica, Liberation Sans, sans-serif",
     "axis": {"labelFontSize": 12, "titleFontSize": 13, "gridColor": "#e4e4e4", "titleFontWeight": "normal"},
     "legend": {
         "labelFontSize": 12,
         "titleFontSize": 13,
         "titleFontWeight": "normal",
-        "labelLimit": 420,
         "layout": {"top": {"direction": "vertical", "anchor": "start"}},
     },
-    "title": {"fontSize": 13, "fontWeight": "normal", "anchor": "start", "color": "#333333"},
+    "title": {
+        "fontSize": 13,
+        "fontWeight": "normal",
+        "anchor": "start",
+        "color": "#333333",
+        "subtitleFontSize": 11,
+        "subtitleColor": "#555555",
+    },
     "view": {"stroke": None},
+    # A reader of screens hears what a chart is about; thousands of dots are in the tables.
+    "mark": {"aria": False, "invalid": "break-paths-show-domains"},
 }
 
 
@@ -30,12 +45,14 @@ def available() -> bool:
     return find_spec("altair") is not None and find_spec("vl_convert") is not None
 
 
-def drawn(plot: Plot, kind: str) -> bytes:
-    """Return a chart as a file; of several settings it shows the first, and says so.
+def drawn(plot: Plot, kind: str, setting: str, source: str = "") -> bytes:
+    """Return a chart as a file, which says what it shows and how to read it, for whoever has it alone.
 
     Args:
         plot: The chart.
         kind: `svg` or `pdf`.
+        setting: Which of its settings to show.
+        source: Where its numbers come from, in a line.
 
     Raises:
         DomainError: The packages are missing.
@@ -44,7 +61,7 @@ def drawn(plot: Plot, kind: str) -> bytes:
         raise DomainError(NEEDED)
     import vl_convert
 
-    specification = spec(plot, width=620)
+    specification = _spec(plot, setting, source)
     if kind == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(specification, vl_version=_version()))
     return str(vl_convert.vegalite_to_svg(specification, vl_version=_version())).encode()
@@ -62,71 +79,112 @@ def _version() -> str:
     return ".".join(altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
-def spec(plot: Plot, width: int | str = "container") -> dict[str, Any]:
-    """Return a chart as a specification of Vega-Lite.
+def spec(plot: Plot) -> dict[str, Any]:
+    """Return a chart for a browser as a specification of Vega-Lite: as wide as there is room, with a menu.
 
     Args:
         plot: The chart; it has marks.
-        width: In pixels, or `container` for as wide as there is room.
     """
+    return _spec(plot, None)
+
+
+def _spec(plot: Plot, setting: str | None, source: str = "") -> dict[str, Any]:
+    """Return the specification of a chart, as a file where its setting is given."""
     alt, settings, ends = altair(), plot.settings, Ends(plot)
     chart = _intervals(plot, ends) if plot.intervals else _bands(plot, ends)
     if len(settings) > 1:
+        first = 0 if setting is None else settings.index(setting)
         choice = alt.binding_select(options=list(range(len(settings))), labels=settings, name="Shown: ")
-        chosen = alt.param(name="setting", value=0, bind=choice)
-        # What is seen is said in the chart too: as a file it has no menu.
-        chart = chart.add_params(chosen).transform_filter("datum.g == setting")
-        chart = chart.properties(title=alt.TitleParams(text=alt.expr(of_setting(settings))))
-    elif settings[0]:
-        chart = chart.properties(title=settings[0])
-    if width == "container":
-        chart = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
-    places = {setting: k for k, setting in enumerate(settings)}
-    values = [ends.datum(mark, places[mark.setting]) for mark in plot.marks]
+        menu = alt.param(name="setting", value=first, bind=choice if setting is None else alt.Undefined)
+        chart = chart.add_params(menu).transform_filter("datum.g == setting")
+    if setting is None:
+        # What is seen is said in the chart too: a browser can save it as a file, which has no menu.
+        said = alt.expr(of_setting(settings)) if len(settings) > 1 else settings[0]
+        title = alt.TitleParams(text=said, limit=alt.ExprRef(ROOM))
+        chart = chart.properties(
+            width="container",
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+            description=" ".join(
+                [f"{plot.title}.", *captions(plot), "Its numbers are in a table of this report."]
+            ),
+        )
+    else:
+        head = wrap(shown(plot.title, setting), 90)
+        title = alt.TitleParams(text=head, subtitle=[*wrap(" ".join(captions(plot)), 110), source])
+        chart = chart.properties(width=WIDTH)
+    # Altair would look at every number of the data, for most of the time that a report takes.
+    named = alt.NamedData(name="marks")
     height = {"step": 26} if plot.intervals else 340
-    sized = chart.properties(width=width, height=height, data=alt.InlineData(values=values))
-    found: dict[str, Any] = sized.to_dict()
-    return found | {"config": _CONFIG}
+    found: dict[str, Any] = chart.properties(title=title, height=height, data=named).to_dict()
+    values = data(plot, ends)
+    if setting is not None:
+        values = [datum for datum in values if datum["g"] == settings.index(setting)]
+    # Room for letters that are wider where a file is opened than where it was made.
+    return found | {
+        "config": _CONFIG,
+        "datasets": {"marks": values},
+        "padding": 5 if setting is None else {"left": 25, "right": 25, "top": 5, "bottom": 5},
+    }
 
 
 def _bands(plot: Plot, ends: Ends) -> Any:
-    """Return brackets as bands, with a line through the ends on the safe side."""
+    """Return brackets as bands, with a line through the upper ends, which break where an end is not known."""
     alt, base = altair(), altair().Chart()
     clicked = alt.selection_point(name="series", fields=["s"], bind="legend")
     axis = alt.Axis(format="~g", labelOverlap=True)
-    y, low = (alt.Y(name, title=plot.y_name, scale=ends.scale, axis=axis) for name in ("y:Q", "a:Q"))
-    shared = {"x": along(plot), "color": color(plot)}
+    of_ends = scale(plot, ends)
+    y, low, high = (
+        alt.Y(f"{name}:Q", title=plot.y_name, scale=of_ends, axis=axis) for name in ("y", "a", "e")
+    )
+    shared = {"x": along(plot), "color": color(plot), "detail": [alt.Detail("s:N"), alt.Detail("p:N")]}
 
     def faded(full: float) -> Any:
         return alt.when(clicked).then(alt.value(full)).otherwise(alt.value(0.06))
 
-    curve = shared | {"y": y, "detail": alt.Detail("s:N"), "opacity": faded(1.0)}
-    bar = shared | {"y": low, "y2": "b", "opacity": faded(0.9)}
-    both = "isValid(datum.a)"
+    curve = shared | {"opacity": faded(1.0)}
+    bar = shared | {"y": low, "y2": "b"}
+    words = isinstance(plot.marks[0].x, str)  # nothing lies between words
+    # Of the fields of marks that stand in a curve some are missing, so that it breaks off there.
+    firm = base.transform_filter(_one_of(_FIRM))
+    barred = base.transform_filter("isValid(datum.a)")
     layers = []
-    if isinstance(plot.marks[0].x, str):  # nothing lies between words
-        layers.append(base.transform_filter(both).mark_rule(strokeWidth=3).encode(**bar))
-    else:
-        proved = base.transform_filter("indexof(datum.form, 'proved') == 0")
-        if Form.BRACKET in plot.forms:
-            band = bar | {"detail": alt.Detail("s:N"), "opacity": faded(0.3)}
-            layers.append(proved.transform_filter(both).mark_area(line=False).encode(**band))
-        layers.append(proved.mark_line(strokeWidth=1.4).encode(**curve))
-        if any(m.form is Form.DOUBTFUL and m.has_lower and m.has_upper for m in plot.marks):
-            doubtful = base.transform_filter("datum.form == 'confidence below 1'")
-            doubtful = doubtful.transform_filter(both)
-            layers.append(doubtful.mark_line(strokeWidth=1.0, strokeDash=[4, 3]).encode(**curve))
-            layers.append(doubtful.mark_rule(strokeDash=[2, 2]).encode(**bar))
+    if Form.BRACKET in plot.forms:
+        if not words:
+            layers.append(firm.mark_area(line=False).encode(**bar, opacity=faded(0.3)))
+        # Also a bracket whose neighbours are not known is seen from end to end.
+        bracket = barred.transform_filter(_one_of([Form.BRACKET]))
+        layers.append(bracket.mark_rule(strokeWidth=3 if words else 1).encode(**bar, opacity=faded(0.5)))
+    if not words and {Form.BRACKET, Form.MOST} & set(plot.forms):
+        layers.append(firm.mark_line(strokeWidth=1.4).encode(**curve, y=high))
+    if Form.CONFLICT in plot.forms:
+        conflict = base.transform_filter(_one_of([Form.CONFLICT]))
+        wrong = shared | {"y": y, "y2": "b", "opacity": faded(0.9)}
+        layers.append(conflict.mark_rule(strokeWidth=3, strokeDash=[2, 2]).encode(**wrong))
+    if set(DOUBTFUL) & set(plot.forms):
+        doubtful = base.transform_filter(_one_of(DOUBTFUL))
+        if not words:
+            layers.append(doubtful.mark_line(strokeWidth=1.0, strokeDash=[4, 3]).encode(**curve, y=high))
+        both = barred.transform_filter(_one_of([Form.DOUBTFUL]))
+        layers.append(both.mark_rule(strokeDash=[2, 2]).encode(**bar, opacity=faded(0.9)))
+    if Form.LEAST in plot.forms and not words:
+        least = base.transform_filter(_one_of([Form.LEAST]))
+        layers.append(least.mark_line(strokeWidth=1.0, strokeDash=[1, 4]).encode(**curve, y=y))
     told = {"y": y, "opacity": faded(0.9), "tooltip": tooltip(plot), "shape": shape(plot)}
     points = base.mark_point(filled=True, size=36).encode(**shared, **told)
     return alt.layer(*layers, points.add_params(clicked))
+
+
+def _one_of(forms: Sequence[Form]) -> str:
+    """Return an expression of Vega for the marks of some forms."""
+    return f"indexof({json.dumps(forms)}, datum.form) >= 0"
 
 
 def _intervals(plot: Plot, ends: Ends) -> Any:
     """Return brackets one below another, as when methods are compared on one problem."""
     alt, base = altair(), altair().Chart()
     axis = alt.Axis(format="~g", labelOverlap=True)
-    place, low = (alt.X(name, title=plot.y_name, scale=ends.scale, axis=axis) for name in ("y:Q", "a:Q"))
+    of_ends = scale(plot, ends)
+    place, low = (alt.X(name, title=plot.y_name, scale=of_ends, axis=axis) for name in ("y:Q", "a:Q"))
     shared = {
         "y": alt.Y("x:N", title=None, sort=None, axis=alt.Axis(labelLimit=260)),
         "color": color(plot),

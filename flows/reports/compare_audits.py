@@ -9,11 +9,11 @@ from flows.answers import methods_text
 from flows.ask import UncoveredError
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text
-from flows.reports.provenance import provenance
-from flows.reports.stored import Stored, brackets, stored
-from privcore import Point, Problem, evaluate, find, find_problem
-from privcore.parameter import Value
-from storage import Store, open_store
+from flows.reports.provenance import provenance, source
+from flows.reports.stored import Stored, brackets, reading, stored
+from privcore import Answer, Point, Problem, evaluate, find, find_problem
+from privcore.parameter import Real, Value
+from storage import Store
 
 NAME = "compare-audits"
 PLANNED, TRAINING = "audit-planned-epsilon", "audit-training"
@@ -30,9 +30,7 @@ def compare_audits(store: Path) -> Document:
         UncoveredError: No audit is stored.
         StoreError: The store cannot be read.
     """
-    if not store.exists():
-        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
-    with open_store(store) as opened:
+    with reading(store) as opened:
         rows = [row for name in (PLANNED, TRAINING) for row in stored(opened, find_problem(name))]
         planned = list(_planned(opened))
         trained = list(_trained(opened, [row for row in rows if row.problem == TRAINING and row.ok]))
@@ -73,8 +71,9 @@ def compare_audits(store: Path) -> Document:
             *side_by_side(f"{NAME}-training", "epsilon", trained, ("canaries",), least=1),
             methods_of(trained),
         ]
-    blocks += provenance([row for row in rows if row.ok])
-    return Document(name=NAME, blocks=blocks, incomplete=absent)
+    used = [row for row in rows if row.ok]
+    blocks += provenance(used)
+    return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 
 
 # ------------------------------------------------------------------------------------ planned audits
@@ -102,11 +101,17 @@ def _true(mu: float, delta: float) -> tuple[float, float]:
     """Return the epsilon of a Gaussian mechanism of noise 1 / mu, which is exactly mu-GDP."""
     if mu <= 0.0:
         return 0.0, 0.0
-    ends = []
-    for sigma in (math.nextafter(1.0 / mu, math.inf), math.nextafter(1.0 / mu, 0.0)):  # 1 / mu is rounded
-        problem = find_problem(_EXACT).from_fields({"sigma": sigma, "delta": delta})
-        ends.append(evaluate(Point(problem=problem, method=find(_CLOSED_FORM)())))
-    return ends[0].lower, ends[1].upper
+    domain = find_problem(_EXACT).parameters["sigma"]
+    assert isinstance(domain, Real)
+    # 1 / mu is rounded. Where there is too much noise to be asked for, less of it gives an upper end alone.
+    more, less = math.nextafter(1.0 / mu, math.inf), min(math.nextafter(1.0 / mu, 0.0), domain.upper)
+    return (0.0 if more > domain.upper else _gaussian(more, delta).lower), _gaussian(less, delta).upper
+
+
+def _gaussian(sigma: float, delta: float) -> Answer:
+    """Return epsilon of Gaussian noise in closed form."""
+    problem = find_problem(_EXACT).from_fields({"sigma": sigma, "delta": delta})
+    return evaluate(Point(problem=problem, method=find(_CLOSED_FORM)()))
 
 
 # --------------------------------------------------------------------------------- audited trainings

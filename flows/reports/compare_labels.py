@@ -6,12 +6,13 @@ from pathlib import Path
 
 from flows.answers import methods_text
 from flows.ask import UncoveredError
+from flows.printing import exactly
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text
-from flows.reports.provenance import provenance
-from flows.reports.stored import Stored, brackets, stored
+from flows.reports.provenance import provenance, source
+from flows.reports.stored import Stored, brackets, reading, stored
 from privcore import find_problem
-from storage import Store, open_store
+from storage import Store
 
 NAME = "compare-labels"
 ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"
@@ -31,15 +32,14 @@ def compare_labels(store: Path) -> Document:
         UncoveredError: Bags or randomized response are not stored.
         StoreError: The store cannot be read.
     """
-    if not store.exists():
-        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
-    with open_store(store) as opened:
+    with reading(store) as opened:
         rows = [row for name in (ADVANTAGE, QUANTILE) for row in stored(opened, find_problem(name))]
         entries = [*_additive(opened, rows), *_multiplicative(rows)]
     absent = list(_absent(rows))
     shown = list(side_by_side(NAME, "equal epsilon", entries, ("bag_size",), least=1))
     if not shown:
         raise UncoveredError(" ".join(absent or ["Nothing is stored at equal priors."]))
+    used = [row for row in rows if row.ok and row.fields["mechanism"] in ("rr", "llp")]
     blocks: list[Block] = [
         Heading(text="Bags of labels beside the randomized response that reveals as much", level=1),
         Text(
@@ -54,9 +54,9 @@ def compare_labels(store: Path) -> Document:
         Heading(text="Equal epsilon"),
         *shown,
         methods_of(entries),
-        *provenance([row for row in rows if row.ok and row.fields["mechanism"] in ("rr", "llp")]),
+        *provenance(used),
     ]
-    return Document(name=NAME, blocks=blocks, incomplete=absent)
+    return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 
 
 def _absent(rows: Sequence[Stored]) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _multiplicative(rows: Sequence[Stored]) -> Iterator[Entry]:
         fields, row = answer.fields, answer.row
         if answer.problem == QUANTILE and answer.ok and fields["mechanism"] == "llp":
             yield Entry(
-                scheme=f"quantile {fields['level']:g} of the multiplicative advantage",
+                scheme=f"quantile {exactly(fields['level'])} of the multiplicative advantage",
                 fields={"prior": fields["prior"], "bag_size": fields["bag_size"]},
                 lower=row["lower"],
                 upper=row["upper"],

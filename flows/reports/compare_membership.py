@@ -7,13 +7,12 @@ from pathlib import Path
 from flows.ask import UncoveredError
 from flows.printing import listed
 from flows.reports.comparison import Block, lacking
-from flows.reports.document import Document, Heading, Text
+from flows.reports.document import Document, Heading, Text, counted
 from flows.reports.plot import Mark, Plot, drawable
-from flows.reports.provenance import provenance
-from flows.reports.stored import Stored, stored
+from flows.reports.provenance import provenance, source
+from flows.reports.stored import Stored, reading, stored
 from flows.reports.tables import of_answers
 from privcore import PROBLEMS, Problem
-from storage import open_store
 
 NAME = "compare-membership"
 TOPIC = "membership-"
@@ -29,10 +28,8 @@ def compare_membership(store: Path) -> Document:
         UncoveredError: No problem is stored with answers of two methods.
         StoreError: The store cannot be read.
     """
-    if not store.exists():
-        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
     found: dict[type[Problem], list[Stored]] = {}
-    with open_store(store) as opened:
+    with reading(store) as opened:
         for kind in PROBLEMS:
             if kind.name.startswith(TOPIC) and (several := _several(stored(opened, kind))):
                 found[kind] = several
@@ -54,9 +51,10 @@ def compare_membership(store: Path) -> Document:
     for kind, answers in found.items():
         blocks += [Heading(text=kind.name), Text(text=(kind.__doc__ or "").strip().splitlines()[0])]
         blocks += _plot(kind, answers)
-        blocks.append(of_answers(kind, answers, f"{len(answers)} answers"))
-    blocks += provenance([answer for answers in found.values() for answer in answers])
-    return Document(name=NAME, blocks=blocks)
+        blocks.append(of_answers(kind, answers, counted(len(answers), "answer")))
+    rows = [answer for answers in found.values() for answer in answers]
+    blocks += provenance(rows)
+    return Document(name=NAME, blocks=blocks, source=source(rows))
 
 
 _USUAL = "membership-advantage"

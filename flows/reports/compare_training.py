@@ -9,11 +9,11 @@ from flows.answers import methods_text
 from flows.ask import UncoveredError
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text
-from flows.reports.provenance import provenance
-from flows.reports.stored import brackets, stored
+from flows.reports.provenance import provenance, source
+from flows.reports.stored import brackets, reading, stored
 from privcore import find_problem
 from privcore.parameter import Value
-from storage import Store, open_store
+from storage import Store
 
 NAME = "compare-training"
 SCHEMES = {
@@ -39,15 +39,14 @@ def compare_training(store: Path) -> Document:
         UncoveredError: Less than two schemes are stored at equal settings.
         StoreError: The store cannot be read.
     """
-    if not store.exists():
-        raise UncoveredError(f"Nothing is stored to compare: there is no store at {store}.")
-    with open_store(store) as opened:
+    with reading(store) as opened:
         entries = list(_entries(opened))
         rows = [row for problem in SCHEMES.values() for row in stored(opened, find_problem(problem))]
     absent = [_lack(scheme) for scheme in SCHEMES if not any(entry.scheme == scheme for entry in entries)]
     shown = list(side_by_side(NAME, "epsilon", entries, ("sigma", "steps")))
     if not shown:
         raise UncoveredError(" ".join(["No two schemes are stored at equal settings.", *absent]))
+    used = [row for row in rows if row.proved]
     blocks: list[Block] = [
         Heading(text="Random allocation beside Poisson sampling, shuffling and no amplification", level=1),
         Text(
@@ -60,9 +59,9 @@ def compare_training(store: Path) -> Document:
         Heading(text="Epsilon"),
         *shown,
         methods_of(entries),
-        *provenance([row for row in rows if row.proved]),
+        *provenance(used),
     ]
-    return Document(name=NAME, blocks=blocks, incomplete=absent)
+    return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 
 
 def _lack(scheme: str) -> str:

@@ -74,11 +74,13 @@ class Document:
         name: Of its files.
         blocks: From the top; the first is the heading of level 1.
         incomplete: Sentences about what is missing or failed: the end of the command says them again.
+        source: Where its numbers come from, in a line for each of its figures.
     """
 
     name: str
     blocks: Sequence[Heading | Text | Table | Plot]
     incomplete: Sequence[str] = field(default=())
+    source: str = ""
 
     @property
     def title(self) -> str:
@@ -89,6 +91,16 @@ class Document:
     def plots(self) -> Iterator[Plot]:
         """Its charts, from the top."""
         return (block for block in self.blocks if isinstance(block, Plot))
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number of things in words.
+
+    Example:
+        >>> counted(1, "point"), counted(2, "point")
+        ('1 point', '2 points')
+    """
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _is_number(cell: str) -> bool:

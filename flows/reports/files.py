@@ -1,5 +1,6 @@
 """A report on disk: HTML, Markdown, and its charts as SVG and PDF beside it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,15 @@ from flows.reports import charts
 from flows.reports.document import Document
 from flows.reports.html import html
 from flows.reports.markdown import markdown
+from flows.reports.plot import Plot
 from storage.layout import write_atomically
 
 FORMATS = ("html", "md", "both")
 
 
-def write(document: Document, out: Path, kind: str, *, figures: bool) -> dict[str, Any]:
+def write(
+    document: Document, out: Path, kind: str, *, figures: bool, all_settings: bool = False
+) -> dict[str, Any]:
     """Write a report, and return what was written, for JSON.
 
     Args:
@@ -21,30 +25,46 @@ def write(document: Document, out: Path, kind: str, *, figures: bool) -> dict[st
         out: The folder; it is made where it does not exist.
         kind: `html`, `md` or `both`.
         figures: Whether charts become files too; beside Markdown, which shows them, they always do.
+        all_settings: Whether each setting of a chart becomes a file, and not the first alone.
 
     Raises:
-        DomainError: The folder is inside a store, or figures are asked for and cannot be drawn.
+        DomainError: The folder is inside a store, or a file cannot be in it.
+        StoreError: The disk refused.
     """
-    target_of(out / f"{document.name}.html")
+    drawing = figures or (kind != "html" and charts.available())
+    pictures = list(_pictures(document, all_settings)) if drawing else []
+    texts = {f"{document.name}.{each}": each for each in (("html", "md") if kind == "both" else (kind,))}
+    names = [*texts, *(f"{stem}.{suffix}" for stem, _, _ in pictures for suffix in charts.FIGURES)]
+    targets = {name: target_of(out / name) for name in names}
     out.mkdir(parents=True, exist_ok=True)
-    drawn: dict[str, str] = {}
-    files: list[Path] = []
-    contents: dict[Path, bytes] = {}
-    if figures or (kind != "html" and charts.available()):
-        for plot in document.plots:
-            drawn[plot.name] = f"{plot.name}.svg"
-            contents |= {out / f"{plot.name}.{each}": charts.drawn(plot, each) for each in charts.FIGURES}
-    if kind != "html":
-        contents = {out / f"{document.name}.md": markdown(document, drawn).encode()} | contents
-    if kind != "md":
-        contents = {out / f"{document.name}.html": html(document).encode()} | contents
-    for path, content in contents.items():
-        write_atomically(path, content)
-        files.append(path)
+    contents = {
+        f"{stem}.{suffix}": charts.drawn(plot, suffix, setting, document.source)
+        for stem, plot, setting in pictures
+        for suffix in charts.FIGURES
+    }
+    beside: dict[str, dict[str, str]] = {}
+    for stem, plot, setting in pictures:
+        beside.setdefault(plot.name, {})[setting] = f"{stem}.svg"
+    for name, each in texts.items():
+        contents[name] = (html(document) if each == "html" else markdown(document, beside)).encode()
+    for name in names:
+        write_atomically(targets[name], contents[name])
     return {
         "report": document.name,
         "title": document.title,
-        "files": [str(path) for path in files],
+        "files": [str(out / name) for name in names],
         "charts": [plot.name for plot in document.plots] if charts.available() else [],
+        "figures": [
+            {"file": str(out / path), "chart": chart, "setting": setting}
+            for chart, paths in beside.items()
+            for setting, path in paths.items()
+        ],
         "incomplete": list(document.incomplete),
     }
+
+
+def _pictures(document: Document, all_settings: bool) -> Iterator[tuple[str, Plot, str]]:
+    """Yield the figures to draw: name of the files, chart, and which of its settings."""
+    for plot in document.plots:
+        for number, setting in enumerate(plot.settings if all_settings else plot.settings[:1], 1):
+            yield plot.name if number == 1 else f"{plot.name}-{number}", plot, setting

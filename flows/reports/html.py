@@ -9,13 +9,14 @@ from html import escape
 from typing import Any
 
 from flows.reports import charts
+from flows.reports.captions import captions
 from flows.reports.document import Document, Heading, Table, Text
 from flows.reports.plot import Plot
 
 _SNIPPET = """
 for (const figure of document.querySelectorAll("figure.chart")) {
   const options = {
-    ast: true, renderer: "svg", downloadFileName: figure.id,
+    ast: true, renderer: "svg", logLevel: 1, downloadFileName: figure.id,
     actions: {export: true, source: false, compiled: false, editor: false},
   };
   const spec = JSON.parse(figure.querySelector("script").textContent);
@@ -24,7 +25,8 @@ for (const figure of document.querySelectorAll("figure.chart")) {
   });
 }
 """
-"""With `ast`, Vega interprets its expressions instead of compiling them, which the policy forbids."""
+"""With `ast`, Vega interprets its expressions instead of compiling them, which the policy forbids.
+Its warnings, of curves without marks in what is seen, are of no use to a reader: level 1 leaves errors."""
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -36,6 +38,7 @@ code { font: .9em ui-monospace, monospace; background: #f2f2f2; padding: .1em .3
   overflow-wrap: anywhere; }
 .wide { overflow-x: auto; margin: .3rem 0 1rem; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 caption { text-align: left; color: #555; padding: .3rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #eee;
   max-width: 36rem; overflow-wrap: break-word; }
@@ -52,7 +55,14 @@ figcaption, .note { color: #555; font-size: .9rem; }
 .chart .vega-bindings { margin-top: .4rem; font-size: .9rem; }
 .chart .vega-bindings select { font: inherit; max-width: 100%; padding: .15rem; }
 .chart .vega-bind { overflow-wrap: anywhere; }
-@media print { details:not([open]) > * { display: block; } }
+@media print {
+  body { max-width: none; padding: 0; }
+  .wide { overflow: visible; }
+  figure, tr { break-inside: avoid; }
+  h2, summary { break-after: avoid; }
+  .chart svg { max-width: 100%; height: auto; }
+  .vega-bindings, .vega-embed details { display: none; }
+}
 """
 
 
@@ -81,7 +91,9 @@ def html(document: Document) -> str:
         f"<style>{_STYLE}</style>",
         "</head>",
         "<body>",
+        "<main>",
         body,
+        "</main>",
         *([f"<script>{script}</script>"] if script else []),
         "</body>",
         "</html>",
@@ -114,25 +126,31 @@ def _words(text: str) -> str:
 
 def _table(table: Table) -> Iterator[str]:
     numeric = table.numeric
-    look = ['class="number"' if right else "" for right in numeric]
-    head = "".join(f"<th {each}>{escape(name)}</th>" for name, each in zip(table.names, look, strict=True))
+    look = [' class="number"' if right else "" for right in numeric]
+    named = zip(table.names, look, strict=True)
+    head = "".join(f'<th scope="col"{each}>{escape(name)}</th>' for name, each in named)
     opening = f"<details><summary>{escape(table.title)}</summary>" if table.folded else ""
-    caption = "" if table.folded else f"<caption>{escape(table.title)}</caption>"
-    yield f'{opening}<div class="wide"><table>{caption}<thead><tr>{head}</tr></thead><tbody>'
+    hidden = ' class="unseen"' if table.folded else ""  # the summary shows it already
+    caption = f"<caption{hidden}>{escape(table.title)}</caption>"
+    told = escape(table.title)
+    # What is wider than a telephone can be scrolled with keys, and says what it is.
+    wide = f'<div class="wide" role="region" tabindex="0" aria-label="{told}">'
+    yield f"{opening}{wide}<table>{caption}<thead><tr>{head}</tr></thead><tbody>"
     for row in table.shown:
-        cells = "".join(f"<td {each}>{escape(cell)}</td>" for cell, each in zip(row, look, strict=True))
+        cells = "".join(f"<td{each}>{escape(cell)}</td>" for cell, each in zip(row, look, strict=True))
         yield f"<tr>{cells}</tr>"
     left_out = f'<p class="note">{_words(table.left_out)}</p>' if table.left_out else ""
     yield f"</tbody></table></div>{left_out}{'</details>' if table.folded else ''}"
 
 
 def _chart(plot: Plot) -> Iterator[str]:
-    notes = " ".join(plot.captions)
+    notes = " ".join(captions(plot))
     caption = f"<figcaption><strong>{escape(plot.title)}.</strong> {escape(notes)}</figcaption>"
     if not charts.available():
         yield f'<figure>{caption}<p class="note">{_words(charts.NEEDED)}</p></figure>'
         return
-    yield f'<figure class="chart" id="{escape(plot.name)}">{caption}<div></div>'
+    without = '<noscript><p class="note">This chart needs JavaScript; the tables do not.</p></noscript>'
+    yield f'<figure class="chart" id="{escape(plot.name)}">{caption}{without}<div></div>'
     yield f'<script type="application/json">{_data(charts.spec(plot))}</script></figure>'
 
 

@@ -5,25 +5,26 @@ from collections.abc import Iterator, Mapping
 
 from flows.export import markdown as table_of
 from flows.reports import charts
-from flows.reports.document import Document, Heading, Table, Text
-from flows.reports.plot import Plot
+from flows.reports.captions import captions
+from flows.reports.document import Document, Heading, Table, Text, counted
+from flows.reports.plot import Plot, shown
 
 _SPECIAL = re.compile(r"([\\*_\[\]<>#|~$&!^{}])")
 
 
-def markdown(document: Document, pictures: Mapping[str, str]) -> str:
+def markdown(document: Document, pictures: Mapping[str, Mapping[str, str]]) -> str:
     """Return a report as Markdown.
 
     Args:
         document: The report.
-        pictures: Path of the picture of a chart by its name, as the file will find it.
+        pictures: Paths of the pictures of a chart by its name and by setting, as the file will find them.
     """
     return (
         "\n\n".join(part.rstrip("\n") for block in document.blocks for part in _block(block, pictures)) + "\n"
     )
 
 
-def _block(block: Heading | Text | Table | Plot, pictures: Mapping[str, str]) -> Iterator[str]:
+def _block(block: Heading | Text | Table | Plot, pictures: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     match block:
         case Heading(text=text, level=level):
             yield f"{'#' * level} {_plain(text)}"
@@ -35,9 +36,13 @@ def _block(block: Heading | Text | Table | Plot, pictures: Mapping[str, str]) ->
             if block.left_out:
                 yield _words(block.left_out)
         case Plot():
-            yield f"**{_plain(block.title)}.** {_plain(' '.join(block.captions))}".rstrip()
-            found = pictures.get(block.name)
-            yield f"![{_plain(block.title)}]({found})" if found else _words(charts.NEEDED)
+            yield f"**{_plain(block.title)}.** {_plain(' '.join(captions(block)))}".rstrip()
+            for setting, path in pictures.get(block.name, {}).items():
+                yield f"![{_plain(shown(block.title, setting))}]({path})"
+            if block.name not in pictures:
+                yield _words(charts.NEEDED)
+            elif more := len(block.settings) - len(pictures[block.name]):
+                yield f"{counted(more, 'more setting')}: `--all-settings` draws all of them."
 
 
 def _table(table: Table) -> str:

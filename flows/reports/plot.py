@@ -1,7 +1,7 @@
 """A chart before it is drawn: brackets along an axis, in series, one setting seen at a time."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -16,10 +16,6 @@ MOST_NAMED = 12
 """Numbers in a legend; more become a scale of colours."""
 
 
-LEAST = 1e-12
-"""What is less than this part of the largest number is drawn at the lower edge of a logarithmic axis."""
-
-
 class Form(StrEnum):
     """What is known at a place."""
 
@@ -28,7 +24,15 @@ class Form(StrEnum):
     MOST = "proved upper bound"
     DOUBTFUL = "confidence below 1"
     """Simulated, or from data: it holds with its confidence."""
+    DOUBTFUL_LEAST = "lower bound, confidence below 1"
+    DOUBTFUL_MOST = "upper bound, confidence below 1"
     ESTIMATE = "estimate without proof"
+    CONFLICT = "contradiction"
+    """One method proved more than another one allows: one of them is wrong, and nobody knows which."""
+
+
+DOUBTFUL = (Form.DOUBTFUL, Form.DOUBTFUL_LEAST, Form.DOUBTFUL_MOST)
+"""What holds with a confidence below 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +79,11 @@ class Mark:
         if not self.has_lower and not self.has_upper:
             return None if self.value is None else Form.ESTIMATE
         if self.confidence < 1.0:
-            return Form.DOUBTFUL
+            if self.has_lower and self.has_upper:
+                return Form.DOUBTFUL
+            return Form.DOUBTFUL_LEAST if self.has_lower else Form.DOUBTFUL_MOST
+        if self.lower > self.upper:
+            return Form.CONFLICT
         if not self.has_upper:
             return Form.LEAST
         return Form.MOST if self.lower <= 0.0 < self.upper else Form.BRACKET
@@ -83,9 +91,9 @@ class Mark:
     @property
     def shown(self) -> float:
         """The number that is drawn: the end on the safe side, or the estimate."""
-        if self.form is Form.ESTIMATE or (self.form is Form.DOUBTFUL and self.has_lower and self.has_upper):
+        if self.form in (Form.ESTIMATE, Form.DOUBTFUL):
             return 0.5 * (self.lower + self.upper) if self.value is None else self.value
-        return self.upper if self.has_upper else self.lower
+        return max(self.lower, self.upper) if self.has_upper else self.lower
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,30 +119,6 @@ class Plot:
     marks: Sequence[Mark]
     notes: Sequence[str] = ()
     intervals: bool = False
-
-    @property
-    def captions(self) -> list[str]:
-        """What is said below it: how to read it, then its notes."""
-        said = []
-        if not self.intervals and Form.BRACKET in self.forms:
-            said.append(
-                "Bands reach from the lower to the upper end, and their lines are upper ends; they are "
-                "proved at the dots, between which they guide the eye."
-            )
-        if Form.LEAST in self.forms or Form.MOST in self.forms:
-            said.append(
-                "A triangle that points up is a lower bound alone, one that points down an upper bound alone."
-            )
-        if Form.DOUBTFUL in self.forms:
-            said.append(
-                "Diamonds are no proofs: simulated or from data, they hold with a confidence below 1."
-            )
-        if Form.ESTIMATE in self.forms:
-            said.append("Crosses are estimates that rest on an assumption, without any proof.")
-        largest = max(mark.shown for mark in self.marks)
-        if any(0.0 < mark.shown < LEAST * largest for mark in self.marks):
-            said.append(f"What is less than {LEAST:g} of the largest number is drawn at the lower edge.")
-        return [*said, *self.notes]
 
     @cached_property
     def settings(self) -> list[str]:
@@ -163,6 +147,16 @@ class Plot:
         )
 
 
+def shown(title: str, setting: str) -> str:
+    """Return what one setting of a chart shows, in a line.
+
+    Example:
+        >>> shown("Epsilon over sigma", "delta=1e-5"), shown("Epsilon over sigma", "")
+        ('Epsilon over sigma: delta=1e-5', 'Epsilon over sigma')
+    """
+    return f"{title}: {setting}" if setting else title
+
+
 def drawable(marks: Iterable[Mark]) -> tuple[list[Mark], list[str]]:
     """Return the marks that can be drawn, whole settings of them, and what is left out in sentences."""
     known = [mark for mark in marks if mark.form is not None]
@@ -180,67 +174,3 @@ def drawable(marks: Iterable[Mark]) -> tuple[list[Mark], list[str]]:
             break
         kept += some
     return kept, notes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Axes:
-    """What the fields of problems become in a chart.
-
-    Attributes:
-        x: The field along the axis.
-        series: The field that tells curves apart, or nothing.
-        rest: Fields of which one combination is seen at a time.
-        implied: Fields that follow from these.
-    """
-
-    x: str
-    series: str
-    rest: tuple[str, ...]
-    implied: tuple[str, ...]
-
-
-def axes(fields: Sequence[Mapping[str, Value]]) -> Axes | None:
-    """Return which fields go where, the most varied number along the axis; None where nothing varies.
-
-    Args:
-        fields: Of each problem.
-    """
-    values = {name: {row[name] for row in fields} for name in (fields[0] if fields else {})}
-    varied = sorted((name for name in values if len(values[name]) > 1), key=lambda name: -len(values[name]))
-    if not varied:
-        return None
-    x = next((name for name in varied if _are_numbers(values[name])), varied[0])
-    kept, implied = [x], list[str]()
-    for name in varied:
-        if name != x:
-            follows = any(len({(row[k], row[name]) for row in fields}) == len(values[k]) for k in kept)
-            (implied if follows else kept).append(name)
-    series = kept[1] if len(kept) > 1 else ""
-    return Axes(x=x, series=series, rest=tuple(kept[2:]), implied=tuple(implied))
-
-
-def is_geometric(values: Iterable[Value]) -> bool:
-    """Return whether values are positive and spread like powers rather than like multiples.
-
-    Example:
-        >>> is_geometric([1, 10, 100]), is_geometric([1, 2, 3]), is_geometric([0, 10, 100])
-        (True, False, False)
-    """
-    found = sorted(_finite(values))
-    if len(found) < 2 or found[0] <= 0.0 or found[-1] < 4.0 * found[0]:
-        return False
-    middle = (
-        found[len(found) // 2]
-        if len(found) % 2
-        else math.sqrt(found[len(found) // 2 - 1] * found[len(found) // 2])
-    )
-    arithmetic, geometric = 0.5 * (found[0] + found[-1]), math.sqrt(found[0] * found[-1])
-    return middle < math.sqrt(arithmetic * geometric)
-
-
-def _finite(values: Iterable[Value]) -> Iterator[float]:
-    return (float(value) for value in set(values) if not isinstance(value, str) and math.isfinite(value))
-
-
-def _are_numbers(values: Iterable[Value]) -> bool:
-    return not any(isinstance(value, str) for value in values)

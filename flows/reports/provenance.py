@@ -4,11 +4,15 @@ import json
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from flows.reports.document import Heading, Table, Text
+from flows.reports.document import Heading, Table, Text, counted
 from flows.reports.stored import Stored
 from privcore import find
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
+from storage.degraded import allowed
+
+_MOST = 4
+"""Names in a line."""
 
 
 def provenance(answers: Sequence[Stored]) -> list[Heading | Table | Text]:
@@ -24,18 +28,48 @@ def provenance(answers: Sequence[Stored]) -> list[Heading | Table | Text]:
     packages = sorted({row["versions"] for row in rows})
     times = [row["finished_at"] for row in rows]
     origin = [["release of this report", version("privsweep")], ["schema of the store", str(SCHEMA_VERSION)]]
+    origin += [["sweeps", ", ".join(sorted({row["sweep"] for row in rows}))]]
     origin += [["commit", f"{commit}{', with changes' if dirty else ''}"] for commit, dirty in code]
     origin += [["packages", _packages(text)] for text in packages]
     origin += [["hosts", ", ".join(sorted({row["host"] for row in rows}))]]
     if times:
         first, last = (f"{when:%Y-%m-%d %H:%M} UTC" for when in (min(times), max(times)))
         origin += [["computed", first if first == last else f"{first} to {last}"]]
+    told_of = (
+        f"{counted(len(answers), 'stored row')}. Nothing was computed for this report unless it says so."
+    )
+    if allowed.get():
+        told_of += (
+            " Damaged and missing parts of the store were read around, so that answers may be missing here; "
+            "`privsweep verify` names them."
+        )
     return [
         Heading(text="Where this comes from"),
-        Text(text=f"{len(answers)} stored rows. Nothing was computed for this report unless it says so."),
+        Text(text=told_of),
         Table(title="Methods", names=["method", "version", "claims", "reference"], rows=told),
         Table(title="Origin", names=["what", "which"], rows=origin),
     ]
+
+
+def source(answers: Sequence[Stored]) -> str:
+    """Return a line for each figure of a report, so that one that is passed on alone can be traced.
+
+    Args:
+        answers: All stored rows that the report rests on.
+    """
+    rows = [answer.row for answer in answers]
+    sweeps = sorted({str(row["sweep"]) for row in rows})
+    commits = sorted({row["git_commit"][:12] + (" (changed)" if row["git_dirty"] else "") for row in rows})
+    last = max((f"{row['finished_at']:%Y-%m-%d}" for row in rows), default="never")
+    told = [f"sweep {_some(sweeps)}", f"commit {_some(commits)}"]
+    return ", ".join([f"privsweep {version('privsweep')}", *told, f"computed until {last}"])
+
+
+def _some(words: Sequence[str]) -> str:
+    """Return words, of many the first ones alone."""
+    return (
+        " ".join(words) if len(words) <= _MOST else f"{' '.join(words[:_MOST])} and {len(words) - _MOST} more"
+    )
 
 
 def _claims(name: str) -> list[str]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from flows.ask import UncoveredError
 from privcore import Problem, Status
 from privcore.parameter import Value
-from storage import Store
+from storage import Store, open_store
 
-ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at")
+ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at", "sweep")
 _ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "status", "knobs", *ORIGIN)
 
 
@@ -45,6 +47,21 @@ class Stored:
         """Name of the method, with the settings that it was given."""
         knobs = self.row["knobs"]
         return str(self.row["method"]) if knobs == "{}" else f"{self.row['method']} {knobs}"
+
+
+def reading(store: Path) -> Store:
+    """Open a store.
+
+    Args:
+        store: Its folder; it need not exist.
+
+    Raises:
+        UncoveredError: There is none.
+        StoreError: It cannot be read.
+    """
+    if not store.exists():
+        raise UncoveredError(f"Nothing is stored: there is no store at {store}.")
+    return open_store(store)
 
 
 def stored(store: Store, kind: type[Problem], problems: Collection[str] | None = None) -> list[Stored]:

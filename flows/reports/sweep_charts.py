@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from flows.answers import methods_text
 from flows.printing import listed
-from flows.reports.plot import Axes, Mark, Plot, axes, drawable
+from flows.reports.layout import Axes, axes
+from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.stored import Stored
 from flows.table import Line
 from privcore import Problem

@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 
 from flows.ask import UncoveredError
 from flows.grid import Axis, Grid
 from flows.plan import check_size
 from flows.printing import exactly, listed
-from flows.reports.document import Document, Heading, Table, Text
+from flows.reports.document import Document, Heading, Table, Text, counted
 from flows.reports.plot import Plot
-from flows.reports.provenance import provenance
-from flows.reports.stored import Stored, conflicts, stored
+from flows.reports.provenance import provenance, source
+from flows.reports.stored import Stored, conflicts, reading, stored
 from flows.reports.sweep_charts import sweep_charts
 from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
 from flows.status import point_ids
@@ -19,7 +20,6 @@ from flows.sweep import Sweep
 from flows.table import Line, sweep_lines
 from privcore import Problem, Status
 from privcore.answer import FAILURES
-from storage import open_store
 from storage.schema import problem_id
 
 Block = Heading | Text | Table | Plot
@@ -38,10 +38,8 @@ def sweep_report(sweep: Sweep, store: Path) -> Document:
         StoreError: The store cannot be read.
     """
     check_size(sweep)
-    if not store.exists():
-        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store}.")
     wanted = {problem: set(ids) for problem, ids in point_ids(sweep).items()}
-    with open_store(store) as opened:
+    with reading(store) as opened:
         lines = sweep_lines(sweep, opened)
         kinds = list(dict.fromkeys(type(line.problem) for line in lines))
         asked = {problem_id(line.problem): line.problem for line in lines}
@@ -65,8 +63,10 @@ def sweep_report(sweep: Sweep, store: Path) -> Document:
     missing, failed = total - len(own), sum(answer.row["status"] in FAILURES for answer in own)
     incomplete = [f"{missing} of {total} points are not stored."] if missing else []
     incomplete += [f"{failed} of {total} points failed."] if failed else []
-    incomplete += [f"{len(contradictions)} contradictions between methods."] if contradictions else []
-    return Document(name=sweep.name, blocks=blocks, incomplete=incomplete)
+    incomplete += (
+        [f"{counted(len(contradictions), 'contradiction')} between methods."] if contradictions else []
+    )
+    return Document(name=sweep.name, blocks=blocks, incomplete=incomplete, source=source(everything))
 
 
 # ------------------------------------------------------------------------------------- what was asked
@@ -75,7 +75,9 @@ def sweep_report(sweep: Sweep, store: Path) -> Document:
 def _asked(sweep: Sweep) -> Iterator[Block]:
     """Yield what the sweep asks for, a row for each grid."""
     yield Heading(text="What was asked")
-    yield Text(text=f"Sweep `{sweep.name}`. `privsweep run {sweep.name}` computes what is not stored yet.")
+    embedded = (resources.files("flows") / "sweeps" / f"{sweep.name}.toml").is_file()
+    command = f"privsweep run {sweep.name}{'' if embedded else '.toml'}"
+    yield Text(text=f"Sweep `{sweep.name}`. `{command}` computes what is not stored yet.")
     rows = []
     for grid, spec in zip(sweep.grids, sweep.spec["grid"], strict=True):
         methods = "; ".join(
@@ -131,7 +133,7 @@ def _came_of_it(answers: Sequence[Stored], total: int, contradictions: int) -> I
     yield Text(
         text="No two methods contradict one another."
         if not contradictions
-        else f"{contradictions} contradictions between methods: one of them is wrong. They are listed below."
+        else f"{counted(contradictions, 'contradiction')} between methods: one of two is wrong. See below."
     )
 
 
@@ -155,11 +157,10 @@ def _of_kind(
         yield Text(text="No answer of it is stored yet.")
     if len({answer.method for answer in answers if answer.proved}) > 1:
         proved = [answer for answer in answers if answer.proved]
-        yield of_answers(kind, proved, f"Each method alone: {len(proved)} proved answers")
+        yield of_answers(kind, proved, f"Each method alone: {counted(len(proved), 'proved answer')}")
     if doubtful:
-        yield of_answers(
-            kind, doubtful, f"Simulated, from data, or resting on an assumption: {len(doubtful)} answers"
-        )
+        what = f"Simulated, from data, or resting on an assumption: {counted(len(doubtful), 'answer')}"
+        yield of_answers(kind, doubtful, what)
 
 
 def _troubles(answers: Sequence[Stored]) -> Iterator[Block]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from flows.answers import methods_text, sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.document import Table
+from flows.reports.document import Table, counted
 from flows.reports.stored import Stored
 from flows.table import Line
 from privcore import Problem
@@ -23,7 +23,7 @@ def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> Table:
     columns["width"] = [width(line.lower, line.upper) for line in bounds]
     columns["method"] = [methods_text(line.lower_method or "", line.upper_method or "") for line in bounds]
     some = "all" if len(bounds) == len(lines) else len(bounds)
-    title = f"{len(lines)} problems, {some} with proved bounds"
+    title = f"{counted(len(lines), 'problem')}, {some} with proved bounds"
     return _table(title, same, columns)
 
 
@@ -64,7 +64,7 @@ def of_failures(answers: Sequence[Stored]) -> Table:
         example.setdefault(key, answer)
     rows = [[*key[:3], str(count), key[3], listed(example[key].fields)] for key, count in said.most_common()]
     names = ["problem", "method", "status", "points", "reason", "for example"]
-    return Table(title=f"{len(answers)} points", names=names, rows=rows)
+    return Table(title=counted(len(answers), "point"), names=names, rows=rows)
 
 
 def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> Table:
@@ -73,14 +73,14 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
         [
             str(each["problem"]),
             listed(asked[str(each["problem_id"])].as_fields()),
-            rounded_down(float(str(each["lower"]))),
+            exactly(each["lower"]),  # all digits: in six of them both ends can be the same
             str(each["lower_method"]),
-            rounded_up(float(str(each["upper"]))),
+            exactly(each["upper"]),
             str(each["upper_method"]),
         ]
         for each in found
     ]
-    title = f"{len(rows)} times one method proved more than another one allows; please report it"
+    title = f"{counted(len(rows), 'time')} one method proved more than another one allows; please report it"
     return Table(title=title, names=["problem", "fields", "at least", "says", "at most", "says"], rows=rows)
 
 

@@ -166,8 +166,21 @@ def test_the_truth_beside_a_planned_audit_is_that_of_gaussian_noise(tmp_path: Pa
     assert trained["claimed", 1000].upper == 1.95
     assert trained["refuted, noise-halved", 5000].lower == 2.0
     assert trained["refuted, no bug", 1000].more == {"guesses": 100, "audit_confidence": 0.95}
-    assert trained["refuted, no bug", 5000].form is Form.DOUBTFUL
+    assert trained["refuted, no bug", 5000].form is Form.DOUBTFUL_LEAST
     assert document.incomplete == []
+
+
+@pytest.mark.parametrize("mu", [1e-9, 1e-6])
+def test_an_audit_of_more_noise_than_can_be_asked_for_has_a_bracket_all_the_same(
+    mu: float, tmp_path: Path
+) -> None:
+    planned = {(1000, guesses, mu, 1e-5): Answer.enclosure(0.0, 0.1) for guesses in (20, 100)}
+    names = ("canaries", "guesses", "mu", "delta")
+    publish(tmp_path, "audit-planned-epsilon", "auditing.planned", planned, *names)
+    entries = compare_audits(tmp_path)
+    (table,) = [block for block in entries.blocks if isinstance(block, Table) and "epsilon in" in block.title]
+    at = table.names.index("true epsilon, lower")
+    assert {tuple(row[at : at + 2]) for row in table.rows} == {("0", "0")}
 
 
 def _gaussian_delta(epsilon: float) -> float:

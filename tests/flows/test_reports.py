@@ -17,7 +17,8 @@ from flows.cli import run
 from flows.reports import charts
 from flows.reports.document import Document, Heading
 from flows.reports.html import html
-from flows.reports.plot import Axes, Form, Mark, Plot, axes, drawable, is_geometric
+from flows.reports.layout import Axes, axes, is_geometric
+from flows.reports.plot import Form, Mark, Plot, drawable
 from privcore import Answer, Status, find, find_problem
 from tests.storage.made_up import epsilon, put, row
 
@@ -246,9 +247,9 @@ def test_a_contradiction_is_listed_with_both_methods(
     for method, ends in (("poisson.certified", (2.0, 3.0)), ("poisson.renyi", (0.0, 1.5))):
         put(tmp_path / "store", row(problem, Answer.enclosure(*ends), method=find(method)()))
     assert report(path, "--store", tmp_path / "store", "--out", tmp_path) == 1
-    assert "1 contradictions between methods." in capsys.readouterr().err
+    assert "1 contradiction between methods." in capsys.readouterr().err
     text = Page(tmp_path / "made-up.html").text
-    assert "1 times one method proved more than another one allows" in text
+    assert "1 time one method proved more than another one allows" in text
     assert "poisson.certified" in text
     assert "poisson.renyi" in text
 
@@ -370,6 +371,7 @@ def test_a_browser_draws_every_chart_and_complains_of_nothing(written: Path, tmp
         check=True,
     )
     assert done.stdout.count('class="marks"') == 1
+    assert len(re.findall(r'<path[^>]* d="M[^"]*L[^"]*"[^>]* stroke-width="1.4"', done.stdout)) == len(DELTAS)
     assert "could not be drawn" not in re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
     assert "Content Security Policy" not in done.stderr
     assert "0.7" in done.stdout
@@ -408,6 +410,8 @@ def test_values_are_geometric_where_they_rise_like_powers() -> None:
         ({"lower": 1.0, "upper": 1.0, "largest": 1.0}, Form.BRACKET),
         ({"lower": 0.5, "upper": float("inf")}, Form.LEAST),
         ({"lower": 0.5, "upper": 1.0, "confidence": 0.9}, Form.DOUBTFUL),
+        ({"lower": 0.5, "upper": float("inf"), "confidence": 0.9}, Form.DOUBTFUL_LEAST),
+        ({"lower": 0.0, "upper": 1.0, "confidence": 0.9}, Form.DOUBTFUL_MOST),
         ({"lower": 0.0, "upper": float("inf"), "value": 3.0}, Form.ESTIMATE),
         ({"lower": 0.0, "upper": float("inf")}, None),
     ],
