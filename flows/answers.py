@@ -47,6 +47,8 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
     }
     if "adjacency" in fields:
         content["adjacency"] = fields["adjacency"]
+    if answer.detail:
+        content["detail"] = answer.detail
     if explanation is not None:
         content["explanation"] = explanation.as_content()
     if json:

@@ -3,8 +3,10 @@
 Nothing heavy is imported here or by the modules of commands at their top: `--help` has to be fast.
 """
 
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 from typer.exceptions import TyperException
@@ -119,6 +121,9 @@ def _fail(sentence: str, code: int) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers, which the next file would get
+        if getattr(sys, name) is None:  # the shell closed it, as in `>&-`
+            setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
     sys.exit(run(sys.argv[1:]))
 
 

@@ -57,10 +57,22 @@ MethodNames = Annotated[
         autocompletion=completion.methods,
     ),
 ]
+
+
+def at_least_zero(limit: float) -> float:
+    """Return a limit; below zero nothing could be done, and NaN would limit nothing."""
+    if not limit >= 0.0:
+        raise typer.BadParameter(f"Expected a limit of at least 0, got {limit}.")
+    return limit
+
+
 LimitSeconds = Annotated[
-    float, typer.Option(help="Do not start a method whose estimate is above this many seconds.")
+    float,
+    typer.Option(
+        callback=at_least_zero, help="Do not start a method whose estimate is above this many seconds."
+    ),
 ]
-LimitBytes = Annotated[float, typer.Option(help="Same for its memory in bytes.")]
+LimitBytes = Annotated[float, typer.Option(callback=at_least_zero, help="Same for its memory in bytes.")]
 Explain = Annotated[
     bool,
     typer.Option("--explain", help="Also tell theorem, assumptions, sampling, row, commit and date."),

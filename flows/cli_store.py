@@ -3,7 +3,6 @@
 import contextlib
 import os
 import resource
-import shlex
 import sys
 import threading
 import time
@@ -13,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, Explain, Json, StorePath, shown
+from flows.cli_options import DEFAULT_STORE, Explain, Json, StorePath, at_least_zero
 from flows.completion import problems_and_sweeps
 
 if TYPE_CHECKING:
-    from flows.ask import UncoveredError
     from privcore import Problem
     from storage import Found
 
-LimitSeconds = Annotated[float, typer.Option(help="Time that the query may take.")]
+LimitSeconds = Annotated[float, typer.Option(callback=at_least_zero, help="Time that the query may take.")]
 
 TIGHT = 0.01
 """Relative width of a bracket from other grid points up to which it is an answer without being asked for."""
@@ -59,6 +57,7 @@ def lookup(
     from flows.questions import fields_from
     from flows.sourced import from_store
     from flows.table import show_sweep, sweep_named
+    from flows.uncovered import uncovered
     from privcore import DomainError, find_problem
 
     if not fields and (sweep := sweep_named(name, store)) is not None:
@@ -202,32 +201,3 @@ def stored_answer(store: Path, problem: "Problem", *, any_width: bool) -> "Found
     both = found.exact and found.lower_method and found.upper_method
     worth = found.exact or found.upper_method if any_width else both
     return found if worth else None
-
-
-def uncovered(store: Path, problem: "Problem") -> "UncoveredError":
-    """Return the error that says what is stored instead, one range or list of words for each field."""
-    from flows.ask import UncoveredError
-    from flows.printing import exactly, listed
-    from storage import open_store
-
-    question = f"{problem.name} {listed(problem.as_fields())}"
-    words = [f"{name}={exactly(value)}" for name, value in problem.as_fields().items()]
-    option = [] if store == DEFAULT_STORE else ["--store", shown(store)]
-    advice = f"`{shlex.join(['privsweep', 'plan', problem.name, *words, *option])}` tells what it would cost"
-    if not store.exists():
-        return UncoveredError(f"Nothing is stored for {question}: there is no store at {store}; {advice}.")
-    names = list(problem.parameters)
-    columns = ", ".join(f'min("{name}"), max("{name}")' for name in names)
-    with open_store(store) as opened:
-        table = opened.sql("select distinct problem from results")
-        if problem.name not in table.column("problem").to_pylist():
-            return UncoveredError(
-                f"Nothing is stored for {question}, nor for any other {problem.name}; {advice}."
-            )
-        box = opened.sql(f"select {columns} from best where problem = '{problem.name}'")
-    ends = [exactly(column.to_pylist()[0]) for column in box.columns]
-    parts = [
-        f"{name} {low}" if low == high else f"{name} {low} to {high}"
-        for name, low, high in zip(names, ends[::2], ends[1::2], strict=True)
-    ]
-    return UncoveredError(f"Nothing stored covers {question}; stored is {', '.join(parts)}; {advice}.")

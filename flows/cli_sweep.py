@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, MethodNames, StorePath, shown
+from flows.cli_options import DEFAULT_STORE, MethodNames, StorePath, at_least_zero, shown
 from flows.cli_schedule import show_schedule
 from flows.completion import problems_and_sweeps
 
@@ -33,7 +33,9 @@ Words = Annotated[
 Workers = Annotated[
     int | None, typer.Option(min=1, max=4096, help="Worker processes; one a core by default.")
 ]
-MaxPoints = Annotated[float, typer.Option(min=1, help="Refuse a sweep with more points than this.")]
+MaxPoints = Annotated[
+    float, typer.Option(min=1, callback=at_least_zero, help="Refuse a sweep with more points than this.")
+]
 Retry = Annotated[bool, typer.Option("--retry", help="Compute stored failures and timeouts again.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

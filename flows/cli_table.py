@@ -80,7 +80,8 @@ def diff(
 
     from flows.printing import as_json
     from flows.printing import show as show_table
-    from storage.lookup_table import Moved, compare, read_lookup_table
+    from storage.lookup_table import read_lookup_table
+    from storage.table_diff import Moved, compare
 
     tables = [read_lookup_table(path) for path in (old, new)]
     moved = compare(*tables)

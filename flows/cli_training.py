@@ -16,7 +16,7 @@ from flows.cli_options import (
     finish,
     named_methods,
 )
-from flows.cli_store import stored_answer, uncovered
+from flows.cli_store import stored_answer
 
 if TYPE_CHECKING:
     from privcore import Problem
@@ -96,6 +96,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers import print_answer
     from flows.explain import explained
     from flows.sourced import Sourced, computed, from_store
+    from flows.uncovered import uncovered
     from flows.waiting import waiting
 
     def answered(answer: Sourced) -> None:
@@ -191,7 +192,7 @@ def steps_of(  # noqa: PLR0913
     With --sigma and --delta, also the epsilon of either rounding.
     """
     from flows.practitioner import Run, epsilons, print_roundings
-    from flows.questions import number
+    from flows.questions import large_delta, number
     from flows.waiting import waiting
 
     given = {"epochs": epochs, "participations": participations}
@@ -199,6 +200,7 @@ def steps_of(  # noqa: PLR0913
     run = Run.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
     given = {"sigma": sigma, "delta": delta, "adjacency": adjacency}
     noise = {name: number(text) for name, text in given.items() if text is not None}
+    tell(large_delta(noise.get("delta"), run.examples))
     with waiting("computing epsilon both ways"):
         asked = epsilons(run, noise, limit_seconds) if noise else []
     print_roundings(run, asked, json)

@@ -159,13 +159,15 @@ def training_question(
     size = None if examples is None else int(EXAMPLES.check(number(examples)))
     if batch_size is not None:
         notes += _add_steps(fields, size, number(batch_size), sampling)
-    delta = fields.get("delta")
-    if size is not None and isinstance(delta, float) and 1.0 / size <= delta < 1.0:
-        notes.append(
-            f"delta={exactly(delta)} is not below 1/examples={1.0 / size:.3g}: "
-            "a mechanism that publishes some example outright may meet it."
-        )
-    return kind, fields, notes
+    return kind, fields, notes + large_delta(fields.get("delta"), size)
+
+
+def large_delta(delta: object, examples: int | None) -> list[str]:
+    """Return what to tell about a delta that promises little to so many examples, if anything."""
+    if examples is None or not isinstance(delta, float) or not 1.0 / examples <= delta < 1.0:
+        return []
+    told = f"delta={exactly(delta)} is not below 1/examples={1.0 / examples:.3g}"
+    return [f"{told}: a mechanism that publishes some example outright may meet it."]
 
 
 def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling: str) -> list[str]:
@@ -174,9 +176,11 @@ def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling
         raise DomainError("Expected examples together with batch_size.")
     if "steps" in fields:
         raise DomainError("Expected steps or batch_size, got both.")
+    if "sampling_probability" in fields:
+        raise DomainError("Expected sampling_probability or batch_size, got both.")
     run = Run.checked({"examples": size, "batch_size": batch, "participations": 1} | fields)
     rounding = run.safe("poisson" if sampling == "poisson" else "allocation")
     fields["steps"] = rounding.steps
     if rounding.sampling_probability is not None:
-        fields.setdefault("sampling_probability", rounding.sampling_probability)
+        fields["sampling_probability"] = rounding.sampling_probability
     return run.notes(sampling)

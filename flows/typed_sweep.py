@@ -4,8 +4,10 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
+from flows.grid import Grid
 from flows.questions import fields_from, number
 from flows.reader import SweepError
 from flows.sweep import RULES, Sweep, from_spec, load
@@ -13,6 +15,9 @@ from privcore.errors import PrivsweepError
 from privcore.method import Direction
 from privcore.parameter import Parameter, Text
 from privcore.registry import METHODS, PROBLEMS, find_problem
+
+_LOOKED_AT = 10_000
+"""Points whose methods are looked for, one by one: about half a second."""
 
 _RULE = re.compile(rf"({'|'.join(RULES)})\(([^()]*)\)")
 
@@ -24,7 +29,7 @@ def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ())
         name: Path of a TOML file, name of an embedded sweep, or of a problem.
         words: Of a problem, its fields: `field=value,value,...` or `field=linear(first,last,count)`, likewise
             `geometric` and `range`.
-        methods: Names of methods for a problem; else the first that encloses, or all where none does.
+        methods: Names of methods for a problem; else those that bound its points, as few as possible.
 
     Raises:
         SweepError: There is no such sweep, or something in it is wrong.
@@ -40,18 +45,36 @@ def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ())
 
 def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
     problem = find_problem(name)
-    answering = [method for method in METHODS if problem in method.problems]
-    enclosing = [m for m in answering if m.direction is Direction.ENCLOSURE][:1]
-    grid = {
-        "problem": name,
-        "methods": list(methods) or [method.name for method in enclosing or answering],
-        "product": {
-            field: _axis(values, problem.parameters.get(field)) for field, values in _fields(words).items()
-        },
-    }
-    digest = hashlib.blake2b(json.dumps(grid, sort_keys=True).encode(), digest_size=4).hexdigest()
-    spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}, typed", "grid": [grid]}
-    return from_spec(spec, "command line")
+    product = {field: _axis(text, problem.parameters.get(field)) for field, text in _fields(words).items()}
+
+    def spelled(names: Sequence[str]) -> Sweep:
+        grid = {"problem": name, "methods": list(names), "product": product}
+        digest = hashlib.blake2b(json.dumps(grid, sort_keys=True).encode(), digest_size=4).hexdigest()
+        spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}, typed", "grid": [grid]}
+        return from_spec(spec, "command line")
+
+    if methods:
+        return spelled(methods)
+    answering = [method.name for method in METHODS if problem in method.problems]
+    return spelled(_bounding(spelled(answering[:1]).grids[0]) or answering)
+
+
+def _bounding(grid: Grid) -> list[str]:
+    """Return few methods that bound the points of a grid; none where no method applies.
+
+    A point takes the first that proves both ends; where none does, all that bound anything.
+    """
+    bounding = [
+        method()
+        for method in METHODS
+        if grid.problem in method.problems and method.direction is not Direction.ESTIMATE
+    ]
+    both = [m for m in bounding if m.direction is Direction.ENCLOSURE and "confidence" not in m.knobs]
+    names: set[str] = set()
+    for problem in islice(grid.problems(), _LOOKED_AT):
+        first = next((method for method in both if method.applies(problem) is None), None)
+        names |= {first.name} if first else {m.name for m in bounding if m.applies(problem) is None}
+    return [method.name for method in bounding if method.name in names]
 
 
 def _fields(words: Sequence[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,22 +27,33 @@ class Point:
     @cached_property
     def canonical(self) -> str:
         """Canonical JSON of all that affects the answer; defaults are left out, keys are sorted."""
-        content: dict[str, Any] = {
-            "problem": self.problem.name,
-            "fields": self.problem.identity(),
-            "method": self.method.name,
-            "version": self.method.version,
-        }
-        if knobs := self.method.identity():
-            content["knobs"] = knobs
-        return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        method = self.method
+        return canonical(self.problem, method.name, method.version, method.identity())
 
     @cached_property
     def id(self) -> str:
         """BLAKE2b-128 of the canonical JSON, 32 hexadecimal digits."""
-        return hashlib.blake2b(self.canonical.encode(), digest_size=16).hexdigest()
+        return hashed(self.canonical)
 
     @property
     def seed(self) -> int:
         """Seed in [0, 2^63) for methods that draw random numbers: the same on every engine."""
         return int(self.id[:16], 16) >> 1
+
+
+def canonical(problem: Problem, method: str, version: int, knobs: Mapping[str, Any]) -> str:
+    """Return the canonical JSON of a point, whether or not this release has the method."""
+    content: dict[str, Any] = {
+        "problem": problem.name,
+        "fields": problem.identity(),
+        "method": method,
+        "version": version,
+    }
+    if knobs:
+        content["knobs"] = knobs
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def hashed(text: str) -> str:
+    """Return the id that stands for a canonical text."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from privcore import PROBLEMS, find_problem
+from privcore import PROBLEMS, Answer, find_problem
 from privcore.errors import PrivsweepError
+from privcore.point import canonical, hashed
 from privcore.problem import Problem
 from storage import layout
 from storage.catalog import Store
@@ -20,12 +20,15 @@ from storage.errors import StoreError
 from storage.located import located, refresh
 from storage.parts import NUMBERS, ROW_GROUP, publish
 from storage.schema import BOOKKEEPING, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
-from storage.views import rigorous
 
 KEY = b"privsweep.lookup_table"
 """Metadata that tells a lookup table from other Parquet files: its version."""
 
-_ANSWER = ("point_id", "lower", "upper", "value", "confidence")
+_TEXTS = ("method", "knobs", "detail", "sweep", "git_commit", "versions", "host")
+_POINT = ("problem_id", "method", "method_version", "knobs")
+ANSWER = ("point_id", "lower", "upper", "value", "confidence")
+"""What the version of a table is a hash of."""
+
 _PATIENCE = 600.0  # seconds to read all rows of a store
 _LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, which no day has
 
@@ -42,34 +45,6 @@ class LookupTable:
 
     version: str
     rows: pa.Table
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moved:
-    """What became of the brackets of one problem class between two tables, as numbers of problems.
-
-    Attributes:
-        problem: Name of the class.
-        same: With the same ends.
-        added: Only in the new table.
-        removed: Only in the old table.
-        tighter: Whose new bracket lies within the old one.
-        wider: Whose new bracket contains the old one.
-        shifted: Of which one end is tighter and the other wider.
-        disjoint: Whose brackets contradict one another, or themselves: one of the tables is wrong.
-    """
-
-    problem: str
-    same: int
-    added: int
-    removed: int
-    tighter: int
-    wider: int
-    shifted: int
-    disjoint: int
-
-
-_BECAME = tuple(name for name in Moved.__dataclass_fields__ if name != "problem")
 
 
 def lookup_table(store: Store) -> LookupTable:
@@ -89,7 +64,7 @@ def _version(rows: pa.Table) -> str:
     """Return the day of the last answer and a hash of all answers, whatever their order."""
     lines = (
         "|".join(repr(value) for value in answer)
-        for answer in zip(*(rows[name].to_pylist() for name in _ANSWER), strict=True)
+        for answer in zip(*(rows[name].to_pylist() for name in ANSWER), strict=True)
     )
     digest = hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
     return f"{pc.max(rows['finished_at']).as_py():%Y.%m.%d}-{digest[:8]}"
@@ -125,13 +100,16 @@ def read_lookup_table(path: Path) -> LookupTable:
         StoreError: It cannot be read, is no lookup table, is of a newer release, or was changed.
     """
     try:
-        rows = pq.read_table(path, page_checksum_verification=True)
-    except OSError as error:
-        raise StoreError(
-            f"Cannot read {path}: {layout.reason(error).splitlines()[0].rstrip('.')}."
-        ) from error
-    except pa.ArrowException as error:
-        raise StoreError(f"{path} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
+        content = path.read_bytes()  # of this very file: Arrow would take folders and addresses as well
+        rows = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        why = layout.reason(error).splitlines()[0].rstrip(".")
+        told = (
+            f"Cannot read {path}"
+            if getattr(error, "filename", None)
+            else f"{path} is not a readable Parquet file"
+        )
+        raise StoreError(f"{told}: {why}.") from error
     metadata = rows.schema.metadata or {}
     version = metadata.get(KEY, b"").decode(errors="replace")
     if not version:
@@ -145,6 +123,8 @@ def read_lookup_table(path: Path) -> LookupTable:
 
 def _are_answers(rows: pa.Table) -> bool:
     """Return whether rows are answers, none of them twice, in columns as `lookup_table` has them."""
+    if len(set(rows.column_names)) < len(rows.column_names):
+        return False
     for field in schema_for(PROBLEMS[0]):
         if field.name not in BOOKKEEPING:
             continue
@@ -156,6 +136,7 @@ def _are_answers(rows: pa.Table) -> bool:
             return False
     return (
         set(rows["status"].to_pylist()) == {"ok"}
+        and all(text.isprintable() for name in _TEXTS for text in pc.unique(rows[name]).to_pylist() if text)
         and pc.count_distinct(rows["point_id"]).as_py() == len(rows)
         and not any(pc.any(pc.is_nan(rows[name])).as_py() for name in NUMBERS)
         and pc.max(rows["finished_at"]).cast(pa.int64()).as_py() < _LAST
@@ -173,7 +154,7 @@ def import_lookup_table(table: LookupTable, root: Path) -> list[Path]:
         The parts.
 
     Raises:
-        StoreError: A problem is of another release, a row is not of the problem that its fields say, or the
+        StoreError: A problem is of another release, a row is no answer or not that of its id, or the
             disk refused; whatever was published stays.
     """
     parts = list(_parts(table))
@@ -191,56 +172,16 @@ def _parts(table: LookupTable) -> Iterator[pa.Table]:
             _check(kind, rows)
         except (PrivsweepError, pa.ArrowException, LookupError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
-            raise StoreError(f"Version {table.version} holds {name} of another release: {reason}.") from error
+            raise StoreError(f"Cannot import {name} of version {table.version}: {reason}.") from error
         for start in range(0, len(rows), ROW_GROUP):
             yield rows.slice(start, ROW_GROUP)
 
 
 def _check(kind: type[Problem], rows: pa.Table) -> None:
-    """Refuse rows whose fields are not those of the problem that they are stored under."""
-    names = list(kind.parameters)
-    for stored, *values in zip(*(rows[n].to_pylist() for n in ("problem_id", *names)), strict=True):
-        problem = kind.from_fields(dict(zip(names, values, strict=True)))
-        if problem_id(problem) != stored:
-            raise StoreError(f"the row {stored} is not that of its fields {json.dumps(problem.as_fields())}")
-
-
-def compare(old: LookupTable, new: LookupTable) -> list[Moved]:
-    """Return what became of every problem between two tables, by the best proved brackets.
-
-    Args:
-        old: One table.
-        new: Another one, usually a later one.
-
-    Returns:
-        Numbers for each problem class of either table, sorted by name.
-    """
-    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
-        for name, table in (("old", old), ("new", new)):
-            connection.register(f"{name}_rows", table.rows)
-            connection.execute(
-                f"""
-                create table {name} as
-                select problem_id, any_value(problem) as problem, max(lower) as lower, min(upper) as upper
-                from {name}_rows where {rigorous()} group by problem_id
-                """
-            )
-        counted = connection.execute(
-            """
-            select coalesce(o.problem, n.problem) as problem,
-                   case when o.problem_id is null then 'added'
-                        when n.problem_id is null then 'removed'
-                        when greatest(o.lower, n.lower) > least(o.upper, n.upper) then 'disjoint'
-                        when o.lower = n.lower and o.upper = n.upper then 'same'
-                        when n.lower >= o.lower and n.upper <= o.upper then 'tighter'
-                        when n.lower <= o.lower and n.upper >= o.upper then 'wider'
-                        else 'shifted' end as became,
-                   count(*)
-            from old as o full join new as n using (problem_id)
-            group by 1, 2 order by 1
-            """
-        ).fetchall()
-    numbers: dict[str, dict[str, int]] = {}
-    for problem, became, count in counted:
-        numbers.setdefault(problem, dict.fromkeys(_BECAME, 0))[became] = count
-    return [Moved(problem=problem, **counts) for problem, counts in numbers.items()]
+    """Refuse rows that are no answers, or not of the problem and method that their ids stand for."""
+    for row in rows.select([*kind.parameters, *_POINT, *ANSWER]).to_pylist():
+        problem = kind.from_fields({name: row[name] for name in kind.parameters})
+        point = canonical(problem, row["method"], row["method_version"], json.loads(row["knobs"]))
+        if (row["problem_id"], row["point_id"]) != (problem_id(problem), hashed(point)):
+            raise StoreError(f"the row {row['point_id']} is not that of its fields, {point}")
+        Answer(**{name: row[name] for name in ("lower", "upper", "value", "confidence")})

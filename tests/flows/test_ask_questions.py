@@ -175,6 +175,12 @@ def test_a_delta_that_is_not_below_one_over_the_examples_is_told(delta: str, war
             {"batch_size": "10", "examples": "90"},
             "Expected steps or batch_size",
         ),
+        (
+            "poisson",
+            {"sampling_probability": "0.5"},
+            {"batch_size": "10", "examples": "90"},
+            "Expected sampling_probability or batch_size, got both.",
+        ),
         ("allocation", {}, {"batch_size": "100", "examples": "90"}, "Expected batch_size <= examples"),
         ("allocation", {}, {"batch_size": "0.5", "examples": "90"}, "Expected batch_size in "),
         (

@@ -15,9 +15,11 @@ from flows import cli
 from flows.cli_options import exit_code
 from flows.grid import expand
 from flows.sweep import load
-from privcore import METHODS, PROBLEMS, Point, evaluate
+from privcore import METHODS, PROBLEMS, Answer, Point, evaluate, find, find_problem
 from storage import Manifest, Row, open_store, publish, to_table, write_manifest
 from tests.flows.small_store import Command
+from tests.storage.made_up import put
+from tests.storage.made_up import row as made_up
 
 SWEEP = """
 name = "small"
@@ -465,6 +467,74 @@ def test_lookup_of_what_nothing_covers_is_exit_code_3(privsweep: Command, store:
     assert privsweep("lookup", "unamplified-delta", "sigma=1", "epsilon=1", "--store", store) == 3
     assert "Nothing is stored for unamplified-delta sigma=1 epsilon=1" in privsweep.err
     assert privsweep("lookup", *ONE, "--store", "nowhere") == 3
+
+
+def test_lookup_says_in_which_field_the_question_is_outside(privsweep: Command, store: Path) -> None:
+    question = ("lookup", "unamplified-epsilon", "--store", store)
+    assert privsweep(*question, "sigma=0.1", "delta=1e-5") == 3
+    assert "; with its other fields, sigma from 0.5 is covered; `privsweep plan" in privsweep.err
+    assert privsweep(*question, "sigma=1", "delta=1e-9") == 3
+    assert "; with its other fields, delta from 1e-8 is covered; " in privsweep.err
+    assert privsweep(*question, "sigma=1", "delta=1e-5", "adjacency=add") == 3
+    assert "; with its other fields, adjacency add-remove is covered; " in privsweep.err
+    assert privsweep(*question, "sigma=0.1", "delta=1e-9") == 3
+    assert "with its other fields" not in privsweep.err
+
+
+def test_lookup_lists_the_words_that_are_stored_and_makes_no_range_of_them(
+    privsweep: Command, tmp_path: Path
+) -> None:
+    kind = find_problem("label-advantage")
+    for mechanism, prior in (("rr", "uniform"), ("rr", "point(0.5)"), ("llp-laplace", "point(0.5)")):
+        bag = {} if mechanism == "rr" else {"bag_size": 2}
+        problem = kind.from_fields({"mechanism": mechanism, "prior": prior, "label_epsilon": 1.0, **bag})
+        put(
+            tmp_path / "store", made_up(problem, Answer.enclosure(0.1, 0.2), method=find("labels.response")())
+        )
+    question = ("lookup", "label-advantage", "mechanism=rr", "prior=uniform", "label_epsilon=20")
+    assert privsweep(*question, "--store", tmp_path / "store") == 3
+    assert "stored is mechanism llp-laplace|rr, prior point(0.5)|uniform, " in privsweep.err
+    assert "; with its other fields, label_epsilon up to 1 is covered; " in privsweep.err
+
+
+@pytest.mark.parametrize("value", ["nan", "-1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("epsilon", "--sigma", "1", "--steps", "9", "--delta", "1e-5", "--limit-seconds"),
+        ("ask", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--limit-bytes"),
+        ("sql", "select 1", "--limit-seconds"),
+        ("plan", "quickstart", "--max-points"),
+    ],
+)
+def test_a_limit_that_limits_nothing_or_everything_is_refused(
+    privsweep: Command, command: tuple[str, ...], value: str
+) -> None:
+    assert privsweep(*command, value) == 2
+    assert f"{command[-1]}" in privsweep.err
+
+
+@pytest.mark.parametrize(
+    ("closed", "delta", "code"), [(">&-", "1e-5", 0), ("2>&-", "7", 2), ("<&- >&-", "7", 2)]
+)
+def test_a_stream_that_the_shell_closed_changes_no_exit_code(closed: str, delta: str, code: int) -> None:
+    command = f"{sys.executable} -m flows.cli epsilon --sampling none --sigma 1 --delta {delta} {closed}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+def test_an_answer_that_is_none_says_why_in_json_too(privsweep: Command) -> None:
+    words = ("--sigma", "1", "--steps", "9", "--delta", "1e-5", "--limit-seconds", "0", "--json")
+    assert privsweep("epsilon", *words) == 4
+    assert privsweep.json["status"] == "timeout"
+    assert privsweep.json["detail"].startswith("Not started: allocation.certified may need ")
+
+
+def test_steps_tells_a_large_delta_as_epsilon_does(privsweep: Command) -> None:
+    words = ("--examples", "100", "--batch-size", "50", "--sigma", "1", "--delta", "0.01")
+    assert privsweep("steps", *words) == 0
+    assert "delta=0.01 is not below 1/examples=0.01" in privsweep.err
 
 
 @pytest.mark.parametrize("by", ["name", "file"])

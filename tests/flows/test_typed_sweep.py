@@ -59,6 +59,27 @@ def test_the_same_words_are_the_same_sweep_whatever_their_order() -> None:
     assert one.name.startswith("unamplified-epsilon-")
 
 
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        (["mechanism=rr", "prior=uniform", "label_epsilon=1"], ["labels.response"]),
+        (["mechanism=llp", "prior=point(0.1)", "bag_size=4"], ["labels.composition"]),
+        (
+            ["mechanism=llp", "prior=uniform,point(0.1)", "bag_size=4"],
+            ["labels.cells", "labels.composition"],
+        ),
+    ],
+)
+def test_the_methods_are_those_that_apply_to_the_points(words: list[str], chosen: list[str]) -> None:
+    (grid,) = named_or_typed("label-advantage", words).grids
+    assert [method.name for method in grid.methods] == chosen
+
+
+def test_where_nothing_proves_both_ends_all_that_bound_one_are_taken() -> None:
+    (grid,) = named_or_typed("shuffling-epsilon", ["sigma=1", "steps=10", "delta=1e-5"]).grids
+    assert [method.name for method in grid.methods] == ["shuffling.clones", "shuffling.largest"]
+
+
 def test_the_method_is_the_first_that_encloses_unless_others_are_named() -> None:
     words = ["sigma=1", "steps=10", "delta=1e-5"]
     (grid,) = named_or_typed("allocation-epsilon", words).grids

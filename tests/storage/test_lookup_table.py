@@ -11,15 +11,14 @@ from storage import Row, StoreError, open_store
 from storage.lookup_table import (
     KEY,
     LookupTable,
-    Moved,
     _version,
-    compare,
     import_lookup_table,
     lookup_table,
     read_lookup_table,
     write_lookup_table,
 )
 from storage.schema import VERSION_KEY
+from storage.table_diff import Moved, compare
 from tests.storage.contents import counting
 from tests.storage.made_up import Claims, epsilon, put, row, rows
 
@@ -161,8 +160,64 @@ def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_
     table = table_of(root)
     place = table.rows.column_names.index("sigma")
     without = table.rows.set_column(place, "sigma", pa.array([None] * 2, pa.float64()))
-    with pytest.raises(StoreError, match="holds unamplified-epsilon of another release: "):
+    with pytest.raises(StoreError, match="Cannot import unamplified-epsilon of version "):
         import_lookup_table(LookupTable(version=table.version, rows=without), tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("lower", 1e9, "Expected lower <= upper"),
+        ("confidence", 2.0, "Expected confidence in "),
+        ("point_id", "0" * 32, "is not that of its fields"),
+        ("method_version", 99, "is not that of its fields"),
+        ("knobs", "no JSON", "Expecting value"),
+    ],
+)
+def test_a_forged_row_is_refused_whatever_version_the_table_gives_itself(
+    root: Path, tmp_path: Path, column: str, value: object, reason: str
+) -> None:
+    put(root, rows(2))
+    forged = replaced(table_of(root).rows, column, value)
+    path = tmp_path / "forged.parquet"
+    write_lookup_table(LookupTable(version=_version(forged), rows=forged), path)
+    with pytest.raises(StoreError, match=reason):
+        import_lookup_table(read_lookup_table(path), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("column", ["method", "detail", "sweep", "git_commit", "host"])
+def test_a_table_that_would_write_to_a_terminal_what_it_likes_is_refused(root: Path, column: str) -> None:
+    put(root, rows(2))
+    forged, path = replaced(table_of(root).rows, column, "\x1b[2J"), root.with_suffix(".parquet")
+    write_lookup_table(LookupTable(version=_version(forged), rows=forged), path)
+    with pytest.raises(StoreError, match="was changed"):
+        read_lookup_table(path)
+
+
+def replaced(rows: pa.Table, column: str, value: object) -> pa.Table:
+    """The rows with another value in a column of the first one."""
+    values = [value, *rows[column].to_pylist()[1:]]
+    place = rows.column_names.index(column)
+    return rows.set_column(place, column, pa.array(values, rows.schema.field(column).type))
+
+
+def test_only_a_file_is_read_and_not_what_lies_in_a_folder(root: Path, tmp_path: Path) -> None:
+    put(root, rows(2))
+    write_lookup_table(table_of(root), tmp_path / "tables" / "one.parquet")
+    with pytest.raises(StoreError, match=r"Cannot read .*tables: Is a directory\."):
+        read_lookup_table(tmp_path / "tables")
+    with pytest.raises(StoreError, match=r"Cannot read .*none\.parquet: No such file or directory\."):
+        read_lookup_table(tmp_path / "none.parquet")
+
+
+def test_a_column_that_stands_there_twice_is_refused(root: Path) -> None:
+    put(root, rows(2))
+    path = written(root)
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("lower", table["lower"]), path)
+    with pytest.raises(StoreError, match="was changed"):
+        read_lookup_table(path)
 
 
 @pytest.mark.parametrize(
@@ -201,9 +256,8 @@ def test_a_comparison_tells_for_every_bracket_how_it_moved(root: Path, tmp_path:
     put(new, [bracket(1 + k / 10, ends) for k, ends in enumerate(moves)])
     put(root, bracket(8.0, (1.0, 2.0)))
     put(new, bracket(9.0, (1.0, 2.0)))
-    expected = Moved(
-        problem="unamplified-epsilon", same=1, added=1, removed=1, tighter=1, wider=1, shifted=2, disjoint=1
-    )
+    became = {"same": 1, "added": 1, "removed": 1, "tighter": 1, "wider": 1, "shifted": 2, "disjoint": 1}
+    expected = Moved(problem="unamplified-epsilon", **became, answers=7)
     assert compare(table_of(root), table_of(new)) == [expected]
 
 
@@ -211,6 +265,16 @@ def test_a_table_beside_itself_has_nothing_that_moved(root: Path) -> None:
     put(root, rows(4))
     (moved,) = compare(table_of(root), table_of(root))
     assert (moved.same, moved.added, moved.removed, moved.disjoint) == (4, 0, 0, 0)
+
+
+def test_an_answer_behind_no_bracket_is_told_where_it_is_gone(root: Path, tmp_path: Path) -> None:
+    put(root, rows(3))
+    put(tmp_path / "new", rows(3))
+    put(root, row(epsilon(), Answer.enclosure(0.5, 3.0, confidence=0.9), method=Claims()))
+    old, new = table_of(root), table_of(tmp_path / "new")
+    assert old.version != new.version
+    (moved,) = compare(old, new)
+    assert (moved.same, moved.answers) == (3, 1)
 
 
 def test_every_bracket_is_counted_once_and_one_that_contradicts_itself_is_told(
