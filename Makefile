@@ -65,7 +65,7 @@ membership-figures: $(STAMP)  ## run the sweeps on membership inference (ten min
 	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
 	$(BIN)/privsweep report membership-figures --out $(FIGURES)
 
-table: $(STAMP)  ## run the sweep `lookup` (a quarter of an hour) and publish all answers as one file in tables/
+table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answers as one file in tables/
 	$(BIN)/privsweep run lookup
 	$(BIN)/privsweep table publish --out tables
 

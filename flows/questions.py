@@ -18,16 +18,24 @@ MISUSE = "misuse"
 def number(text: str) -> float | int | str:
     """Return the number that a text spells; any other text is left for the parameter to judge.
 
+    Raises:
+        DomainError: It is a number that no double is near, such as 1e-400.
+
     Example:
-        >>> number("1e4"), number("12"), number("add-remove")
-        (10000.0, 12, 'add-remove')
+        >>> number("1e4"), number("12"), number("add-remove"), number("1_0")
+        (10000.0, 12, 'add-remove', '1_0')
     """
     if re.fullmatch(r"[+-]?[0-9]{1,400}", text):
         return int(text)
-    try:
+    if re.fullmatch(r"[+-]?(inf|infinity|nan)", text, re.IGNORECASE):
         return float(text)
-    except ValueError:
+    spelled = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", text, re.ASCII | re.IGNORECASE)
+    if not spelled:
         return text
+    found = float(text)
+    if math.isinf(found) or (found == 0 and re.search("[1-9]", spelled[1])):
+        raise DomainError(f"Expected a number that a double can hold, got {text[:50]}.")
+    return found
 
 
 def fields_from(words: Sequence[str]) -> dict[str, Any]:

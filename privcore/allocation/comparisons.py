@@ -20,6 +20,7 @@ _UNAMPLIFIED = {
     "sigma": (Trend.DECREASING, proofs.MORE_NOISE),
     "participations": (Trend.INCREASING, proofs.COMPOSED),
     "epochs": (Trend.INCREASING, proofs.COMPOSED),
+    "steps": (Trend.INCREASING, proofs.PUBLIC),  # nor falling: rows at the least and most steps serve all
 }
 
 

@@ -19,6 +19,7 @@ SPREAD = (
     "reverse martingale in t (Berk 1966), so it falls in convex order, which independent products keep."
 )
 NESTED = "k of t is dominated by k' of t for k <= k' (arXiv:2502.08202v3, Lemma D.1), in every epoch."
+PUBLIC = "The steps that use an example are public, so how many others there are makes no difference."
 COMPOSED = "Leaving out the outputs of an epoch is post-processing."
 SAMPLED = (
     "A smaller sampling probability is a subsampling of the larger; both directions of every factor decrease."

@@ -27,6 +27,18 @@ def test_what_is_printed_for_a_parameter_is_read_back_the_same(x: float) -> None
     assert number(exactly(x)) == x
 
 
+@pytest.mark.parametrize("text", ["1e-400", "-1e-999", "1e999", "0.0001e-330"])
+def test_a_number_that_no_double_is_near_is_refused(text: str) -> None:
+    with pytest.raises(PrivsweepError, match=f"^Expected a number that a double can hold, got {text}.$"):
+        number(text)
+
+
+def test_what_spells_no_number_is_left_as_it_is() -> None:
+    words = ["1_0", "１", " 1", "1 ", "0x10", "1e", ".", "e5", "in", "1,5", ""]
+    assert [number(word) for word in words] == words
+    assert [number(word) for word in ("0e-999", ".5", "5.", "+1.5E3", "-inf")] == [0, 0.5, 5, 1500, -math.inf]
+
+
 def test_words_become_fields() -> None:
     words = ["sigma=1", "steps=1e4", "delta=1e-8", "adjacency=add"]
     assert fields_from(words) == {"sigma": 1, "steps": 1e4, "delta": 1e-8, "adjacency": "add"}
