@@ -14,6 +14,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PEERS_STAMP := .venv-peers/.installed
 LOCK_ENV := build/lock-venv
+RESOLVE := $(LOCK_ENV)/bin/uv pip compile pyproject.toml --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
 CODE := $(wildcard flows tasks storage privcore tests)
 SPREAD := -n $(WORKERS) --dist loadgroup  # tests of one xdist_group stay in one process
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -104,15 +106,18 @@ docs: $(STAMP)  ## HTML into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-lock:  ## resolve requirements.lock anew from pyproject.toml
+lock:  ## resolve requirements.lock and deploy/image.lock anew from pyproject.toml
 	@test -x $(LOCK_ENV)/bin/uv || { $(PYTHON) -m venv $(LOCK_ENV) && $(LOCK_ENV)/bin/pip install --quiet uv; }
 	@mkdir -p build
 	@{ echo "# Everything, pinned for Linux and Python 3.11, runtime and development together. Written by: make lock"; \
 	   echo "# Install: pip install --no-deps --require-hashes -r requirements.lock"; \
-	   $(LOCK_ENV)/bin/uv pip compile pyproject.toml --group dev --python-version 3.11 \
-	     --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet; } > build/requirements.lock
+	   $(RESOLVE) --group dev; } > build/requirements.lock
+	@{ echo "# What the container image installs: of requirements.lock what runs, and Ray's dashboard. Written by: make lock"; \
+	   echo "# Install: pip install --no-deps --require-hashes -r deploy/image.lock"; \
+	   $(RESOLVE) --group image --constraint build/requirements.lock; } > build/image.lock
 	@mv build/requirements.lock requirements.lock
-	@grep -c '^[a-z]' requirements.lock | xargs echo "requirements.lock: packages pinned:"
+	@mv build/image.lock deploy/image.lock
+	@grep -c '^[a-z]' requirements.lock deploy/image.lock | sed 's/^/packages pinned: /'
 
 clean:  ## remove .venv, caches and built files; keeps store/ and .prefect/
 	rm -rf .venv build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

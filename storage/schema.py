@@ -198,7 +198,8 @@ def provenance() -> Provenance:
 def _commit_of(package: Path) -> tuple[str, bool]:
     """Return the commit that tracks this package and whether the code differs; `unknown` without one."""
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
-        return "unknown", False  # installed below somebody else's repository, or below none
+        # Below somebody else's repository, or below none; a container image says what it was built of.
+        return os.environ.get("PRIVSWEEP_COMMIT") or "unknown", False
     commit = _git(package, "rev-parse", "HEAD")
     changes = _git(package.parent, "status", "--porcelain", "--", "privcore", "storage", "tasks", "flows")
     return (commit or "unknown"), bool(changes)

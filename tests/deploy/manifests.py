@@ -1,0 +1,52 @@
+"""Where the files of deploy/ are, and what the tests have to know about them."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DEPLOY = REPOSITORY / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+OTHERS = ("prefect.yaml", "automations.yaml", "automations.py")  # have tests of their own
+VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
+IMAGE = f"privsweep:{VERSION}"
+PINNED = dict(
+    re.findall(r"^([a-z0-9._-]+)==(\S+)", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE)
+)
+
+
+def load(name: str) -> dict[str, Any]:
+    """Return what a YAML file of deploy/ says; a key given twice is an error."""
+    said = YAML(typ="safe", pure=True).load(DEPLOY / name)
+    assert isinstance(said, dict)
+    return said
+
+
+def manifests() -> list[str]:
+    """Return the files that are here, relative to deploy/."""
+    files = (path for path in DEPLOY.rglob("*") if path.is_file() and path.name != ".env")
+    return sorted(str(path.relative_to(DEPLOY)) for path in files if path.name not in OTHERS)
+
+
+def walk(said: Any) -> Iterator[dict[str, Any]]:
+    """Yield every mapping in something that was read, the outermost first."""
+    if isinstance(said, dict):
+        yield said
+    for inner in said.values() if isinstance(said, dict) else said if isinstance(said, list) else ():
+        yield from walk(inner)
+
+
+def environment(said: Any) -> dict[str, str]:
+    """Return all environment variables of a Kubernetes object, of values for a chart or of a compose file."""
+    found: dict[str, str] = {}
+    for mapping in walk(said):
+        for key in ("env", "extraEnvVars"):
+            if isinstance(listed := mapping.get(key), list):
+                found |= {one["name"]: str(one.get("value", "")) for one in listed}
+        if isinstance(listed := mapping.get("environment"), dict):
+            found |= {name: str(value) for name, value in listed.items()}
+    return found

@@ -1,0 +1,241 @@
+"""What Kubernetes, KubeRay and Prefect's charts are given, against schemas. Nothing is applied."""
+
+import copy
+import json
+import re
+import shlex
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+
+from tests.deploy import kuberay
+from tests.deploy.manifests import KUBERNETES, load, walk
+
+RELEASE = "1.34"  # of Kubernetes: the schemas of fields that are used here have been the same for years
+OBJECTS = ("storage", "networkpolicy")
+RAY = {"raycluster": "RayCluster", "rayjob": "RayJob"}
+VALUES = ("prefect-server-values", "prefect-worker-values")
+
+
+def read(name: str) -> dict[str, Any]:
+    return load(f"kubernetes/{name}.yaml")
+
+
+def accept(said: dict[str, Any]) -> None:
+    """Validate an object; a field that Kubernetes does not know is an error."""
+    kubernetes_validate.validate(said, RELEASE, strict=True)
+
+
+def pods(said: Any) -> list[dict[str, Any]]:
+    """Every template of pods in an object of Ray's."""
+    return [
+        mapping[key]
+        for mapping in walk(said)
+        for key in ("template", "submitterPodTemplate")
+        if key in mapping
+    ]
+
+
+def of_ray(name: str) -> dict[str, Any]:
+    spec: dict[str, Any] = read(name)["spec"]
+    return spec if name == "raycluster" else spec["rayClusterSpec"]
+
+
+def deployment(values: dict[str, Any], part: str) -> dict[str, Any]:
+    """What the fields of a chart's values become that are handed on as they are, in a deployment."""
+    ours = values[part]
+    container = {
+        "name": part,
+        "image": "image",
+        "command": ours["command"],
+        "args": ours["args"],
+        "env": ours.get("env", []) + ours.get("extraEnvVars", []),
+        "resources": ours["resources"],
+        "volumeMounts": ours.get("extraVolumeMounts", []),
+    }
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        if ours.get(probe, {}).get("enabled"):
+            container[probe] = {"httpGet": {"path": "/", "port": 1}} | ours[probe]["config"]
+    labels = {"app": "a"} | ours.get("podLabels", {})
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": part},
+        "spec": {
+            "replicas": ours["replicaCount"],
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [container], "volumes": ours.get("extraVolumes", [])},
+            },
+        },
+    }
+
+
+def test_every_file_is_looked_at_by_one_of_these_tests() -> None:
+    assert {path.stem for path in KUBERNETES.iterdir()} == {*OBJECTS, *RAY, *VALUES}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_kubernetes_accepts_its_own_objects(name: str) -> None:
+    accept(read(name))
+
+
+def test_a_field_that_kubernetes_does_not_know_is_found() -> None:
+    wrong = read("storage")
+    wrong["spec"]["accessMode"] = wrong["spec"].pop("accessModes")
+    with pytest.raises(kubernetes_validate.ValidationError):
+        accept(wrong)
+
+
+@pytest.mark.parametrize(("name", "kind"), RAY.items())
+def test_kuberay_knows_every_field(name: str, kind: str) -> None:
+    jsonschema.validate(read(name), kuberay.schema(kind))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("headGroupSpecs", {}), ("rayVersion", 2.6), ("authOptions", {"mode": "tokens"})]
+)
+def test_a_slip_in_an_object_of_ray_is_found(field: str, wrong: Any) -> None:
+    said = copy.deepcopy(read("raycluster"))
+    said["spec"][field] = wrong
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(said, kuberay.schema("RayCluster"))
+
+
+@pytest.mark.parametrize(("name", "count"), [("raycluster", 2), ("rayjob", 3)])
+def test_kubernetes_accepts_the_pods_of_ray(name: str, count: int) -> None:
+    templates = pods(read(name))
+    assert len(templates) == count
+    for template in templates:
+        accept({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "a"}, "template": template})
+
+
+@pytest.mark.parametrize(("name", "part"), [(VALUES[0], "server"), (VALUES[1], "worker")])
+def test_kubernetes_accepts_what_the_charts_hand_on(name: str, part: str) -> None:
+    accept(deployment(read(name), part))
+
+
+def test_a_ray_job_runs_on_the_same_cluster_as_a_schedule() -> None:
+    assert of_ray("rayjob") == of_ray("raycluster")
+
+
+def test_pods_have_no_rights_that_they_do_not_need() -> None:
+    for template in pods(read("rayjob")):
+        spec = template["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["readOnlyRootFilesystem"] is True
+            assert context["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_what_ray_writes_goes_to_volumes_that_are_there() -> None:
+    for template in pods(read("rayjob")):
+        volumes = {volume["name"] for volume in template["spec"]["volumes"]}
+        mounts = {
+            mount["mountPath"]: mount["name"]
+            for container in template["spec"]["containers"]
+            for mount in container["volumeMounts"]
+        }
+        assert "/tmp" in mounts
+        assert set(mounts.values()) == volumes
+
+
+def test_every_pod_of_ray_has_probes_and_bounds() -> None:
+    for template in pods(of_ray("raycluster")):
+        (container,) = template["spec"]["containers"]
+        assert {"livenessProbe", "readinessProbe"} <= container.keys()
+        assert container["resources"]["limits"].keys() == {"cpu", "memory"}
+
+
+def test_the_head_takes_no_work_and_workers_have_room_to_grow() -> None:
+    assert of_ray("raycluster")["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+    (group,) = of_ray("raycluster")["workerGroupSpecs"]
+    assert 1 <= group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+
+
+def test_ray_knows_the_parameters_of_its_start() -> None:
+    from ray.scripts.scripts import start
+
+    known = {option.removeprefix("--") for parameter in start.params for option in parameter.opts}
+    given = [
+        mapping["rayStartParams"] for mapping in walk(of_ray("raycluster")) if "rayStartParams" in mapping
+    ]
+    assert len(given) == 2
+    for parameters in given:
+        assert parameters.keys() <= known
+
+
+def test_a_ray_job_ends_cleans_up_and_has_a_deadline() -> None:
+    spec = read("rayjob")["spec"]
+    assert spec["shutdownAfterJobFinishes"] is True
+    assert spec["ttlSecondsAfterFinished"] < spec["activeDeadlineSeconds"]
+    assert spec["backoffLimit"] >= 1
+
+
+def test_the_command_line_understands_the_entrypoint_of_a_ray_job() -> None:
+    from typer.main import get_command
+
+    from flows.cli import app
+
+    program, command, sweep, *options = shlex.split(read("rayjob")["spec"]["entrypoint"])
+    assert (program, sweep) == ("privsweep", "quickstart")
+    parameters = get_command(app).commands[command].params  # type: ignore[attr-defined]
+    known = {option for parameter in parameters for option in parameter.opts}
+    assert {option for option in options if option.startswith("--")} <= known
+
+
+def test_only_members_reach_ray_and_all_of_them_are_known() -> None:
+    policy = read("networkpolicy")["spec"]
+    member = policy["podSelector"]["matchLabels"]
+    assert policy["policyTypes"] == ["Ingress"]
+    inside, outside = policy["ingress"]
+    assert inside == {"from": [{"podSelector": {"matchLabels": member}}]}
+    assert [port["port"] for port in outside["ports"]] == [8265]
+    for template in pods(of_ray("raycluster")):
+        assert member.items() <= template["metadata"]["labels"].items()
+    assert member.items() <= read("prefect-worker-values")["worker"]["podLabels"].items()
+    submitter = read("rayjob")["spec"]["submitterPodTemplate"]["metadata"]["labels"]
+    assert {"podSelector": {"matchLabels": {"privsweep/ray": submitter["privsweep/ray"]}}} in outside["from"]
+
+
+def test_claims_and_secrets_are_those_that_the_readme_makes() -> None:
+    readme = (KUBERNETES.parent / "README.md").read_text().replace("\\\n", "")
+    made = set(re.findall(r"kubectl create secret generic (\S+)", readme))
+    text = json.dumps([read(name) for name in (*RAY, *VALUES)])
+    used = set(re.findall(r'"(?:secretName|existingSecret)": "([^"]+)"', text))
+    used |= set(re.findall(r'"secretKeyRef": {"name": "([^"]+)"', text))
+    used.add(read("prefect-server-values")["secret"]["name"])
+    assert used == made
+    keys = set(re.findall(r"secret generic (\S+)\s+--from-literal=([\w-]+)=", readme))
+    used_keys = {
+        (mapping["secretKeyRef"]["name"], mapping["secretKeyRef"]["key"])
+        for name in (*RAY, *VALUES)
+        for mapping in walk(read(name))
+        if "secretKeyRef" in mapping
+    }
+    assert used_keys <= keys
+    # Names of keys that the operator and the charts look for.
+    assert keys == {
+        ("privsweep-ray-token", "auth_token"),
+        ("privsweep-prefect", "auth-string"),
+        ("privsweep-database", "connection-string"),
+    }
+    assert set(re.findall(r'"claimName": "([^"]+)"', text)) == {read("storage")["metadata"]["name"]}
+
+
+def test_the_worker_joins_the_cluster_and_asks_the_server_that_are_described() -> None:
+    worker, server = (read(name) for name in reversed(VALUES))
+    given = {one["name"]: one.get("value") for one in worker["worker"]["extraEnvVars"]}
+    cluster = read("raycluster")["metadata"]["name"]
+    assert given["RAY_ADDRESS"] == f"{cluster}-head-svc:6379"
+    assert worker["worker"]["args"][-1] == worker["worker"]["config"]["workPool"]
+    port = server["service"]["port"]
+    assert worker["worker"]["selfHostedServerApiConfig"]["apiUrl"] == f"http://prefect-server:{port}/api"
+    assert f"{port}/api" in server["server"]["uiConfig"]["prefectUiApiUrl"]
