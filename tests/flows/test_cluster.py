@@ -201,3 +201,46 @@ nodes=1e9,cores=1|nodes=-1,cores=1
 def test_words_that_describe_no_cluster_are_refused_in_one_sentence(words: str) -> None:
     with pytest.raises(ClusterError, match=r"^Expected .*\.$"):
         read_cluster(words)
+
+
+CERTIFIED = """
+name = "{name}"
+[[grid]]
+problem = "allocation-epsilon"
+methods = ["allocation.certified"]
+[grid.product]
+sigma = {{geometric = [{first}, {last}, {count}]}}
+steps = [100, 3000]
+epochs = [1, 8]
+delta = 1e-6
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_run_takes_what_was_simulated_to_within_15_percent(
+    count: int,
+    folder: Path,
+    privsweep: Callable[..., tuple[int, str, str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On an idle machine; the store has other rows of the method, as it has after any first sweep."""
+    store = folder / f"simulated-{count}"
+    small, large = folder / "before.toml", folder / f"large-{count}.toml"
+    small.write_text(CERTIFIED.format(name="before", first=0.61, last=7.9, count=50))
+    large.write_text(CERTIFIED.format(name="large", first=0.6, last=8, count=500 * count))
+    code, _, err = privsweep("run", small, "--store", store, "--workers", count, "--json")
+    assert code == 0, err
+    code, out, err = privsweep(
+        "plan", large, "--cluster", f"nodes=1,cores={count}", "--store", store, "--json"
+    )
+    assert code == 0, err
+    simulated = json.loads(out)
+    code, out, err = privsweep("run", large, "--store", store, "--workers", count, "--json")
+    assert code == 0, err
+    took = json.loads(out)["seconds"]
+    with capsys.disabled():
+        print(f"\n{count} workers: simulated {simulated['makespan_seconds']:.1f} s, measured {took:.1f} s")
+    assert simulated["measured_share"] == 1
+    assert simulated["makespan_seconds"] == pytest.approx(took, rel=0.15)
