@@ -16,7 +16,7 @@ PEERS_STAMP := .venv-peers/.installed
 LOCK_ENV := build/lock-venv
 RESOLVE := $(LOCK_ENV)/bin/uv pip compile pyproject.toml --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
-CODE := $(wildcard flows tasks storage privcore tests)
+CODE := $(wildcard flows tasks storage privcore tests deploy)
 SPREAD := -n $(WORKERS) --dist loadgroup  # tests of one xdist_group stay in one process
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -26,7 +26,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-store lint format docs lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-store lint format docs deploy lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -105,6 +105,12 @@ format: $(STAMP)  ## let ruff repair what it can
 docs: $(STAMP)  ## HTML into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+deploy: $(STAMP)  ## create or update pool, deployments and automations on the Prefect server of PREFECT_API_URL
+	@test -n "$$PREFECT_API_URL" || { echo "Set PREFECT_API_URL to the address of your server: deploy/README.md." >&2; exit 2; }
+	$(BIN)/prefect work-pool create privsweep --type process --overwrite
+	$(BIN)/prefect --no-prompt deploy --all --prefect-file deploy/prefect.yaml
+	$(BIN)/python deploy/automations.py
 
 lock:  ## resolve requirements.lock and deploy/image.lock anew from pyproject.toml
 	@test -x $(LOCK_ENV)/bin/uv || { $(PYTHON) -m venv $(LOCK_ENV) && $(LOCK_ENV)/bin/pip install --quiet uv; }

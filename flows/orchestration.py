@@ -1,8 +1,9 @@
 """A Prefect flow around a sweep: it shows how far the sweep is, and the store decides what that means."""
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from math import ceil
 from pathlib import Path
@@ -12,19 +13,23 @@ from flows.server import SchedulerError, own_server
 from tasks.work import Done
 
 STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
+STAGES_ON_SERVER = 6  # of a deployment: with its progress, each leaves 40 rows in a database that is kept
 DRAIN_SECONDS = 10.0  # for Prefect to tell its server the rest, before we stop that
 
 
 def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path) -> None:
     """Let a Prefect flow consume the outcomes, in a few task runs that show how far it is.
 
-    Prefect watches, it does not decide: errors and interruptions are kept from it, so that they reach the
-    caller at once and unchanged, and what it leaves undone because its server died is done without it.
+    Where a flow run is active already, as in a deployment, its own task runs do that, and neither a flow nor
+    a server is started. Prefect watches, it does not decide: errors and interruptions are kept from it, so
+    that they reach the caller at once and unchanged, and what it leaves undone because its server died is
+    done without it.
     """
     begun = False
     ended_by: list[BaseException] = []
-    stages = min(STAGES, batches)
-    with _prefect(store):
+    active = _in_a_flow_run()
+    stages = min(STAGES_ON_SERVER if active else STAGES, batches)
+    with nullcontext() if active else _prefect(store):
         from prefect import flow, task
         from prefect.client.schemas.objects import State
         from prefect.states import Cancelled, Completed, Failed
@@ -38,21 +43,24 @@ def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path
                 ended_by.append(error)
                 return Failed(message=f"{type(error).__name__}: {error}")
 
-        @flow(name="privsweep", flow_run_name=name, validate_parameters=False, persist_result=False)
-        def sweep() -> State[int]:
+        def watched() -> None:
             nonlocal begun
             begun = True
             with sigterm_interrupts():  # here Prefect has a handler of its own
                 for number in range(1, stages + 1):
                     if not ended_by:
                         stage(number, stages, return_state=True)
+
+        @flow(name="privsweep", flow_run_name=name, validate_parameters=False, persist_result=False)
+        def sweep() -> State[int]:
+            watched()
             if not ended_by:
                 return Completed()
             interrupted = isinstance(ended_by[0], KeyboardInterrupt)
             return Cancelled(message="Interrupted") if interrupted else Failed(message=str(ended_by[0]))
 
         try:
-            sweep(return_state=True)
+            watched() if active else sweep(return_state=True)
         except Exception as error:
             if not begun:
                 raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
@@ -60,6 +68,15 @@ def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path
         raise ended_by.pop()  # and let go of its traceback, see above
     for _ in outcomes:
         pass
+
+
+def _in_a_flow_run() -> bool:
+    """Return whether a flow run called us; asked without importing Prefect, which reads its settings then."""
+    if "prefect.context" not in sys.modules:
+        return False
+    from prefect.context import FlowRunContext
+
+    return FlowRunContext.get() is not None
 
 
 @contextmanager

@@ -38,6 +38,7 @@ class Done:
         statuses: Number of points by status.
         seconds: Wall time of all evaluations together.
         method: Name of the method.
+        problem: Name of the problem.
         worker: Host and process that evaluated them; empty where nobody did.
         reasons: What the first points without an answer say, for the log.
     """
@@ -46,6 +47,7 @@ class Done:
     statuses: Mapping[Status, int]
     seconds: float
     method: str
+    problem: str = ""
     worker: str = ""
     reasons: tuple[str, ...] = ()
 
@@ -108,6 +110,7 @@ def published(batch: Batch, job: Job, since: float) -> Done | None:
                 statuses=dict(statuses),
                 seconds=sum(rows["seconds"]),
                 method=batch.method.name,
+                problem=batch.problem.name,
             )
     return None
 
@@ -131,6 +134,7 @@ def _done(part: str, rows: list[Row], worker: str = "") -> Done:
         statuses=dict(statuses),
         seconds=sum(row.seconds for row in rows),
         method=rows[0].point.method.name if rows else "",
+        problem=rows[0].point.problem.name if rows else "",
         worker=worker,
         reasons=tuple(f"{answer.status}: {answer.detail}" for answer in islice(without, REASONS)),
     )

@@ -1,22 +1,12 @@
-"""The frame of the project: what is installed, what is locked, and that a schedule really fires."""
+"""The frame of the project: what is installed, and what is locked."""
 
-import asyncio
 import importlib
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
-import time
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 PACKAGES = ("flows", "tasks", "storage", "privcore")
@@ -99,81 +89,3 @@ def test_every_topic_is_named_in_the_import_contracts(repository: Path, pyprojec
     assert set(contracts["nobody outside privcore names a topic"]["protected_modules"]) == topics
     assert set(contracts["topics do not import one another"]["modules"]) == topics - shared
     assert set(contracts["shared mathematics knows no topic"]["forbidden_modules"]) == topics - shared
-
-
-# ------------------------------------------------------------------------------- a schedule really fires
-
-
-def free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])
-
-
-@contextmanager
-def prefect_server(folder: Path) -> Iterator[str]:
-    """Run `prefect server start` with all its state in folder; yield the address of its API."""
-    port = free_port()
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    with (folder / "server.log").open("w") as log:
-        # In a session of its own, so that it and its children can be ended without touching anything else.
-        server = subprocess.Popen(
-            [*command, "--no-ui"],
-            env=os.environ | {"PREFECT_HOME": str(folder)},
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            yield f"http://127.0.0.1:{port}/api"
-        finally:
-            stop(server)
-
-
-def stop(server: subprocess.Popen[bytes]) -> None:
-    """End a server and its children, gently first."""
-    family = psutil.Process(server.pid).children(recursive=True) if server.poll() is None else []
-    server.send_signal(signal.SIGTERM)
-    try:
-        server.wait(timeout=15)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-    for child in family:
-        if child.is_running():
-            child.kill()
-
-
-async def first_scheduled_run(api: str, folder: Path, *, patience: float) -> str | None:
-    """Deploy a flow with a cron schedule; return the state of the run that the scheduler made, if it did."""
-    from prefect.client.orchestration import PrefectClient
-    from prefect.client.schemas.actions import DeploymentScheduleCreate
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
-    from prefect.client.schemas.schedules import CronSchedule
-
-    give_up = time.monotonic() + patience
-    async with PrefectClient(api) as client:
-        while await client.api_healthcheck() is not None:
-            if time.monotonic() > give_up:
-                pytest.fail("the server did not start:\n" + (folder / "server.log").read_text()[-2000:])
-            await asyncio.sleep(0.2)
-        flow_id = await client.create_flow_from_name("tick")
-        schedule = DeploymentScheduleCreate(
-            schedule=CronSchedule(cron="0 3 * * *", timezone="UTC"), active=True
-        )
-        deployment_id = await client.create_deployment(flow_id, name="nightly", schedules=[schedule])
-        mine = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[deployment_id]))
-        while time.monotonic() < give_up:
-            for run in await client.read_flow_runs(flow_run_filter=mine, limit=1):
-                return run.state.type.value if run.state else None
-            await asyncio.sleep(0.2)
-    return None
-
-
-def test_a_cron_deployment_produces_a_scheduled_run(tmp_path: Path) -> None:
-    with prefect_server(tmp_path) as api:
-        state = asyncio.run(first_scheduled_run(api, tmp_path, patience=90))
-    log = (tmp_path / "server.log").read_text()
-    assert state == "SCHEDULED", "the scheduler made no run; the end of its log:\n" + log[-3000:]

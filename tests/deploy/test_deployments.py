@@ -1,0 +1,114 @@
+"""A schedule fires: server, worker and deployment as they are shipped, and what Prefect shows of the run."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from storage import open_store
+from tests.deploy.prefect_here import ROOT, PrefectHere
+
+pytestmark = pytest.mark.xdist_group("prefect")
+
+SWEEP = "membership-privacy"  # closed forms: 165 points in less than a second
+SHIPPED = ROOT / "deploy" / "prefect.yaml"
+
+
+def with_an_interval(folder: Path, name: str, seconds: int) -> Path:
+    """The shipped file, but for the schedule of one sweep, which gets a single worker to save time."""
+    shipped = yaml.safe_load(SHIPPED.read_text())
+    (deployment,) = [each for each in shipped["deployments"] if each["name"] == name]
+    deployment["schedules"] = [{"interval": seconds}]
+    deployment["parameters"]["workers"] = 1
+    changed = folder / "prefect.yaml"
+    changed.write_text(yaml.safe_dump(shipped))
+    return changed
+
+
+@pytest.fixture(scope="module")
+def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectHere]:
+    """A server to which one sweep is deployed with an interval, and another as shipped; a worker."""
+    folder = tmp_path_factory.mktemp("prefect")
+    here = PrefectHere(folder)
+    try:
+        here.start_server()
+        here.ask("work_pools/", name="privsweep", type="process")
+        changed = with_an_interval(folder, SWEEP, 20)
+        here.cli("--no-prompt", "deploy", "--prefect-file", str(changed), "-n", SWEEP, "-n", "quickstart")
+        here.start_worker()
+        yield here
+    finally:
+        here.stop()
+
+
+@pytest.fixture(scope="module")
+def run(prefect: PrefectHere) -> dict[str, Any]:
+    """The first run that the schedule started, when it has ended; there is no second one."""
+    began = prefect.wait(
+        lambda: prefect.runs(SWEEP, "RUNNING", "COMPLETED", "FAILED"), "a scheduled run begins"
+    )
+    prefect.ask(f"deployments/{prefect.deployment(SWEEP)['id']}/pause_deployment")
+    ended = prefect.end_of(began[0]["id"])
+    # Logs come in a moment later.
+    prefect.wait(
+        lambda: any("Finished" in line for line in prefect.logs(ended["id"])[-1:]), "its log is there"
+    )
+    return ended
+
+
+def test_a_cron_deployment_produces_a_scheduled_run(prefect: PrefectHere) -> None:
+    """Without limits on SQLAlchemy the scheduler makes none, and nothing but this tells: docs/adr/0004."""
+    scheduled = prefect.wait(lambda: prefect.runs("quickstart", "SCHEDULED"), "a run is scheduled", 60)
+    assert {each["state_name"] for each in scheduled} == {"Scheduled"}
+    assert scheduled[0]["auto_scheduled"]
+
+
+def test_the_shipped_environment_keeps_quiet_forgets_and_survives(prefect: PrefectHere) -> None:
+    server = prefect.settings()["server"]
+    assert not server["analytics_enabled"]
+    assert set(server["services"]["db_vacuum"]["enabled"]) == {"events", "flow_runs"}
+    assert server["concurrency"]["lease_storage"].endswith(".filesystem")
+
+
+def test_the_schedule_computes_the_sweep(prefect: PrefectHere, run: dict[str, Any]) -> None:
+    assert run["auto_scheduled"]
+    assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Completed")
+    assert re.fullmatch(r"165 points, 165 computed in .* s\.", run["state"]["message"])
+    assert run["name"] == SWEEP
+    with open_store(prefect.root / "store") as store:
+        (rows,) = store.sql("select count(*) as n, count(distinct point_id) as ids from results").to_pylist()
+        (manifest,) = store.manifests()
+    assert (rows["n"], rows["ids"]) == (165, 165)
+    assert (manifest.name, manifest.status) == (SWEEP, "complete")
+
+
+def test_artifacts_show_progress_what_was_computed_and_the_report(
+    prefect: PrefectHere, run: dict[str, Any]
+) -> None:
+    shown = prefect.artifacts(run["id"])
+    assert shown.keys() == {f"{SWEEP}-{what}" for what in ("progress", "computed", "report")}
+    assert shown[f"{SWEEP}-progress"]["data"] == 100.0
+    table = yaml.safe_load(shown[f"{SWEEP}-computed"]["data"])
+    assert sum(row["points"] for row in table) == 165
+    assert all(row["statuses"] == f"{row['points']} ok" and row["seconds"] > 0 for row in table)
+    assert {row["problem"] for row in table} == {"membership-private-advantage"}
+    report = prefect.root / "reports" / f"{SWEEP}.html"
+    assert report.as_uri() in shown[f"{SWEEP}-report"]["data"]
+    assert "<html" in report.read_text()
+
+
+def test_the_log_tells_what_ray_workers_did(prefect: PrefectHere, run: dict[str, Any]) -> None:
+    lines = prefect.logs(run["id"])
+    said = [
+        line
+        for line in lines
+        if re.fullmatch(r"\S+: \d+ points, .* s, on \S+ \d+ \(\d of \d batches\)", line)
+    ]
+    assert sum(int(line.split()[1]) for line in said) == 165
+    with open_store(prefect.root / "store") as store:
+        hosts = {row["host"] for row in store.sql("select distinct host from results").to_pylist()}
+    assert hosts == {line.split(" on ")[1].split()[0] for line in said}
+    assert not prefect.logs(run["id"], level=30), "nothing went wrong"

@@ -1,0 +1,440 @@
+"""What Prefect shows when points, batches, runs, its server or its worker fail, by its API; ten minutes."""
+
+import json
+import re
+import shlex
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psutil
+import pytest
+import yaml
+
+from storage import open_store
+from tests.deploy.prefect_here import FINAL, ROOT, PrefectHere
+
+pytestmark = [pytest.mark.soak, pytest.mark.xdist_group("prefect")]
+
+BERLIN = ZoneInfo("Europe/Berlin")
+POINTS = 300
+SLOW = """
+name = "{name}"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = [{{name = "faulty.slow", seconds = {seconds}}}]
+product = {{sigma = {{linear = [1, 2, {points}]}}, delta = 1e-5}}
+"""
+FAILING = """
+name = "failing"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["faulty.mixed"]
+product = {sigma = [1, 2], steps = [1, 8], delta = 1e-5}
+"""  # eight steps cost too much to be started
+POISON = """
+name = "poison"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["faulty.mixed"]
+product = {sigma = [1, 2], steps = [1, 6], delta = 1e-5}
+"""  # six steps kill the worker
+
+Told = list[str]
+
+
+@pytest.fixture(scope="module")
+def told() -> Iterator[tuple[Told, str]]:
+    """What arrives at a webhook on this machine, and its address."""
+    texts: Told = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            texts.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["text"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield texts, f"http://127.0.0.1:{server.server_port}/hook"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def prefect(tmp_path_factory: pytest.TempPathFactory, told: tuple[Told, str]) -> Iterator[PrefectHere]:
+    """A server to which `make deploy` has deployed everything, and a deployment with faulty methods."""
+    here = PrefectHere(tmp_path_factory.mktemp("harmed"))
+    try:
+        here.start_server()
+        (recipe,) = re.findall(r"^deploy:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        script = recipe.replace("\t@", "\t").replace("$(BIN)", str(Path(sys.executable).parent))
+        here.command("sh", "-ec", script.replace("$$", "$"), PRIVSWEEP_WEBHOOK=told[1])
+        for deployment in here.ask("deployments/filter"):  # nothing but what is started here is to run
+            here.ask(f"deployments/{deployment['id']}/pause_deployment")
+        shipped = here.deployment("quickstart")
+        copied = ("flow_id", "parameters", "tags", "job_variables", "pull_steps", "work_pool_name")
+        here.ask(
+            "deployments/",
+            name="faulty",
+            entrypoint="deployed_with_faults.scheduled_sweep",
+            concurrency_limit=1,
+            concurrency_options={"collision_strategy": "CANCEL_NEW"},
+            **{name: shipped[name] for name in copied},
+        )
+        here.start_worker()
+        yield here
+    finally:
+        here.stop()
+
+
+@pytest.fixture
+def sweep(prefect: PrefectHere) -> Callable[[str, str], str]:
+    """Write a sweep into the working directory of runs; return its path, as a parameter."""
+
+    def sweep(name: str, text: str) -> str:
+        (prefect.root / f"{name}.toml").write_text(text)
+        return f"{name}.toml"
+
+    return sweep
+
+
+def rows(store: Path, query: str = "select count(*) as n from results") -> Any:
+    with open_store(store) as opened:
+        return next(iter(opened.sql(query).to_pylist()[0].values()))
+
+
+def parts(store: Path) -> int:
+    return len(list(store.glob("data/*/*.parquet")))
+
+
+def wait_for_parts(prefect: PrefectHere, store: str, number: int) -> None:
+    prefect.wait(lambda: parts(prefect.root / store) >= number, f"{number} parts in {store}")
+
+
+# ------------------------------------------------------------------------------------------ what is deployed
+
+
+def test_every_embedded_sweep_is_deployed_with_its_schedule(prefect: PrefectHere) -> None:
+    embedded = {file.name[:-5] for file in (resources.files("flows") / "sweeps").iterdir()}
+    deployed = {each["name"]: each for each in prefect.ask("deployments/filter") if each["name"] != "faulty"}
+    assert deployed.keys() == embedded
+    for name, each in deployed.items():
+        assert each["parameters"]["sweep"] == name
+        assert each["global_concurrency_limit"]["limit"] == 1
+        assert each["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
+        assert each["schedules"][0]["schedule"]["timezone"] == "Europe/Berlin"
+        assert "privsweep" in each["tags"]
+        assert each["description"]
+
+
+@pytest.mark.parametrize(("first", "last"), [("2031-03-28", "2031-04-02"), ("2031-10-24", "2031-10-29")])
+def test_schedules_keep_local_time_when_clocks_change(prefect: PrefectHere, first: str, last: str) -> None:
+    """They change on the 30th of March and on the 26th of October."""
+    deployment = prefect.deployment("quickstart")
+    days = {"start_time": f"{first}T12:00:00Z", "end_time": f"{last}T12:00:00Z"}
+    prefect.ask(f"deployments/{deployment['id']}/resume_deployment")
+    prefect.ask(f"deployments/{deployment['id']}/schedule", **days, min_runs=10, max_runs=10)
+    times = [datetime.fromisoformat(run["expected_start_time"]) for run in prefect.runs("quickstart")]
+    prefect.ask(f"deployments/{deployment['id']}/pause_deployment")
+    local = [each.astimezone(BERLIN) for each in times if first <= str(each.date()) <= last]
+    assert len(local) == 5
+    assert {(each.hour, each.minute) for each in local} == {(3, 0)}
+    assert len({each.utcoffset() for each in local}) == 2, "a change of clocks is among them"
+
+
+# ----------------------------------------------------------------------------- points, batches and runs fail
+
+
+def test_a_failing_point_shows_in_the_name_of_the_state(
+    prefect: PrefectHere, sweep: Callable[[str, str], str], told: tuple[Told, str]
+) -> None:
+    run = prefect.end_of(prefect.start_run("faulty", sweep=sweep("failing", FAILING), store="failing"))
+    assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Completed with failures")
+    message = run["state"]["message"]
+    assert message.startswith("4 points, 4 computed")
+    assert "2 failed (2 timeout)" in message
+    command = shlex.split(message.split("privsweep ", 1)[1])
+    shown = prefect.command(sys.executable, "-m", "flows.cli", *command, "--json")
+    assert len(json.loads(shown)) == 2
+    (warning,) = prefect.logs(run["id"], level=30)
+    assert warning.startswith("2 of 4 points of faulty.mixed failed: timeout: ")
+    table = yaml.safe_load(prefect.artifacts(run["id"])["failing-computed"]["data"])
+    assert [row["statuses"] for row in table] == ["2 ok, 2 timeout"]
+    prefect.wait(lambda: any("Completed with failures" in text for text in told[0]), "somebody is told", 60)
+    assert any("select * from failures" in text for text in told[0])
+
+
+def test_a_worker_that_dies_twice_leaves_crashed_rows_and_a_warning(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    run = prefect.end_of(prefect.start_run("faulty", sweep=sweep("poison", POISON), store="poison"))
+    assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Completed with failures")
+    assert "2 failed (2 crashed)" in run["state"]["message"]
+    warnings = prefect.logs(run["id"], level=30)
+    assert warnings
+    assert all("failed: crashed: Its worker died twice (WorkerCrashedError)." in line for line in warnings)
+    assert rows(prefect.root / "poison", "select count(*) from results where status = 'crashed'") == 2
+    assert rows(prefect.root / "poison", "select count(*) from results where status = 'ok'") == 2
+
+
+def test_a_store_that_cannot_be_written_is_tried_again_and_then_told_in_one_sentence(
+    prefect: PrefectHere, told: tuple[Told, str]
+) -> None:
+    (prefect.root / "file").write_text("no folder")
+    run_id = prefect.start_run("quickstart", retry_delay=2, sweep="membership-privacy", store="file/store")
+    run = prefect.end_of(run_id)
+    names = [name for name, _ in prefect.history(run_id)]
+    assert (run["state_type"], run["state_name"], run["run_count"]) == ("FAILED", "Failed", 3)
+    assert names.count("AwaitingRetry") == 2
+    one_sentence(run["state"]["message"])
+    assert "file" in run["state"]["message"]
+    prefect.wait(lambda: any("Failed" in text for text in told[0]), "somebody is told", 60)
+
+
+def test_a_mistake_in_a_sweep_is_not_tried_again(prefect: PrefectHere) -> None:
+    run_id = prefect.start_run("quickstart", retry_delay=2, sweep="quickstar", store="unused")
+    run = prefect.end_of(run_id)
+    assert (run["state_type"], run["run_count"]) == ("FAILED", 1)
+    assert run["state"]["message"] == "Unknown sweep quickstar. Did you mean quickstart?"
+    assert not any("Traceback" in line for line in prefect.logs(run_id))
+    assert not (prefect.root / "unused").exists()
+
+
+def test_a_cluster_that_is_not_there_is_tried_again_and_then_told_in_one_sentence(
+    prefect: PrefectHere,
+) -> None:
+    deployed = prefect.deployment("quickstart")
+    env = deployed["job_variables"]["env"] | {
+        "RAY_ADDRESS": "127.0.0.1:9",
+        "PREFECT_FLOWS_DEFAULT_RETRIES": "1",
+        "PREFECT_FLOWS_DEFAULT_RETRY_DELAY_SECONDS": "2",
+    }
+    run_id = prefect.ask(
+        f"deployments/{deployed['id']}/create_flow_run",
+        parameters={"sweep": "membership-privacy", "store": "clusterless"},
+        job_variables={"env": env},
+        state={"type": "SCHEDULED"},
+    )["id"]
+    run = prefect.end_of(run_id)
+    assert (run["state_type"], run["run_count"]) == ("FAILED", 2)
+    assert run["state"]["message"] == (
+        "Expected a Ray cluster at RAY_ADDRESS=127.0.0.1:9, got: Connection refused."
+    )
+
+
+def one_sentence(message: str) -> None:
+    assert "\n" not in message
+    assert "Traceback" not in message
+    assert message.endswith(".")
+
+
+# ----------------------------------------------------------------------------------------- one run at a time
+
+
+def test_a_second_run_of_a_deployment_is_cancelled_and_one_of_another_waits_for_the_store(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    path = sweep("alone", SLOW.format(name="alone", seconds=0.1, points=POINTS))
+    first = prefect.start_run("faulty", sweep=path, store="alone")
+    wait_for_parts(prefect, "alone", 1)
+    second = prefect.start_run("faulty", sweep=path, store="alone")
+    other = prefect.start_run("membership-privacy", sweep="membership-privacy", store="alone")
+    cancelled = prefect.end_of(second)
+    assert cancelled["state_type"] == "CANCELLED"
+    assert "concurrency" in cancelled["state"]["message"].lower()
+    prefect.wait(lambda: any("Waiting until another run" in line for line in prefect.logs(other)), "it waits")
+    assert prefect.run(first)["state_type"] == "RUNNING"
+    ended, waited = prefect.end_of(first), prefect.end_of(other)
+    assert (ended["state_name"], waited["state_name"]) == ("Completed", "Completed")
+    assert ended["run_count"] == waited["run_count"] == 1
+    assert rows(prefect.root / "alone") == POINTS + 165
+
+
+# --------------------------------------------------------------------------------------------- ended, killed
+
+
+def test_a_cancelled_run_keeps_its_batches_and_the_next_computes_the_rest(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    path = sweep("cancelled", SLOW.format(name="cancelled", seconds=0.1, points=POINTS))
+    run_id = prefect.start_run("faulty", sweep=path, store="cancelled")
+    wait_for_parts(prefect, "cancelled", 2)
+    prefect.cli("flow-run", "cancel", run_id)
+    run = prefect.end_of(run_id)
+    assert run["state_type"] == "CANCELLED"
+    prefect.wait(lambda: not prefect.below_worker(), "nothing runs below the worker", 60)
+    kept = rows(prefect.root / "cancelled")
+    assert 0 < kept < POINTS
+    assert any(
+        line.startswith(f"Stopped: {kept} of {POINTS} points are stored") for line in prefect.logs(run_id)
+    )
+    again = prefect.end_of(prefect.start_run("faulty", sweep=path, store="cancelled"))
+    assert again["state"]["message"].startswith(f"{POINTS} points, {POINTS - kept} computed")
+    assert rows(prefect.root / "cancelled", "select count(distinct point_id) from results") == POINTS
+
+
+def test_sigterm_ends_a_run_with_one_sentence(prefect: PrefectHere, sweep: Callable[[str, str], str]) -> None:
+    path = sweep("terminated", SLOW.format(name="terminated", seconds=0.1, points=POINTS))
+    run_id = prefect.start_run("faulty", sweep=path, store="terminated")
+    wait_for_parts(prefect, "terminated", 1)
+    (flow,) = psutil.Process(prefect.worker.pid).children() if prefect.worker else []
+    flow.terminate()
+    run = prefect.end_of(run_id)
+    kept = rows(prefect.root / "terminated")
+    assert 0 < kept < POINTS
+    assert run["state_type"] == "CANCELLED"
+    assert run["state"]["message"].startswith(f"Stopped: {kept} of {POINTS} points are stored")
+    prefect.wait(lambda: not prefect.below_worker(), "nothing runs below the worker", 60)
+
+
+def test_a_run_that_is_killed_counts_as_crashed_and_somebody_is_told(
+    prefect: PrefectHere, sweep: Callable[[str, str], str], told: tuple[Told, str]
+) -> None:
+    path = sweep("killed", SLOW.format(name="killed", seconds=0.1, points=POINTS))
+    run_id = prefect.start_run("faulty", sweep=path, store="killed")
+    wait_for_parts(prefect, "killed", 1)
+    (flow,) = psutil.Process(prefect.worker.pid).children() if prefect.worker else []
+    flow.kill()
+    began = time.monotonic()
+    assert prefect.end_of(run_id)["state_type"] == "CRASHED"
+    print(f"\na killed run counted as crashed after {time.monotonic() - began:.0f} s")
+    prefect.wait(lambda: any("killed.toml: Crashed" in text for text in told[0]), "somebody is told", 60)
+
+
+def test_t5_a_run_ends_with_its_worker_and_the_next_resumes(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    """It crashes when it has something to log: its output goes through the worker."""
+    path = sweep("workerless", SLOW.format(name="workerless", seconds=0.1, points=POINTS))
+    run_id = prefect.start_run("faulty", sweep=path, store="workerless")
+    wait_for_parts(prefect, "workerless", 1)
+    assert prefect.worker is not None
+    prefect.worker.kill()
+    prefect.worker.wait()
+    assert prefect.end_of(run_id)["state_type"] == "CRASHED"
+    kept = rows(prefect.root / "workerless")
+    prefect.start_worker()
+    again = prefect.end_of(prefect.start_run("faulty", sweep=path, store="workerless"))
+    assert again["state"]["message"].startswith(f"{POINTS} points, {POINTS - kept} computed")
+
+
+def test_t5_a_run_ends_without_its_server_and_the_next_one_is_not_blocked(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    path = sweep("serverless", SLOW.format(name="serverless", seconds=0.1, points=POINTS))
+    run_id = prefect.start_run("faulty", sweep=path, store="serverless")
+    wait_for_parts(prefect, "serverless", 2)
+    assert prefect.server is not None
+    prefect.server.send_signal(signal.SIGKILL)
+    prefect.server.wait()
+    prefect.server = None
+    began = time.monotonic()
+    prefect.wait(lambda: manifest(prefect.root / "serverless") == "complete", "the sweep is complete")
+    print(f"\nT5: without its server, the data path ended after {time.monotonic() - began:.0f} s")
+    assert rows(prefect.root / "serverless") == POINTS
+    prefect.start_server()
+    began = time.monotonic()
+    ended = prefect.end_of(run_id)["state_name"]
+    print(f"T5: {ended} {time.monotonic() - began:.0f} s after the new server was up")
+    assert ended in {"Completed", "Crashed"}, "the latter where it could not be told in time"
+
+    def next_one() -> dict[str, Any] | None:
+        run = prefect.end_of(prefect.start_run("faulty", sweep=path, store="serverless"))
+        return run if run["state_type"] == "COMPLETED" else None
+
+    run = prefect.wait(next_one, "a new run is let in", 400)
+    print(f"T5: the next run had ended {time.monotonic() - began:.0f} s after the new server was up")
+    assert run["state"]["message"].startswith(f"{POINTS} points, 0 computed")
+
+
+def manifest(store: Path) -> str:
+    with open_store(store) as opened:
+        return next((each.status for each in opened.manifests()), "none")
+
+
+def test_t5_a_run_killed_with_its_worker_counts_as_crashed_and_the_next_resumes(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    path = sweep("zombie", SLOW.format(name="zombie", seconds=0.1, points=POINTS))
+    run_id = prefect.start_run("faulty", sweep=path, store="zombie")
+    wait_for_parts(prefect, "zombie", 2)
+    assert prefect.worker is not None
+    for process in [psutil.Process(prefect.worker.pid), *prefect.below_worker()]:
+        process.kill()
+    prefect.worker.wait()
+    began = time.monotonic()
+    kept = rows(prefect.root / "zombie")
+    assert 0 < kept < POINTS
+    run = prefect.end_of(run_id)
+    seconds = time.monotonic() - began
+    print(f"\nT5: the zombie counted as crashed after {seconds:.0f} s")
+    assert run["state_type"] == "CRASHED"
+    assert run["state"]["message"].startswith("No heartbeat for 90 seconds.")
+    assert seconds < 180
+    prefect.start_worker()
+
+    def next_one() -> dict[str, Any] | None:
+        ended = prefect.end_of(prefect.start_run("faulty", sweep=path, store="zombie"))
+        return ended if ended["state_type"] == "COMPLETED" else None
+
+    again = prefect.wait(next_one, "a new run is let in", 400)
+    print(f"T5: the next run had ended {time.monotonic() - began:.0f} s after the kill")
+    assert again["state"]["message"].startswith(f"{POINTS} points, {POINTS - kept} computed")
+
+
+# -------------------------------------------------------------------------------------------------- how much
+
+
+def recorded(prefect: PrefectHere) -> dict[str, int]:
+    """Number of rows of each table of Prefect's database."""
+    with closing(sqlite3.connect(f"file:{prefect.folder}/home/prefect.db?mode=ro", uri=True)) as database:
+        tables = database.execute("select name from sqlite_master where type = 'table'").fetchall()
+        return {
+            name: database.execute(f'select count(*) from "{name}"').fetchone()[0]
+            for (name,) in tables
+            if not name.startswith(("sqlite", "alembic"))
+        }
+
+
+def heartbeats(prefect: PrefectHere, run_id: str) -> int:
+    """Number of rows that the heartbeats of a run occupy; they grow with its time, not with its points."""
+    query = """
+        with beats as (select events.id from events join event_resources on events.id = event_id
+            where events.event = 'prefect.flow-run.heartbeat' and events.resource_id = ? group by events.id)
+        select (select count(*) from beats)
+            + (select count(*) from event_resources where event_id in (select id from beats))"""
+    with closing(sqlite3.connect(f"file:{prefect.folder}/home/prefect.db?mode=ro", uri=True)) as database:
+        return int(database.execute(query, [f"prefect.flow-run.{run_id}"]).fetchone()[0])
+
+
+def test_t36_a_hundred_thousand_points_leave_five_hundred_rows_in_prefect_at_most(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    path = sweep("many", SLOW.format(name="many", seconds=0.01, points=100_000))
+    before = recorded(prefect)
+    began = time.monotonic()
+    run_id = prefect.start_run("faulty", sweep=path, store="many", workers=8, reports=None)
+    prefect.wait(lambda: prefect.run(run_id)["state_type"] in FINAL, "the run ends", 900)
+    seconds = time.monotonic() - began
+    assert prefect.run(run_id)["state_name"] == "Completed"
+    time.sleep(15)  # what is recorded late
+    after = recorded(prefect)
+    new = {name: n - before.get(name, 0) for name, n in after.items() if n > before.get(name, 0)}
+    beats = heartbeats(prefect, run_id)
+    print(f"\nT36: {sum(new.values())} rows after {seconds:.0f} s, {beats} of heartbeats: {new}")
+    assert rows(prefect.root / "many") == 100_000
+    assert sum(new.values()) - beats <= 500
+    assert beats <= 12 * (2 + seconds / 30)
