@@ -26,7 +26,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-store lint format docs deploy lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-scale bench-store lint format docs deploy lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -82,6 +82,9 @@ faults: $(STAMP)  ## kill, fill, damage, confuse; write what survived into docs/
 
 bench: $(STAMP) $(PEERS_STAMP)  ## measure against peers, which get an environment of their own
 	$(BIN)/python -m tests.benchmarks.bench
+
+bench-scale: $(STAMP)  ## measure how much faster two workers are than one (ten minutes, an idle machine)
+	$(BIN)/python -m tests.benchmarks.bench --only scale
 
 bench-store: $(STAMP)  ## measure the store with ten million made-up rows (some minutes, 4 GiB)
 	$(BIN)/python -m tests.benchmarks.bench --only store

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, FAILED, Json, StorePath
+from flows.cli_options import (
+    DEFAULT_STORE,
+    FAILED,
+    Engine,
+    Json,
+    RayAddress,
+    StorePath,
+    Workers,
+    check_engine,
+)
 
 if TYPE_CHECKING:
     from flows.repair import Repair
@@ -59,22 +68,26 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
 def repair(
     store: StorePath = DEFAULT_STORE,
     dry_run: DryRun = False,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=4096, help="Worker processes; one a core by default.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="ray, or serial: one process after another.")] = "ray",
+    workers: Workers = None,
+    engine: Engine = "ray",
+    ray_address: RayAddress = None,
     json: Json = False,
 ) -> None:
     """Move damaged files into quarantine and compute exactly the lost points again; deletes nothing."""
     from flows.printing import as_json
     from flows.progress import Progress
     from flows.repair import repair as repair_store
-    from tasks.engine import RAY, SERIAL
 
-    if engine not in (RAY, SERIAL):
-        raise typer.BadParameter(f"Expected --engine {RAY} or {SERIAL}, got {engine}.")
+    check_engine(engine, ray_address)
     with Progress() as progress:
-        done = repair_store(store, dry_run=dry_run, workers=workers, engine_name=engine, watch=progress)
+        done = repair_store(
+            store,
+            dry_run=dry_run,
+            workers=workers,
+            engine_name=engine,
+            watch=progress,
+            ray_address=ray_address,
+        )
     if json:
         print(as_json(_repair_content(done), indent=1))
     else:

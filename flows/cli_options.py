@@ -78,6 +78,27 @@ Explain = Annotated[
     typer.Option("--explain", help="Also tell theorem, assumptions, sampling, row, commit and date."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with all digits.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, max=100_000, help="Worker processes; one a core, or all of a named cluster."),
+]
+Engine = Annotated[str, typer.Option(help="ray, or serial: one process after another.")]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="Compute on this Ray cluster, before RAY_ADDRESS; `local` starts one here."
+    ),
+]
+
+
+def check_engine(engine: str, ray_address: str | None) -> None:
+    """Refuse an engine that there is not, and a cluster for one that needs none."""
+    from tasks.engine import RAY, SERIAL
+
+    if engine not in (RAY, SERIAL):
+        raise typer.BadParameter(f"Expected --engine {RAY} or {SERIAL}, got {engine}.")
+    if engine == SERIAL and ray_address:
+        raise typer.BadParameter(f"Expected --ray-address with --engine {RAY} only, got it with {SERIAL}.")
 
 
 def named_methods(names: list[str] | None) -> "list[Method] | None":

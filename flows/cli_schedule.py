@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flows.cluster import Cluster, Schedule
+    from flows.schedule import Cluster, Schedule
     from flows.sweep import Sweep
 
 
 def show_schedule(sweep: "Sweep", store: Path, words: str, *, max_points: float, json: bool) -> None:
     """Simulate a sweep on the cluster that words describe, and print how it would go."""
-    from flows.cluster import read_cluster, simulate
     from flows.printing import as_json
+    from flows.schedule import read_cluster, simulate
     from flows.workload import work_of
 
     cluster = read_cluster(words)

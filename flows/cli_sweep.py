@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import DEFAULT_STORE, MethodNames, StorePath, at_least_zero, shown
+from flows.cli_options import (
+    DEFAULT_STORE,
+    Engine,
+    MethodNames,
+    RayAddress,
+    StorePath,
+    Workers,
+    at_least_zero,
+    check_engine,
+    shown,
+)
 from flows.cli_schedule import show_schedule
 from flows.completion import problems_and_sweeps
 
@@ -29,9 +39,6 @@ Words = Annotated[
         metavar="[FIELD=VALUES]...",
         help="Of a problem: values with commas, or linear(first,last,count), geometric(...), range(...).",
     ),
-]
-Workers = Annotated[
-    int | None, typer.Option(min=1, max=4096, help="Worker processes; one a core by default.")
 ]
 MaxPoints = Annotated[
     float, typer.Option(min=1, callback=at_least_zero, help="Refuse a sweep with more points than this.")
@@ -84,7 +91,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
     workers: Workers = None,
-    engine: Annotated[str, typer.Option(help="ray, or serial: one process after another.")] = "ray",
+    engine: Engine = "ray",
+    ray_address: RayAddress = None,
     max_points: MaxPoints = 1e6,
     retry: Retry = False,
     json: Json = False,
@@ -93,10 +101,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     from flows.progress import Progress
     from flows.run import run as run_sweep
     from flows.typed_sweep import named_or_typed
-    from tasks.engine import RAY, SERIAL
 
-    if engine not in (RAY, SERIAL):
-        raise typer.BadParameter(f"Expected --engine {RAY} or {SERIAL}, got {engine}.")
+    check_engine(engine, ray_address)
     with Progress() as progress:
         report = run_sweep(
             named_or_typed(sweep, words or [], method or []),
@@ -106,6 +112,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
             max_points=max_points,
             retry=retry,
             watch=progress,
+            ray_address=ray_address,
         )
     if json:
         _print_json(_report_content(report))

@@ -29,7 +29,7 @@ from flows.run import InterruptedRunError, Report, run
 from flows.sweep import Sweep, load
 from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
-from tasks.engine import EngineError
+from tasks.errors import EngineError
 from tasks.work import Done
 
 Log = Logger | LoggerAdapter[Logger]

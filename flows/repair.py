@@ -69,6 +69,7 @@ def repair(
     workers: int | None = None,
     engine_name: str = "ray",
     watch: Watch = lambda _plan, _done: None,
+    ray_address: str | None = None,
 ) -> Repair:
     """Set aside what is damaged, compute the lost points again, and write the manifests anew.
 
@@ -78,6 +79,7 @@ def repair(
         workers: Number of worker processes, or None for one a core.
         engine_name: `ray` or `serial`.
         watch: Told about progress.
+        ray_address: A Ray cluster to compute on; None for what RAY_ADDRESS says.
 
     Returns:
         What was done; points that fail again are counted in its reports.
@@ -120,6 +122,7 @@ def repair(
                 max_points=float("inf"),
                 retry=sweep.digest in work.retried,
                 watch=watch,
+                ray_address=ray_address,
             )
         )
     for sweep in work.recorded:

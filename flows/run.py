@@ -21,6 +21,7 @@ from flows.status import Coverage, coverage, is_broken, record
 from flows.sweep import Sweep
 from privcore.errors import PrivsweepError
 from tasks import engine
+from tasks.errors import EngineError, StoppedError
 from tasks.work import Done, Job
 
 Watch = Callable[[Plan, Done | None], None]
@@ -61,17 +62,20 @@ def run(
     max_points: float = MAX_POINTS,
     retry: bool = False,
     watch: Watch = lambda _plan, _done: None,
+    ray_address: str | None = None,
 ) -> Report:
     """Compute the points of a sweep that are not stored yet; where there are none, nothing is started.
 
     Args:
         sweep: What is asked.
         store: Folder or address of the store; it is made where it does not exist.
-        workers: Number of worker processes, or None for one a core.
+        workers: Number of worker processes, or None for one a core; on a named cluster the number of batches
+            in flight, or None for as many as keep all of it busy.
         engine_name: `ray` or `serial`.
         max_points: Number of points above which the sweep is refused.
         retry: Whether to compute stored failures again.
         watch: Told about progress.
+        ray_address: A Ray cluster to compute on; None for what RAY_ADDRESS says.
 
     Returns:
         What was done; points that failed are counted in it, they do not raise.
@@ -113,7 +117,7 @@ def run(
                 if not is_broken(sweep, store):  # else its manifest is what tells that points were lost
                     record(sweep, plan.ids, store, started)  # so that `status` knows the sweep meanwhile
                 job = Job(store=address_of(store), sweep=sweep.name, limits=sweep.limits)
-                outcomes = engine.run(engine_name, plan.batches, job, workers or engine.cores())
+                outcomes = engine.run(engine_name, plan.batches, job, workers, ray_address)
                 with (
                     closing(outcomes),
                     _no_output_of_others(),
@@ -126,6 +130,11 @@ def run(
             raise InterruptedRunError(
                 f"Stopped: {now.stored} of {now.total} points are stored; the same command goes on."
             ) from None
+        except StoppedError as error:
+            now = coverage(sweep, plan.ids, store)
+            raise EngineError(
+                f"{error}: {now.stored} of {now.total} points are stored; the same command goes on."
+            ) from error
     return Report(
         now=now,
         before=sum(plan.stored.values()),

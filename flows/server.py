@@ -13,8 +13,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fcntl import LOCK_EX, flock
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
+from typing import TextIO
 
 from privcore.errors import PrivsweepError
 
@@ -44,19 +45,40 @@ def own_server(home: Path) -> Iterator[str]:
         home: Folder of its database and its log, shared by all runs beside one store.
 
     Raises:
-        SchedulerError: It did not start; its log says why.
+        SchedulerError: It did not start; its log says why, or the sentence does.
     """
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     server = None
     try:
         with (home / "start.lock").open("w") as lock:
-            flock(lock, LOCK_EX)  # two servers must not set up one database at once
+            _take(lock, home)  # two servers must not set up one database at once
             server, port = _started(home, log)
         yield f"http://127.0.0.1:{port}/api"
     finally:
         if server is not None:
             _stop(server)
+
+
+def _take(lock: TextIO, home: Path) -> None:
+    """Take a lock, which the kernel gives up with its holder's life; never wait for it for ever."""
+    give_up = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            flock(lock, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > give_up:
+                raise SchedulerError(
+                    f"Another run has been starting a server in {home} for {START_SECONDS:g} s."
+                ) from None
+            time.sleep(0.1)
+        except OSError as error:
+            raise SchedulerError(
+                f"Expected locks for Prefect's database in {home}, got: {error.strerror}; set PREFECT_HOME "
+                "to a folder on a local disk."
+            ) from error
+        else:
+            return
 
 
 def _stop(server: "subprocess.Popen[bytes]") -> None:

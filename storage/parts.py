@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +25,14 @@ _FOLDER = re.compile(r"problem=([a-z][a-z0-9-]*)")
 _NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.parquet")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Packed:
+    """A part that stands nowhere yet: its name relative to the data folder, and its bytes."""
+
+    name: str
+    content: bytes
+
+
 def publish(root: Path, table: pa.Table) -> Path:
     """Write a table as a part of the store; doing it twice is the same as once.
 
@@ -38,19 +47,44 @@ def publish(root: Path, table: pa.Table) -> Path:
         StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
         ValueError: The table does not come from `to_table`, is empty, or has NaN in its answers.
     """
+    return publish_packed(root, pack(table))
+
+
+def pack(table: pa.Table) -> Packed:
+    """Return the part that a table makes, for who can publish it.
+
+    Args:
+        table: Rows of one problem class, from `storage.schema.to_table`.
+
+    Raises:
+        ValueError: The table does not come from `to_table`, is empty, or has NaN in its answers.
+    """
     problem = (table.schema.metadata or {}).get(PROBLEM_KEY, b"").decode()
     if not problem or table.num_rows == 0:
         raise ValueError(f"Expected a table from to_table with at least one row, got {table.num_rows} rows.")
     if name := _with_nan(table):
         raise ValueError(f"Expected {name} without NaN.")
+    content = _to_bytes(table)
+    file = f"{ids_hash(table['point_id'].to_pylist())}-{hashlib.sha256(content).hexdigest()}.parquet"
+    return Packed(name=f"problem={problem}/{file}", content=content)
+
+
+def publish_packed(root: Path, packed: Packed) -> Path:
+    """Write a part that was packed here or elsewhere, and return its path; twice is the same as once.
+
+    Args:
+        root: The store, a folder or an address; it is made where it does not exist.
+        packed: From `pack`.
+
+    Raises:
+        StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
+    """
     root = located(root)
     layout.create(root)
     layout.check_mark(root)
-    content = _to_bytes(table)
-    name = f"{ids_hash(table['point_id'].to_pylist())}-{hashlib.sha256(content).hexdigest()}.parquet"
-    path = root / layout.DATA / f"problem={problem}" / name
-    if not (path.exists() and path.stat().st_size == len(content)):
-        layout.write_atomically(path, content)
+    path = root / layout.DATA / packed.name
+    if not (path.exists() and path.stat().st_size == len(packed.content)):
+        layout.write_atomically(path, packed.content)
     return path
 
 

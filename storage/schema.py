@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -137,11 +137,12 @@ def _type_of(parameter: Parameter) -> pa.DataType:
     return pa.int64() if isinstance(parameter, Integer) else pa.string()
 
 
-def to_table(rows: Sequence[Row]) -> pa.Table:
+def to_table(rows: Sequence[Row], code: Provenance | None = None) -> pa.Table:
     """Return rows of one problem class as an Arrow table, with this process's provenance.
 
     Args:
         rows: At least one row; all of the same problem class.
+        code: What to say of the code and its packages where it came from another machine; the host is ours.
 
     Raises:
         ValueError: There is no row, or the rows are of several problem classes.
@@ -159,7 +160,8 @@ def to_table(rows: Sequence[Row]) -> pa.Table:
         "knobs": lambda r: json.dumps(r.point.method.identity(), sort_keys=True, separators=(",", ":")),
         "status": lambda r: r.answer.status.value,
     }
-    origin = asdict(provenance())
+    ours = provenance()
+    origin = asdict(replace(code, host=ours.host) if code else ours)
     columns = []
     for field in schema:
         name = field.name

@@ -2,22 +2,54 @@
 
 import os
 import socket
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from tasks.errors import EngineError
+
 SECONDS = 5.0  # what a cluster that is up gets to accept a connection
+VARIABLE = "RAY_ADDRESS"
+OPTION = "--ray-address"
 
 
-def named_cluster() -> str | None:
-    """Return the address of the cluster that RAY_ADDRESS names, None where Ray has to be started here."""
-    address = os.environ.get("RAY_ADDRESS", "")
-    return None if address in ("", "local") else address
+@dataclass(frozen=True)
+class Address:
+    """Where a cluster is, and who says so, for sentences."""
+
+    text: str
+    source: str
+
+    def __str__(self) -> str:
+        """Return it as it was given: `RAY_ADDRESS=host:port` or `--ray-address host:port`."""
+        return f"{self.source}{'=' if self.source == VARIABLE else ' '}{self.text}"
+
+
+def named_cluster(option: str | None = None) -> Address | None:
+    """Return the address of the cluster that is named, None where Ray has to be started here.
+
+    Args:
+        option: What the caller says, which counts before RAY_ADDRESS; `local` is no cluster.
+    """
+    address = Address(option, OPTION) if option else Address(os.environ.get(VARIABLE, ""), VARIABLE)
+    return None if address.text in ("", "local") else address
+
+
+def checked(address: Address) -> Address:
+    """Return an address at which somebody listens.
+
+    Raises:
+        EngineError: Nobody does.
+    """
+    if reason := why_unreachable(address.text):
+        raise EngineError(f"Expected a Ray cluster at {address}, got: {reason}.")
+    return address
 
 
 def why_unreachable(address: str) -> str | None:
     """Return why there can be no cluster at an address, None if somebody listens there or only Ray can tell.
 
     Args:
-        address: What RAY_ADDRESS may hold: `host:port`, `ray://host:port`, or `auto`, which is left to Ray.
+        address: `host:port`, or `auto`, which is left to Ray.
 
     Example:
         >>> why_unreachable("here")
@@ -25,6 +57,8 @@ def why_unreachable(address: str) -> str | None:
     """
     if address == "auto":
         return None
+    if address.startswith("ray://"):
+        return "an address of Ray Client; run privsweep on a node of the cluster and give its host:port"
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port
@@ -32,6 +66,11 @@ def why_unreachable(address: str) -> str | None:
         return "no valid port"
     if not host or not port:
         return "no host" if not host else "no port"
+    return why_refused(host, port)
+
+
+def why_refused(host: str, port: int) -> str | None:
+    """Return why nobody accepts connections there, None if somebody does."""
     try:
         socket.create_connection((host, port), timeout=SECONDS).close()
     except (OSError, UnicodeError) as error:

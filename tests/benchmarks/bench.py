@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks import audits, figure1, labels, membership, store
+from tests.benchmarks import audits, figure1, labels, membership, scale, store
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -131,6 +131,7 @@ SECTIONS = {
     "labels": labels.table,
     "audits": audits.table,
     "membership": membership.table,
+    "scale": scale.table,
     "store": store.table,
 }
 TITLES = {
@@ -139,6 +140,7 @@ TITLES = {
     "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods beside random-allocation 1.0.5",
     "labels": "Labels: laws of sums and advantages, beside scipy and qif 1.6",
     "membership": "Membership inference: the worst learner of discrete records",
+    "scale": "Two workers beside one on certified points",
     "store": "The store: 10,000,000 rows in 100 parts",
     "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through the whole path",
 }

@@ -26,12 +26,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Running:
     """A command line at work. Its output goes to files: a pipe stays open as long as any descendant lives."""
 
-    def __init__(self, arguments: tuple[str, ...], folder: Path) -> None:
+    def __init__(
+        self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str] | None = None
+    ) -> None:
         self.output = tempfile.TemporaryFile("w+", dir=folder)  # noqa: SIM115  closed in `end`
         self.errors = tempfile.TemporaryFile("w+", dir=folder)  # noqa: SIM115
         path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
-        environment = os.environ | {"PYTHONPATH": path, "HOME": str(folder / "home")}
-        environment.pop("RAY_AUTH_MODE", None)  # what a user has: nothing
+        bare = {
+            name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"
+        }  # as users have it
+        environment = bare | {"PYTHONPATH": path, "HOME": str(folder / "home")} | (environment or {})
         self.process = subprocess.Popen(
             [sys.executable, str(SCRIPT), *arguments],
             env=environment,
@@ -82,8 +86,8 @@ def start(folder: Path) -> Iterator[Start]:
     """Start `privsweep ARGUMENTS`; what still runs at the end of the module is killed."""
     started: list[Running] = []
 
-    def start(*arguments: object) -> Running:
-        started.append(Running(tuple(map(str, arguments)), folder))
+    def start(*arguments: object, environment: dict[str, str] | None = None) -> Running:
+        started.append(Running(tuple(map(str, arguments)), folder, environment))
         return started[-1]
 
     yield start
@@ -94,4 +98,4 @@ def start(folder: Path) -> Iterator[Start]:
 @pytest.fixture(scope="module")
 def privsweep(start: Start) -> Run:
     """Run `privsweep ARGUMENTS` to its end; return code, standard output, standard error."""
-    return lambda *arguments: start(*arguments).end()
+    return lambda *arguments, **more: start(*arguments, **more).end()

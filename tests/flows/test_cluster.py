@@ -1,246 +1,238 @@
-"""Sweeps on clusters that are not there: the simulated schedule against ones that can be worked out."""
+"""Sweeps on a Ray cluster of several nodes: the same bits, whoever has the code and sees the store."""
 
-import itertools
 import json
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import psutil
 import pytest
 
-from flows.cli import run
-from flows.cluster import DISPATCH, END, START, Cluster, ClusterError, Schedule, read_cluster, simulate
-from flows.plan import make_plan
-from flows.sweep import Sweep, parse
-from flows.workload import PER_BATCH, PER_POINT, Work, work_of
+from flows import cli
+from storage import open_store
+from storage.parts import parts as parts_of
+from storage.parts import read_part
+from tests.flows.test_faults import (
+    POINTS,
+    REAL,
+    SLOW,
+    answers,
+    answers_of_the_serial_engine,
+    rows_and_points,
+    wait_for_parts,
+)
+from tests.ray_cluster import RayCluster, interpreter_without
+
+pytestmark = pytest.mark.xdist_group("ray")
+
+Start = Callable[..., Any]
+Run = Callable[..., tuple[int, str, str]]
+
+PRIVATE = ["unshare", "--map-root-user", "--mount"]
+"""A command with file systems of its own, in which a folder can be hidden without being root."""
+
+
+def hidden(folder: Path) -> list[str]:
+    """A command that runs another one for which a folder is an empty one of its own."""
+    return [*PRIVATE, "sh", "-c", f'mount -t tmpfs none "{folder}" && exec "$@"', "sh"]
+
+
+@pytest.fixture(scope="module")
+def runs(folder: Path) -> Path:
+    """The folder of the stores, which the second node of the cluster does not see."""
+    if subprocess.run([*PRIVATE, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody have file systems of one's own")
+    runs = folder / "runs"
+    runs.mkdir()
+    return runs
+
+
+@pytest.fixture(scope="module")
+def evaluations(folder: Path) -> Path:
+    """A file with one line for every evaluation of a slow point: its worker's process id."""
+    return folder / "evaluations"
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path, runs: Path, evaluations: Path) -> Iterator[RayCluster]:
+    """A head that has everything, and a node that has neither our packages nor the folder of the stores."""
+    with RayCluster({"FAULTY_LOG": str(evaluations)}) as cluster:
+        cluster.start_head(cpus=1)
+        bare = interpreter_without(["_privsweep", "privsweep"], folder)
+        cluster.start_node(cpus=1, python=bare, under=hidden(runs))
+        yield cluster
+
+
+def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
+    cluster: RayCluster, folder: Path, runs: Path, evaluations: Path, privsweep: Run
+) -> None:
+    spec, store = folder / "mixed.toml", runs / "mixed"
+    spec.write_text(SLOW.format(name="mixed", points=60) + REAL)
+    time.sleep(5)  # the second node is still starting
+    code, out, err = privsweep(
+        "run",
+        spec,
+        "--store",
+        store,
+        "--json",
+        "--ray-address",
+        cluster.address,
+        environment=cluster.environment,
+    )
+    assert code == 0, err
+    assert (
+        "Ray cluster of 2 nodes: our code was sent there; "
+        "1 sees the store, and the parts of the others come back here to be stored"
+    ) in err.splitlines()
+    assert json.loads(out)["computed"] == 76
+    assert len(set(evaluations.read_text().split())) == 2, "both nodes have worked"
+    with open_store(store) as opened:
+        assert rows_and_points(opened) == (60, 60)
+        assert opened.verify() == []
+        assert answers(opened) == answers_of_the_serial_engine(folder / "serial")
+        told = opened.sql("select distinct git_commit, git_dirty, versions from results")
+    assert told.num_rows == 1, "what was sent is told to be what it is"
+    assert list(store.glob(".*")) == [], "no beacon is left"
+
+
+JOIN = """
+import sys
+from pathlib import Path
 from tasks import engine
+from tasks.errors import EngineError
 from tasks.limits import Limits
 from tasks.work import Job
-
-GRID = """
-name = "trial"
-[[grid]]
-problem = "unamplified-epsilon"
-methods = ["unamplified.exact"]
-product = {sigma = {geometric = [0.5, 20, 300]}, delta = {geometric = [1e-9, 1e-3, 40]}}
-[[grid]]
-problem = "allocation-epsilon"
-methods = ["allocation.decomposition", "allocation.certified"]
-product = {sigma = {geometric = [0.5, 20, 30]}, steps = {range = [10, 990, 20]}, delta = 1e-5}
-where = "steps > 100 or sigma > 1"
+try:
+    list(engine.run("ray", [], Job(store=Path(sys.argv[1]), sweep="none", limits=Limits())))
+except EngineError as error:
+    sys.exit(str(error))
 """
 
 
-def trial(text: str = GRID) -> Sweep:
-    return parse(text.encode(), "trial.toml")
-
-
-def work(seconds: list[float], points: int = 1000) -> Work:
-    return Work(
-        seconds=np.array(seconds),
-        points=points,
-        planning=1.5,
-        driver_bytes=1e6,
-        measured_share=0,
-        sampled=None,
-    )
-
-
-def workers(nodes: int, cores: int, spread: float = 0.0) -> Cluster:
-    return Cluster(nodes=nodes, cores=cores, spread=spread)
-
-
-def span(schedule: Schedule) -> float:
-    """From the first batch to the end of the last."""
-    return schedule.makespan - schedule.work.planning - START - END
-
-
-def test_one_worker_takes_the_sum_and_is_always_busy() -> None:
-    schedule = simulate(work([5.0, 3.0, 2.0]), workers(1, 1))
-    assert span(schedule) == pytest.approx(10 + DISPATCH)
-    assert schedule.busy == pytest.approx(1, abs=1e-3)
-    assert schedule.tail == 0
-    assert schedule.longest == 5
-
-
-def test_the_worker_that_is_free_first_gets_the_next_batch() -> None:
-    """5 | 4 3: the batch of 3 follows the one of 4 to 7, and one of 2 the one of 5 to 7, with a tie at 7."""
-    schedule = simulate(work([5.0, 4.0, 3.0, 2.0, 1.0]), workers(1, 2))
-    assert span(schedule) == pytest.approx(8, abs=5 * DISPATCH)
-    assert schedule.tail == pytest.approx(1, abs=5 * DISPATCH)
-    assert schedule.busy == pytest.approx(15 / 16, abs=1e-3)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_no_schedule_beats_the_work_and_longest_first_is_within_a_third_of_the_best(seed: int) -> None:
-    """Graham (1969): at most 4/3 - 1/(3 m) of the optimum, which all assignments of 8 batches tell."""
-    random = np.random.default_rng(seed)
-    seconds = sorted(random.uniform(1, 20, 8).tolist(), reverse=True)
-    count = 2 + seed % 2
-    loads = [
-        max(sum(s for s, w in zip(seconds, given, strict=True) if w == one) for one in range(count))
-        for given in itertools.product(range(count), repeat=8)
-    ]
-    took = span(simulate(work(seconds), workers(count, 1)))
-    assert min(loads) <= took + 1e-9
-    assert took <= (4 / 3 - 1 / (3 * count)) * min(loads) + 8 * DISPATCH
-
-
-def test_the_driver_limits_how_many_batches_start_a_second() -> None:
-    schedule = simulate(work([0.01] * 10_000), workers(100, 10))
-    assert span(schedule) == pytest.approx(10_000 * DISPATCH, rel=0.01)
-    assert schedule.commits_per_second[0] == pytest.approx(1 / DISPATCH, rel=0.01)
-    assert schedule.busy < 0.05
-
-
-def test_nodes_of_different_speed_take_longer_and_leave_a_tail() -> None:
-    batches = [10.0] * 400
-    same, different = (simulate(work(batches), workers(20, 2, spread)) for spread in (0.0, 0.2))
-    assert span(same) == pytest.approx(100, abs=1)
-    assert span(different) > span(same)
-    assert different.tail > same.tail
-    assert different.busy < same.busy
-
-
-def test_the_speeds_of_nodes_are_spread_as_said_around_one() -> None:
-    logs = np.log(Cluster(nodes=999, cores=1, spread=0.1).slowness())
-    assert logs.mean() == pytest.approx(0, abs=1e-12)
-    assert logs.std() == pytest.approx(0.1, rel=0.01)
-    assert Cluster(nodes=1, cores=4).slowness().tolist() == [1.0]
-
-
-def test_nothing_to_do_takes_the_time_of_planning() -> None:
-    schedule = simulate(work([], points=0), workers(3, 3))
-    assert schedule.makespan == 1.5
-    assert schedule.store_bytes == 0
-
-
-def test_a_plan_gives_the_batches_that_a_run_would_have(tmp_path: Path) -> None:
-    made = work_of(trial(), tmp_path / "store", 4)
-    plan = make_plan(trial(), tmp_path / "store", workers=4)
-    expected = [b.seconds + PER_BATCH + PER_POINT * len(b) for b in plan.batches]
-    assert made.seconds.tolist() == expected
-    assert (made.points, made.sampled, made.measured_share) == (plan.new, None, 0.0)
-
-
-def test_drawn_points_tell_nearly_what_all_points_tell(tmp_path: Path) -> None:
-    exact = work_of(trial(), tmp_path / "store", 2)
-    drawn = work_of(trial(), tmp_path / "store", 2, max_points=10)
-    assert drawn.sampled is not None
-    assert drawn.points == pytest.approx(exact.points, rel=0.02)
-    assert drawn.seconds.sum() == pytest.approx(exact.seconds.sum(), rel=0.05)
-    assert len(drawn.seconds) == pytest.approx(len(exact.seconds), rel=0.2)
-
-
-def test_rows_of_the_store_correct_the_estimates(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    small = trial("""
-    name = "small"
-    [[grid]]
-    problem = "unamplified-epsilon"
-    methods = ["unamplified.exact"]
-    product = {sigma = {geometric = [0.7, 9, 40]}, delta = 1e-5}
-    """)
-    plan = make_plan(small, store)
-    list(engine.run(engine.SERIAL, plan.batches, Job(store=store, sweep="small", limits=Limits()), 1))
-    before, after = (work_of(trial(), place, 2) for place in (tmp_path / "none", store))
-    assert 0 < after.measured_share < 1, "the other methods have no rows"
-    assert after.seconds.sum() != before.seconds.sum()
-    drawn = work_of(trial(), store, 2, max_points=10)
-    assert drawn.measured_share == pytest.approx(after.measured_share, rel=0.1)
-
-
-def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
-    tmp_path: Path, privsweep: Callable[..., tuple[int, str, str]]
+@pytest.mark.parametrize("token", ["b" * 64, None])
+def test_a_wrong_token_or_none_is_one_sentence_and_nothing_else(
+    cluster: RayCluster, runs: Path, token: str | None
 ) -> None:
-    spec = tmp_path / "huge.toml"
-    spec.write_text("""
-    name = "huge"
-    [[grid]]
-    problem = "allocation-epsilon"
-    methods = ["allocation.certified"]
-    [grid.product]
-    sigma = {geometric = [0.5, 5, 10000]}
-    steps = {geometric = [10, 100000, 100]}
-    delta = {geometric = [1e-10, 1e-3, 100]}
-    """)
-    arguments = ("plan", spec, "--cluster", "nodes=200,cores=32", "--store", tmp_path / "store")
-    code, out, err = privsweep(*arguments, "--json")
-    assert code == 0, err
-    told: dict[str, Any] = json.loads(out)
-    assert told["points"] == 100_000_000
-    assert told["batches"] > 100_000
-    assert told["core_seconds"] / 6400 < told["makespan_seconds"]
-    assert told["planning_seconds"] < told["makespan_seconds"]
-    assert told["driver_bytes"] > 1e9, "a reason to ask in smaller sweeps"
-
-
-def test_people_read_how_a_sweep_would_go(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(["plan", "quickstart", "--cluster", "nodes=2,cores=4", "--store", str(tmp_path / "s")]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("quickstart: ")
-    assert "; 2 nodes of 4 cores\n" in out
-    assert [line.split()[0] for line in out.splitlines()[1:]] == [
-        "time", "work", "end", "store", "driver", "costs",
-    ]  # fmt: skip
-    assert run(["plan", "quickstart", "--cluster", "many", "--store", str(tmp_path / "s")]) == 2
-    assert capsys.readouterr().err == (
-        "privsweep: Expected --cluster nodes=N,cores=N[,spread=X], got 'many'.\n"
+    environment = {**os.environ, **cluster.environment, "RAY_ADDRESS": cluster.address}
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_MODE"):
+        environment.pop(name)
+    if token is not None:
+        environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    command = [sys.executable, "-c", JOIN, str(runs / "token")]
+    began = time.monotonic()
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    assert time.monotonic() - began < 60
+    assert done.stderr == (
+        f"The Ray cluster at RAY_ADDRESS={cluster.address} cannot be joined: it refuses our token, or is "
+        "no Ray; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes.\n"
     )
 
 
-WRONG = """
-nodes=2|cores=2|nodes=2,cores=x|nodes=0,cores=1|nodes=1.5,cores=2|nodes=2;cores=2|nodes=2,cores=2,x=1|
-nodes=2,nodes=2,cores=1|nodes=1000,cores=100000|nodes=2,cores=2,spread=3|nodes=²,cores=2|nodes=2,cores=2,|
-nodes=1e9,cores=1|nodes=-1,cores=1
-"""
+def test_the_serial_engine_takes_no_address(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["run", "quickstart", "--engine", "serial", "--ray-address", "here:1"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "Expected --ray-address with --engine ray only, got it with serial.\n"
+    )
 
 
-@pytest.mark.parametrize("words", WRONG.replace("\n", "").split("|"))
-def test_words_that_describe_no_cluster_are_refused_in_one_sentence(words: str) -> None:
-    with pytest.raises(ClusterError, match=r"^Expected .*\.$"):
-        read_cluster(words)
-
-
-CERTIFIED = """
-name = "{name}"
-[[grid]]
-problem = "allocation-epsilon"
-methods = ["allocation.certified"]
-[grid.product]
-sigma = {{geometric = [{first}, {last}, {count}]}}
-steps = [100, 3000]
-epochs = [1, 8]
-delta = 1e-6
-"""
+def workers_of(node: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The workers of a node that have begun to work on batches."""
+    if node.poll() is not None:
+        return []
+    return [
+        p for p in psutil.Process(node.pid).children(recursive=True) if p.name().startswith("ray::run_on")
+    ]
 
 
 @pytest.mark.soak
-@pytest.mark.xdist_group("ray")
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_run_takes_what_was_simulated_to_within_15_percent(
-    count: int,
-    folder: Path,
-    privsweep: Callable[..., tuple[int, str, str]],
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(("every", "duration"), [(20, 180), (60, 600)])
+def test_nodes_killed_again_and_again_cost_a_batch_each_and_come_back(
+    folder: Path, start: Start, capsys: pytest.CaptureFixture[str], every: float, duration: float
 ) -> None:
-    """On an idle machine; the store has other rows of the method, as it has after any first sweep."""
-    store = folder / f"simulated-{count}"
-    small, large = folder / "before.toml", folder / f"large-{count}.toml"
-    small.write_text(CERTIFIED.format(name="before", first=0.61, last=7.9, count=50))
-    large.write_text(CERTIFIED.format(name="large", first=0.6, last=8, count=500 * count))
-    code, _, err = privsweep("run", small, "--store", store, "--workers", count, "--json")
+    """T2: two nodes, of which one is killed with all of its processes and replaced, again and again."""
+    points = int(duration * 14)  # two processors and ten points a second each, less what is lost
+    spec, store = folder / f"deaths-{every}.toml", folder / f"deaths-{every}"
+    spec.write_text(SLOW.format(name=f"deaths-{every}", points=points))
+    log = folder / f"deaths-{every}.log"
+    kills, back = 0, []
+    with RayCluster({"FAULTY_LOG": str(log)}) as cluster:
+        cluster.start_head(cpus=0)
+        nodes = [cluster.start_node(cpus=1), cluster.start_node(cpus=1)]
+        address = ("--ray-address", cluster.address)
+        running = start("run", spec, "--store", store, "--json", *address, environment=cluster.environment)
+        wait_for_parts(store, 1, running)
+        began = time.monotonic()
+        while running.alive and time.monotonic() - began < duration:
+            killed = time.monotonic()
+            cluster.kill(nodes.pop(0))
+            nodes.append(cluster.start_node(cpus=1))
+            kills += 1
+            while running.alive and not workers_of(nodes[-1]):
+                assert time.monotonic() - killed < 60, "its processor is back within a minute"
+                time.sleep(0.5)
+            back.append(time.monotonic() - killed)
+            while running.alive and time.monotonic() - killed < every:
+                time.sleep(0.5)
+        code, out, err = running.end(timeout=3 * duration)
     assert code == 0, err
-    code, out, err = privsweep(
-        "plan", large, "--cluster", f"nodes=1,cores={count}", "--store", store, "--json"
-    )
-    assert code == 0, err
-    simulated = json.loads(out)
-    code, out, err = privsweep("run", large, "--store", store, "--workers", count, "--json")
-    assert code == 0, err
-    took = json.loads(out)["seconds"]
+    assert json.loads(out)["computed"] == points
+    evaluations = len(log.read_text().split())
+    with open_store(store) as opened:
+        sizes = [len(read_part(path, ["point_id"])) for path in parts_of(store)]
+        assert rows_and_points(opened) == (points, points)
+        assert opened.verify() == []
     with capsys.disabled():
-        print(f"\n{count} workers: simulated {simulated['makespan_seconds']:.1f} s, measured {took:.1f} s")
-    assert simulated["measured_share"] == 1
-    assert simulated["makespan_seconds"] == pytest.approx(took, rel=0.15)
+        print(
+            f"\n{kills} nodes killed, one every {every} s: {evaluations - points} of {points} points "
+            f"computed again, batches of {max(sizes)}; processors back after {max(back):.0f} s at most"
+        )
+    assert kills >= 0.7 * duration / every
+    assert evaluations - points <= kills * max(sizes)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("victim", ["head", "gcs_server"])
+def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_computes_the_rest(
+    folder: Path, start: Start, privsweep: Run, capsys: pytest.CaptureFixture[str], victim: str
+) -> None:
+    """T4: the head's machine dies, or the one process of it that knows the cluster."""
+    spec, store = folder / f"{victim}.toml", folder / victim
+    spec.write_text(SLOW.format(name=victim, points=POINTS))
+    arguments = ("run", spec, "--store", store, "--json", "--ray-address")
+    with RayCluster() as cluster:
+        cluster.start_head(cpus=1)
+        cluster.start_node(cpus=1)
+        running = start(*arguments, cluster.address, environment=cluster.environment)
+        wait_for_parts(store, 3, running)
+        assert cluster.head is not None
+        below = psutil.Process(cluster.head.pid).children(recursive=True)
+        began = time.monotonic()
+        if victim == "head":
+            cluster.kill(cluster.head)
+        else:
+            next(process for process in below if process.name().startswith(victim)).kill()
+        code, out, err = running.end()
+        seconds = time.monotonic() - began
+    with open_store(store) as opened:
+        stored = rows_and_points(opened)[1]
+        assert opened.verify() == []
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == (
+        f"privsweep: The head of the Ray cluster is gone (Connection refused): {stored} of {POINTS} points "
+        "are stored; the same command goes on."
+    )
+    assert "Traceback" not in err
+    with capsys.disabled():
+        print(f"\nended {seconds:.0f} s after the {victim} was killed, with {stored} of {POINTS} points")
+    assert seconds < 90
+    with RayCluster() as cluster:
+        cluster.start_head(cpus=1)
+        code, out, err = privsweep(*arguments, cluster.address, environment=cluster.environment)
+    assert code == 0, err
+    assert json.loads(out)["computed"] == POINTS - stored
+    with open_store(store) as opened:
+        assert rows_and_points(opened) == (POINTS, POINTS)

@@ -59,7 +59,7 @@ def rows_and_points(store: Store) -> tuple[int, int]:
 
 def ray_workers(running: Any) -> list[psutil.Process]:
     """The Ray workers of a run that have begun to work on batches."""
-    return [p for p in running.below if p.name().startswith("ray::_run_on")]
+    return [p for p in running.below if p.name().startswith("ray::run_on")]
 
 
 @contextlib.contextmanager
@@ -82,6 +82,8 @@ class Story:
     stored: dict[str, int] = field(default_factory=dict)
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
     left_over: dict[str, int] = field(default_factory=dict)
+    listening: set[str] = field(default_factory=set)
+    modes: set[str | None] = field(default_factory=set)
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,13 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
     wait_for_parts(story.store, 2, running)
     with paused(running):
         status("during")
+    for process in running.below:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            sockets = process.net_connections(kind="inet")
+            listening = {s.laddr.ip for s in sockets if s.status == psutil.CONN_LISTEN}
+            story.listening |= {address.removeprefix("::ffff:") for address in listening}
+            if process.name().startswith(("raylet", "gcs_server")):
+                story.modes.add(process.environ().get("RAY_AUTH_MODE"))
     interrupted = running.below
     os.killpg(running.process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
     story.ends["interrupted"] = running.end()
@@ -149,6 +158,12 @@ def test_ctrl_c_ends_with_130_and_one_sentence(story: Story) -> None:
     last = err.splitlines()[-1]
     assert f"Stopped: {stored} of {POINTS} points are stored; the same command goes on." in last
     assert "Traceback" not in err
+
+
+def test_all_of_a_run_listens_on_loopback_alone_and_its_ray_asks_for_a_token(story: Story) -> None:
+    """T35: neither Ray nor Prefect can be reached from another machine."""
+    assert story.listening == {"127.0.0.1"}
+    assert story.modes == {"token"}
 
 
 def test_nothing_is_left_running(story: Story) -> None:

@@ -1,5 +1,9 @@
 """The Prefect server of a run: it starts although somebody else took its port, or says why it does not."""
 
+import errno
+import fcntl
+import os
+import re
 import socket
 import time
 import urllib.request
@@ -24,6 +28,43 @@ def test_a_port_that_somebody_else_took_is_replaced_by_another_one(
             with urllib.request.urlopen(f"{address}/health", timeout=30) as answer:
                 assert answer.status == 200
             assert not ports
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """T14: NFS without locks; the store itself takes none."""
+
+    def refuse(_file: object, _operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(server, "flock", refuse)
+    sentence = rf"Expected locks .* got: {os.strerror(number)}; set PREFECT_HOME to a folder on a local"
+    with pytest.raises(server.SchedulerError, match=sentence), server.own_server(tmp_path):
+        pytest.fail("nothing started")
+
+
+def test_a_lock_that_is_held_for_ever_is_waited_for_as_long_as_a_start_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T14: a killed holder's lock is free; one who lives and never starts does not have others hang."""
+    monkeypatch.setattr(server, "START_SECONDS", 0.5)
+    with (tmp_path / "start.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(server.SchedulerError, match="Another run"), server.own_server(tmp_path):
+            pytest.fail("nothing started")
+
+
+def test_nothing_in_the_store_takes_a_lock(repository: Path) -> None:
+    """T14: so none can be stale, and a file system without locks will do."""
+    takers = {
+        path.relative_to(repository).parts[0]
+        for package in ("storage", "tasks", "privcore", "flows")
+        for path in (repository / package).rglob("*.py")
+        if re.search(r"\b(flock|lockf|filelock|FileLock)\b", path.read_text())
+    }
+    assert takers == {"flows"}
 
 
 def test_a_server_that_ends_at_once_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

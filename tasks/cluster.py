@@ -1,0 +1,168 @@
+"""Ray itself: started on this machine for one run and stopped after it, or a cluster, joined and left."""
+
+import logging
+import os
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tasks.address import Address
+from tasks.errors import EngineError
+from tasks.sources import folders
+
+OBJECT_STORE = (
+    128 * 1024**2
+)  # bytes; batches and summaries are small, and the default is a third of the memory
+LONGEST_BASE = 20  # characters: the path of a socket of Ray, far below this folder, must not exceed 107
+PREFIX = "psray"
+NOT_CODE = ["__pycache__", "*.pyc"]
+_TOKEN = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
+
+
+@contextmanager
+def started_here(workers: int) -> Iterator[None]:
+    """Have a Ray of our own on this machine for the length of the block; it listens on loopback alone.
+
+    Raises:
+        EngineError: It did not start.
+    """
+    _set_environment()
+    if "ray" not in sys.modules:
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # else on all interfaces
+        if not _TOKEN & os.environ.keys():
+            # For this run alone: nobody else on the machine can use its cluster, and no file is left.
+            os.environ["RAY_AUTH_MODE"] = "token"
+            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    folder = _new_folder()
+    try:
+        with _sentences("Ray did not start"):
+            _init(
+                address="local",
+                num_cpus=workers,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE,
+                _temp_dir=str(folder),
+            )
+        yield
+    finally:
+        _leave()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def joined(address: Address) -> Iterator[None]:
+    """Be a driver of a cluster for the length of the block; `send_code` may be called in it.
+
+    Raises:
+        EngineError: It cannot be joined; a token is missing or wrong, or its Ray is another one.
+    """
+    _set_environment()
+    if "ray" not in sys.modules:
+        # One attempt of 40 s, not twenty, should it accept and not answer.
+        os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "1")
+    try:
+        with _sentences(f"The Ray cluster at {address} cannot be joined"), _silence():
+            _init(address=address.text)
+        yield
+    finally:
+        _leave()
+
+
+def send_code(address: Address) -> None:
+    """Join the cluster once more, so that all workers of this run get the packages of this process.
+
+    Raises:
+        EngineError: It cannot be joined again.
+    """
+    _leave()
+    with _sentences(f"The Ray cluster at {address} does not take our code"), _silence():
+        _init(
+            address=address.text,
+            runtime_env={"py_modules": [str(folder) for folder in folders()], "excludes": NOT_CODE},
+        )
+
+
+def _init(**how: Any) -> None:
+    import ray
+
+    with _own_sigterm():
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **how)
+
+
+def _leave() -> None:
+    """Disconnect, and stop what `_init` started."""
+    import ray
+
+    ray.shutdown()
+
+
+@contextmanager
+def _sentences(beginning: str) -> Iterator[None]:
+    """Turn what Ray says about a start that fails into one sentence."""
+    from ray.exceptions import AuthenticationError, RayError
+
+    try:
+        yield
+    except (AuthenticationError, ConnectionError) as error:
+        # Somebody listens, as we know. What a wrong token raises depends on how far Ray came.
+        raise EngineError(
+            f"{beginning}: it refuses our token, or is no Ray; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or "
+            "RAY_AUTH_TOKEN_PATH as on its nodes."
+        ) from error
+    except (OSError, RuntimeError, ValueError, RayError) as error:
+        reason = " ".join((str(error) or repr(error)).split())
+        raise EngineError(f"{beginning}: {reason[:300]}") from error
+
+
+def _set_environment() -> None:
+    """Set what Ray reads when it is imported; what the user has set stays."""
+    if "ray" in sys.modules:
+        return  # too late, and a change now would reach the workers but not this process
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # else workers start in a copy of the folder
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns about GPUs
+    os.environ.setdefault("RAY_task_oom_retries", "1")  # else a batch that is too large is tried for ever
+
+
+def _new_folder() -> Path:
+    """Return a folder for Ray's sockets and logs; the folders of runs that were killed are removed."""
+    base = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()))
+    if len(str(base)) > LONGEST_BASE:
+        base = Path("/tmp")
+    for old in base.glob(f"{PREFIX}-*-*"):
+        if old.stat().st_uid == os.getuid() and not Path("/proc", old.name.split("-")[1]).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}-{os.getpid()}-", dir=base))
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep from standard error what the compiled part of Ray writes there before we say it in a sentence."""
+    sys.stderr.flush()
+    ours = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+        os.close(nowhere)
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep the handler of SIGTERM that was there: ray.init puts one that exits in its place."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,222 @@
+"""Batches in flight on Ray: a few for each processor, and what to do when a worker, a node or the head dies.
+
+A batch is suspected of killing its worker only if every node is still there. What a dying node took with it
+is handed out again as often as it takes, as long as anything is finished in between.
+"""
+
+import sys
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from storage.beacon import lit
+from storage.schema import provenance
+from tasks import cluster
+from tasks.address import Address
+from tasks.batch import Batch
+from tasks.errors import StoppedError, first_line
+from tasks.health import LOOK_EVERY, HeadGoneError, Health
+from tasks.sources import code
+from tasks.survey import explore
+from tasks.work import Done, Job, delivered, give_up, names_of_parts, published
+from tasks.worker import Terms, run_on_worker
+
+AHEAD = 3  # batches in flight for each processor: enough that none waits, few enough to keep memory small
+BYTES_AHEAD = 256e6  # of parts that are on their way back to this process, estimated
+ROW_BYTES = 400.0  # of a row in a part, at most; most take a tenth
+RESTARTS = 2  # times that a new Ray on this machine goes on where one stopped working
+PATIENCE = 10.0  # seconds that workers get to publish what they have when a run is interrupted
+DEATHS = 5  # of nodes under one batch while nothing else is finished
+
+
+def run_here(batches: Sequence[Batch], job: Job, workers: int) -> Generator[Done]:
+    """Yield what became of each batch, computed by a Ray of our own; where that stops working, by another."""
+    dispatch = Dispatch(batches, job)
+    for remaining in reversed(range(1 + RESTARTS)):
+        with cluster.started_here(workers):
+            from ray.exceptions import RayError
+
+            try:
+                yield from dispatch.work()
+            except (RayError, HeadGoneError) as error:
+                if not remaining:
+                    raise StoppedError(f"Ray stopped working ({first_line(error)})") from error
+                dispatch.reclaim()
+            else:
+                return
+            finally:
+                dispatch.interrupt()
+
+
+def run_on_cluster(
+    batches: Sequence[Batch], job: Job, address: Address, workers: int | None
+) -> Generator[Done]:
+    """Yield what became of each batch, computed on a cluster that is there already.
+
+    Args:
+        batches: The batches.
+        job: What every worker has to know.
+        address: A cluster that answers.
+        workers: Number of batches in flight at most, or None for what suits the cluster.
+
+    Raises:
+        EngineError: It cannot be used.
+        StoppedError: It is gone.
+        StoreError: A part cannot be written.
+    """
+    with lit(job.store) as beacon, cluster.joined(address):
+        from ray.exceptions import RayError
+
+        try:
+            terrain = explore(address, job, beacon)
+            erase = "\r\x1b[2K" if sys.stderr.isatty() else ""  # a bar may be there
+            print(f"{erase}{terrain}", file=sys.stderr)
+            sent = replace(job, code=provenance()) if terrain.sent else job
+            dispatch = Dispatch(batches, sent, Terms(code=code(), beacon=beacon), limit=workers)
+            dispatch.carries = terrain.seeing < terrain.nodes
+            try:
+                yield from dispatch.work()
+            finally:
+                dispatch.interrupt()
+        except RayError as error:
+            raise StoppedError(
+                f"The Ray cluster at {address} stopped working ({first_line(error)})"
+            ) from error
+
+
+class Dispatch:
+    """Batches that wait and batches in flight.
+
+    Attributes:
+        carries: Whether parts come back to this process, which limits how many may be on their way.
+    """
+
+    def __init__(
+        self, batches: Iterable[Batch], job: Job, terms: Terms | None = None, limit: int | None = None
+    ) -> None:
+        self.carries = False
+        self._waiting = deque(batches)
+        self._running: dict[Any, Batch] = {}
+        self._lost: list[Batch] = []  # were in flight when Ray stopped working
+        self._crashed: dict[int, Batch] = {}  # have lost a worker; kept, so that no other batch gets their id
+        self._deaths: Counter[int] = Counter()  # of nodes by batch since anything was finished
+        self._job = job
+        self._terms = terms
+        self._limit = limit
+        self._before = names_of_parts(job)
+
+    def work(self) -> Generator[Done]:
+        """Yield what becomes of the batches until none is left.
+
+        Raises:
+            RayError: Ray stopped working; what is neither yielded nor waiting may be done or not.
+            HeadGoneError: So did its head.
+        """
+        import ray
+
+        remote = ray.remote(
+            max_retries=0, num_cpus=1, scheduling_strategy="SPREAD" if self._terms else "DEFAULT"
+        )(run_on_worker)
+        health = Health()
+        yield from self._found()
+        while self._waiting or self._running:
+            processors = health.processors()  # looks for the head, whatever the window is
+            window = self._limit or AHEAD * max(1, processors)
+            while self._waiting and len(self._running) < window and not self._is_full():
+                batch = self._waiting.popleft()
+                self._running[remote.remote(batch, self._job, self._terms)] = batch
+            finished, _ = ray.wait(list(self._running), num_returns=1, timeout=LOOK_EVERY)
+            for reference in finished:
+                batch = self._running[reference]
+                done = self._outcome(reference, batch, health)
+                del self._running[reference]
+                if done is not None:
+                    self._deaths.clear()
+                    yield done
+
+    def reclaim(self) -> None:
+        """Take back what was in flight: nobody works on it any more."""
+        self._lost += self._running.values()
+        self._running.clear()
+
+    def interrupt(self) -> None:
+        """Interrupt what is in flight, and let it publish what it has."""
+        import ray
+        from ray.exceptions import RayError
+
+        running = list(self._running)
+        self._running.clear()
+        try:
+            for reference in running:
+                ray.cancel(reference)
+            if running:
+                ray.wait(running, num_returns=len(running), timeout=PATIENCE)
+        except RayError:
+            pass  # it stopped working, and so did they
+
+    def _found(self) -> Generator[Done]:
+        """Yield what lost batches had published all the same; the others wait again."""
+        while self._lost:
+            batch = self._lost.pop()
+            if done := published(batch, self._job, self._before):
+                yield done
+            else:
+                self._waiting.appendleft(batch)
+
+    def _is_full(self) -> bool:
+        """Return whether enough bytes are on their way back."""
+        if not (self.carries and self._running):
+            return False
+        return sum(len(batch) for batch in self._running.values()) * ROW_BYTES > BYTES_AHEAD
+
+    def _outcome(self, reference: Any, batch: Batch, health: Health) -> Done | None:
+        """Return what became of a batch, or None where it, or its halves, have to wait again."""
+        import ray
+        from ray.exceptions import (
+            NodeDiedError,
+            ObjectLostError,
+            OutOfMemoryError,
+            RayTaskError,
+            WorkerCrashedError,
+        )
+
+        try:
+            done: Done = ray.get(reference)
+        except RayTaskError as error:
+            raise error.cause from error
+        except (NodeDiedError, ObjectLostError) as error:
+            return self._after_a_death(batch, error)
+        except (WorkerCrashedError, OutOfMemoryError) as error:
+            if isinstance(error, WorkerCrashedError) and not health.all_nodes_are_there():
+                return self._after_a_death(batch, error)
+            return self._after_a_crash(batch, type(error).__name__)
+        self.carries |= done.packed is not None
+        return delivered(done, self._job)
+
+    def _after_a_death(self, batch: Batch, error: Exception) -> Done | None:
+        """Have a batch wait again whose node is gone, which says nothing about the batch."""
+        if done := published(batch, self._job, self._before):  # the node may have died after the work
+            return done
+        self._deaths[id(batch)] += 1
+        if self._deaths[id(batch)] >= DEATHS:
+            raise StoppedError(
+                f"{DEATHS} nodes of the Ray cluster died in a row under a batch of {batch.method.name} while "
+                f"nothing was finished ({first_line(error)})"
+            )
+        self._waiting.appendleft(batch)
+        return None
+
+    def _after_a_crash(self, batch: Batch, what: str) -> Done | None:
+        """Try a batch again whose worker died, then its halves, until what kills its worker is alone."""
+        if done := published(batch, self._job, self._before):  # its worker may have died after its work
+            return done
+        if id(batch) not in self._crashed:
+            self._crashed[id(batch)] = batch
+            self._waiting.appendleft(batch)
+            return None
+        if len(batch) > 1:
+            half = len(batch) // 2
+            self._waiting.extendleft((batch.part(half), batch.part(0, half)))
+            return None
+        return give_up(batch, self._job, f"Its worker died twice ({what}).")

@@ -1,0 +1,16 @@
+"""What ends an engine, told in one sentence."""
+
+from privcore.errors import PrivsweepError
+
+
+class EngineError(PrivsweepError):
+    """The engine is gone, or cannot begin; what it published is in the store, and a new one can go on."""
+
+
+class StoppedError(EngineError):
+    """The engine stopped in the middle; the text is a clause, to be followed by how much is stored."""
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, without its full stop."""
+    return (str(error) or repr(error)).splitlines()[0].rstrip(".")

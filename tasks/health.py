@@ -1,0 +1,73 @@
+"""How a cluster is while batches are in flight: whether its head answers, its processors, its nodes."""
+
+import time
+from typing import Any
+
+from tasks.address import why_refused, why_unreachable
+from tasks.errors import StoppedError
+
+LOOK_EVERY = 5.0  # seconds between looks at the head and at the number of processors
+HEAD_SECONDS = 25.0  # without a head; Ray itself would kill this process after 60
+BARREN_SECONDS = 600.0  # without any processor: an autoscaler needs some minutes
+
+
+class HeadGoneError(StoppedError):
+    """The head of the cluster does not answer any more."""
+
+
+class Health:
+    """What is known of the head and the nodes; the head is asked only as long as it listens."""
+
+    def __init__(self) -> None:
+        import ray
+
+        self._head = str(ray.get_runtime_context().gcs_address)
+        self._nodes = {node["NodeID"] for node in self._alive()}
+        self._processors = 0
+        now = time.monotonic()
+        self._looked = now - LOOK_EVERY
+        self._fertile = now
+        self._silent_since: float | None = None
+
+    def processors(self) -> int:
+        """Return the number of processors, which grows and shrinks with the cluster.
+
+        Raises:
+            HeadGoneError: The head has not answered for a while.
+            StoppedError: There was no processor for a long while.
+        """
+        import ray
+
+        now = time.monotonic()
+        if now - self._looked < LOOK_EVERY:
+            return self._processors
+        self._looked = now
+        if reason := why_unreachable(self._head):
+            self._silent_since = self._silent_since or now
+            if now - self._silent_since > HEAD_SECONDS:
+                raise HeadGoneError(f"The head of the Ray cluster is gone ({reason})")
+            return self._processors
+        self._silent_since = None
+        self._processors = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+        if self._processors:
+            self._fertile = now
+        elif now - self._fertile > BARREN_SECONDS:
+            raise StoppedError(f"No node of the Ray cluster had a processor for {BARREN_SECONDS:g} s")
+        return self._processors
+
+    def all_nodes_are_there(self) -> bool:
+        """Return whether all nodes are there that were at the last time; Ray itself takes 15 s to notice."""
+        if why_unreachable(self._head):
+            return False
+        alive = self._alive()
+        before, self._nodes = self._nodes, {node["NodeID"] for node in alive}
+        if before - self._nodes:
+            return False
+        return all(why_refused(n["NodeManagerAddress"], n["NodeManagerPort"]) is None for n in alive)
+
+    @staticmethod
+    def _alive() -> list[dict[str, Any]]:
+        """Return the nodes that the head believes to be alive."""
+        import ray
+
+        return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]

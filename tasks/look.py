@@ -1,0 +1,33 @@
+"""What a node of a cluster has, found out by a task on it.
+
+Ray sends this module along with the task, since a node may not have it: it imports nothing at its top, and
+takes and returns only what Python itself has.
+"""
+
+
+def look(store: str, beacon: str) -> dict[str, object]:
+    """Return what the process that runs this has of our code and of the store.
+
+    Args:
+        store: Folder or address of the store.
+        beacon: From `storage.beacon.lit`.
+
+    Returns:
+        `host`; `missing`, the module that cannot be imported, or ""; and only where nothing is missing
+        `digest` and `versions` of `tasks.sources.Code`, and `sees`, whether it can publish into the store.
+    """
+    import platform
+
+    found: dict[str, object] = {"host": platform.node() or "unknown", "missing": ""}
+    try:
+        from pathlib import Path
+
+        import tasks.worker  # noqa: F401  all that a worker needs
+        from storage.beacon import sees
+        from tasks.sources import code
+
+        ours = code()
+        found |= {"digest": ours.digest, "versions": ours.versions, "sees": sees(Path(store), beacon)}
+    except ImportError as error:
+        found["missing"] = error.name or str(error)
+    return found

@@ -1,0 +1,60 @@
+"""The code of this process: where it stands, and what has to be equal elsewhere for the same bits."""
+
+import hashlib
+import json
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import privcore
+import storage
+import tasks
+from storage.schema import provenance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """What has to be equal on two machines for their answers to be equal, bit for bit.
+
+    Attributes:
+        digest: BLAKE2b-128 of the sources of the packages that workers need.
+        versions: Of Python and of the packages that rows name, and the architecture; `privsweep` itself is
+            left out, since the digest says more.
+    """
+
+    digest: str
+    versions: dict[str, str]
+
+    def difference(self, versions: dict[str, str]) -> tuple[str, str, str] | None:
+        """Return the first name with another version elsewhere, the version there and ours; None for none.
+
+        What only the other side has does no harm. What only we have is there "no version".
+
+        Example:
+            >>> Code(digest="", versions={"numpy": "2.4.6"}).difference({"numpy": "2.2.0", "jax": "0.10"})
+            ('numpy', '2.2.0', '2.4.6')
+        """
+        for name, ours in self.versions.items():
+            theirs = versions.get(name, "no version")
+            if theirs != ours:
+                return name, theirs, ours
+        return None
+
+
+def folders() -> list[Path]:
+    """Return the folders of the packages that workers need."""
+    return [Path(package.__path__[0]) for package in (privcore, storage, tasks)]
+
+
+@cache
+def code() -> Code:
+    """Return what has to be equal elsewhere; found out once."""
+    digest = hashlib.blake2b(digest_size=16)
+    for folder in folders():
+        for path in sorted(folder.rglob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{folder.name}/{path.relative_to(folder)} {len(content)}\n".encode() + content)
+    versions: dict[str, str] = json.loads(provenance().versions)
+    versions.pop("privsweep", None)
+    return Code(digest=digest.hexdigest(), versions=versions | {"architecture": platform.machine()})

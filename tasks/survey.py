@@ -1,0 +1,96 @@
+"""A look at every node of a cluster before the first batch: whose code runs there, and who sees the store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks import cluster
+from tasks import look as travelling
+from tasks.address import Address
+from tasks.errors import EngineError
+from tasks.sources import Code, code
+from tasks.work import Job
+from tasks.worker import why_other_code
+
+LOOK_SECONDS = 120.0  # for a node to start a worker that imports everything; one that is slower looks later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terrain:
+    """What a cluster has, as far as its nodes have told.
+
+    Attributes:
+        sent: Whether our code was sent there.
+        nodes: Number of nodes with processors.
+        seeing: Number of those that see the store.
+    """
+
+    sent: bool
+    nodes: int
+    seeing: int
+
+    def __str__(self) -> str:
+        """Return one line for the user."""
+        whose = "our code was sent there" if self.sent else "the code there is ours"
+        if self.seeing == self.nodes:
+            how = "all see the store" if self.nodes else "no node is there yet"
+        else:
+            see = "sees" if self.seeing == 1 else "see"
+            how = f"{self.seeing} {see} the store, and the parts of the others come back here to be stored"
+        return f"Ray cluster of {self.nodes} {'node' if self.nodes == 1 else 'nodes'}: {whose}; {how}"
+
+
+def explore(address: Address, job: Job, beacon: str) -> Terrain:
+    """Look at a cluster that was joined; where a node has not our code, send it and look again.
+
+    Raises:
+        EngineError: A node lacks a package, or has another version of one.
+    """
+    nodes = _look_everywhere(job, beacon)
+    sent = not nodes or any(node["missing"] or _why_other(node, code()) for node in nodes)
+    if sent:
+        cluster.send_code(address)
+        nodes = _look_everywhere(job, beacon)
+    for node in nodes:
+        if node["missing"]:
+            raise EngineError(
+                f"Node {node['host']} of the Ray cluster at {address} lacks the package {node['missing']}: "
+                "install what requirements.lock lists."
+            )
+        if sentence := _why_other(node, code()):
+            raise EngineError(sentence)
+    return Terrain(sent=sent, nodes=len(nodes), seeing=sum(bool(node["sees"]) for node in nodes))
+
+
+def _why_other(node: dict[str, Any], wanted: Code) -> str | None:
+    return why_other_code(node["host"], node["digest"], node["versions"], wanted)
+
+
+def _look_everywhere(job: Job, beacon: str) -> Sequence[dict[str, Any]]:
+    """Return what each node with processors has; one that dies meanwhile, or is slow, is left out."""
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    ray.cloudpickle.register_pickle_by_value(travelling)  # type: ignore[no-untyped-call]
+    try:
+        remote = ray.remote(num_cpus=0, max_retries=0)(travelling.look)
+        asked = [
+            remote.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            ).remote(str(job.store), beacon)
+            for node in ray.nodes()  # type: ignore[no-untyped-call]
+            if node["Alive"] and node["Resources"].get("CPU")
+        ]
+    finally:
+        ray.cloudpickle.unregister_pickle_by_value(travelling)  # type: ignore[no-untyped-call]
+    answered = ray.wait(asked, num_returns=len(asked), timeout=LOOK_SECONDS)[0] if asked else []
+    found = []
+    for reference in answered:
+        try:
+            found.append(ray.get(reference))
+        except RayTaskError as error:
+            raise EngineError(f"A node of the Ray cluster cannot be used: {error.cause}") from error
+        except RayError:
+            continue
+    return found

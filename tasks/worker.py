@@ -1,0 +1,72 @@
+"""A worker's side of a batch: what it checks before its first one, its child, and who publishes the part."""
+
+import platform
+from dataclasses import dataclass
+from functools import cache
+
+from storage.beacon import sees
+from tasks.batch import Batch
+from tasks.errors import EngineError
+from tasks.guard import Guard
+from tasks.sources import Code, code
+from tasks.work import Done, Job, run_batch
+
+_guard: Guard | None = None  # one a worker process: its child outlives a batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a worker on another machine has to find there.
+
+    Attributes:
+        code: The driver's code; a node may have joined after the others were looked at.
+        beacon: Burns in the store, where it is the same store.
+    """
+
+    code: Code
+    beacon: str
+
+
+def run_on_worker(batch: Batch, job: Job, terms: Terms | None) -> Done:
+    """Run a batch, with the child that this process already has, if it has one.
+
+    Args:
+        batch: The points.
+        job: What every worker has to know.
+        terms: What to check, or None on the machine that the driver runs on.
+
+    Returns:
+        What became of it, with the part itself where this process does not see the store.
+
+    Raises:
+        EngineError: The code here is not the driver's.
+        StoreError: The part cannot be written.
+    """
+    global _guard  # noqa: PLW0603  a process-wide child is the point
+    publishes = True
+    if terms is not None:
+        if sentence := why_other_code(platform.node(), code().digest, code().versions, terms.code):
+            raise EngineError(sentence)
+        publishes = _sees(job, terms.beacon)
+    if _guard is None or _guard.limits != job.limits:
+        _guard = Guard(job.limits)
+    return run_batch(batch, job, _guard, publishes=publishes)
+
+
+def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Code) -> str | None:
+    """Return a sentence where a node would not compute what the driver would, None where it would."""
+    if different := wanted.difference(versions):
+        name, theirs, ours = different
+        return (
+            f"Node {node} of the Ray cluster has {name} {theirs} and this machine has {ours}, which may "
+            "change bits: install the same requirements.lock on both."
+        )
+    if digest != wanted.digest:
+        return f"Node {node} of the Ray cluster has other code of privsweep than this machine."
+    return None
+
+
+@cache
+def _sees(job: Job, beacon: str) -> bool:
+    """Return whether this process sees the store; looked at once a run."""
+    return sees(job.store, beacon)

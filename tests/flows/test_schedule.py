@@ -1,0 +1,246 @@
+"""Sweeps on clusters that are not there: the simulated schedule against ones that can be worked out."""
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flows.cli import run
+from flows.plan import make_plan
+from flows.schedule import DISPATCH, END, START, Cluster, ClusterError, Schedule, read_cluster, simulate
+from flows.sweep import Sweep, parse
+from flows.workload import PER_BATCH, PER_POINT, Work, work_of
+from tasks import engine
+from tasks.limits import Limits
+from tasks.work import Job
+
+GRID = """
+name = "trial"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+product = {sigma = {geometric = [0.5, 20, 300]}, delta = {geometric = [1e-9, 1e-3, 40]}}
+[[grid]]
+problem = "allocation-epsilon"
+methods = ["allocation.decomposition", "allocation.certified"]
+product = {sigma = {geometric = [0.5, 20, 30]}, steps = {range = [10, 990, 20]}, delta = 1e-5}
+where = "steps > 100 or sigma > 1"
+"""
+
+
+def trial(text: str = GRID) -> Sweep:
+    return parse(text.encode(), "trial.toml")
+
+
+def work(seconds: list[float], points: int = 1000) -> Work:
+    return Work(
+        seconds=np.array(seconds),
+        points=points,
+        planning=1.5,
+        driver_bytes=1e6,
+        measured_share=0,
+        sampled=None,
+    )
+
+
+def workers(nodes: int, cores: int, spread: float = 0.0) -> Cluster:
+    return Cluster(nodes=nodes, cores=cores, spread=spread)
+
+
+def span(schedule: Schedule) -> float:
+    """From the first batch to the end of the last."""
+    return schedule.makespan - schedule.work.planning - START - END
+
+
+def test_one_worker_takes_the_sum_and_is_always_busy() -> None:
+    schedule = simulate(work([5.0, 3.0, 2.0]), workers(1, 1))
+    assert span(schedule) == pytest.approx(10 + DISPATCH)
+    assert schedule.busy == pytest.approx(1, abs=1e-3)
+    assert schedule.tail == 0
+    assert schedule.longest == 5
+
+
+def test_the_worker_that_is_free_first_gets_the_next_batch() -> None:
+    """5 | 4 3: the batch of 3 follows the one of 4 to 7, and one of 2 the one of 5 to 7, with a tie at 7."""
+    schedule = simulate(work([5.0, 4.0, 3.0, 2.0, 1.0]), workers(1, 2))
+    assert span(schedule) == pytest.approx(8, abs=5 * DISPATCH)
+    assert schedule.tail == pytest.approx(1, abs=5 * DISPATCH)
+    assert schedule.busy == pytest.approx(15 / 16, abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_schedule_beats_the_work_and_longest_first_is_within_a_third_of_the_best(seed: int) -> None:
+    """Graham (1969): at most 4/3 - 1/(3 m) of the optimum, which all assignments of 8 batches tell."""
+    random = np.random.default_rng(seed)
+    seconds = sorted(random.uniform(1, 20, 8).tolist(), reverse=True)
+    count = 2 + seed % 2
+    loads = [
+        max(sum(s for s, w in zip(seconds, given, strict=True) if w == one) for one in range(count))
+        for given in itertools.product(range(count), repeat=8)
+    ]
+    took = span(simulate(work(seconds), workers(count, 1)))
+    assert min(loads) <= took + 1e-9
+    assert took <= (4 / 3 - 1 / (3 * count)) * min(loads) + 8 * DISPATCH
+
+
+def test_the_driver_limits_how_many_batches_start_a_second() -> None:
+    schedule = simulate(work([0.01] * 10_000), workers(100, 10))
+    assert span(schedule) == pytest.approx(10_000 * DISPATCH, rel=0.01)
+    assert schedule.commits_per_second[0] == pytest.approx(1 / DISPATCH, rel=0.01)
+    assert schedule.busy < 0.05
+
+
+def test_nodes_of_different_speed_take_longer_and_leave_a_tail() -> None:
+    batches = [10.0] * 400
+    same, different = (simulate(work(batches), workers(20, 2, spread)) for spread in (0.0, 0.2))
+    assert span(same) == pytest.approx(100, abs=1)
+    assert span(different) > span(same)
+    assert different.tail > same.tail
+    assert different.busy < same.busy
+
+
+def test_the_speeds_of_nodes_are_spread_as_said_around_one() -> None:
+    logs = np.log(Cluster(nodes=999, cores=1, spread=0.1).slowness())
+    assert logs.mean() == pytest.approx(0, abs=1e-12)
+    assert logs.std() == pytest.approx(0.1, rel=0.01)
+    assert Cluster(nodes=1, cores=4).slowness().tolist() == [1.0]
+
+
+def test_nothing_to_do_takes_the_time_of_planning() -> None:
+    schedule = simulate(work([], points=0), workers(3, 3))
+    assert schedule.makespan == 1.5
+    assert schedule.store_bytes == 0
+
+
+def test_a_plan_gives_the_batches_that_a_run_would_have(tmp_path: Path) -> None:
+    made = work_of(trial(), tmp_path / "store", 4)
+    plan = make_plan(trial(), tmp_path / "store", workers=4)
+    expected = [b.seconds + PER_BATCH + PER_POINT * len(b) for b in plan.batches]
+    assert made.seconds.tolist() == expected
+    assert (made.points, made.sampled, made.measured_share) == (plan.new, None, 0.0)
+
+
+def test_drawn_points_tell_nearly_what_all_points_tell(tmp_path: Path) -> None:
+    exact = work_of(trial(), tmp_path / "store", 2)
+    drawn = work_of(trial(), tmp_path / "store", 2, max_points=10)
+    assert drawn.sampled is not None
+    assert drawn.points == pytest.approx(exact.points, rel=0.02)
+    assert drawn.seconds.sum() == pytest.approx(exact.seconds.sum(), rel=0.05)
+    assert len(drawn.seconds) == pytest.approx(len(exact.seconds), rel=0.2)
+
+
+def test_rows_of_the_store_correct_the_estimates(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    small = trial("""
+    name = "small"
+    [[grid]]
+    problem = "unamplified-epsilon"
+    methods = ["unamplified.exact"]
+    product = {sigma = {geometric = [0.7, 9, 40]}, delta = 1e-5}
+    """)
+    plan = make_plan(small, store)
+    list(engine.run(engine.SERIAL, plan.batches, Job(store=store, sweep="small", limits=Limits()), 1))
+    before, after = (work_of(trial(), place, 2) for place in (tmp_path / "none", store))
+    assert 0 < after.measured_share < 1, "the other methods have no rows"
+    assert after.seconds.sum() != before.seconds.sum()
+    drawn = work_of(trial(), store, 2, max_points=10)
+    assert drawn.measured_share == pytest.approx(after.measured_share, rel=0.1)
+
+
+def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
+    tmp_path: Path, privsweep: Callable[..., tuple[int, str, str]]
+) -> None:
+    spec = tmp_path / "huge.toml"
+    spec.write_text("""
+    name = "huge"
+    [[grid]]
+    problem = "allocation-epsilon"
+    methods = ["allocation.certified"]
+    [grid.product]
+    sigma = {geometric = [0.5, 5, 10000]}
+    steps = {geometric = [10, 100000, 100]}
+    delta = {geometric = [1e-10, 1e-3, 100]}
+    """)
+    arguments = ("plan", spec, "--cluster", "nodes=200,cores=32", "--store", tmp_path / "store")
+    code, out, err = privsweep(*arguments, "--json")
+    assert code == 0, err
+    told: dict[str, Any] = json.loads(out)
+    assert told["points"] == 100_000_000
+    assert told["batches"] > 100_000
+    assert told["core_seconds"] / 6400 < told["makespan_seconds"]
+    assert told["planning_seconds"] < told["makespan_seconds"]
+    assert told["driver_bytes"] > 1e9, "a reason to ask in smaller sweeps"
+
+
+def test_people_read_how_a_sweep_would_go(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["plan", "quickstart", "--cluster", "nodes=2,cores=4", "--store", str(tmp_path / "s")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("quickstart: ")
+    assert "; 2 nodes of 4 cores\n" in out
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [
+        "time", "work", "end", "store", "driver", "costs",
+    ]  # fmt: skip
+    assert run(["plan", "quickstart", "--cluster", "many", "--store", str(tmp_path / "s")]) == 2
+    assert capsys.readouterr().err == (
+        "privsweep: Expected --cluster nodes=N,cores=N[,spread=X], got 'many'.\n"
+    )
+
+
+WRONG = """
+nodes=2|cores=2|nodes=2,cores=x|nodes=0,cores=1|nodes=1.5,cores=2|nodes=2;cores=2|nodes=2,cores=2,x=1|
+nodes=2,nodes=2,cores=1|nodes=1000,cores=100000|nodes=2,cores=2,spread=3|nodes=²,cores=2|nodes=2,cores=2,|
+nodes=1e9,cores=1|nodes=-1,cores=1
+"""
+
+
+@pytest.mark.parametrize("words", WRONG.replace("\n", "").split("|"))
+def test_words_that_describe_no_cluster_are_refused_in_one_sentence(words: str) -> None:
+    with pytest.raises(ClusterError, match=r"^Expected .*\.$"):
+        read_cluster(words)
+
+
+CERTIFIED = """
+name = "{name}"
+[[grid]]
+problem = "allocation-epsilon"
+methods = ["allocation.certified"]
+[grid.product]
+sigma = {{geometric = [{first}, {last}, {count}]}}
+steps = [100, 3000]
+epochs = [1, 8]
+delta = 1e-6
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_run_takes_what_was_simulated_to_within_15_percent(
+    count: int,
+    folder: Path,
+    privsweep: Callable[..., tuple[int, str, str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On an idle machine; the store has other rows of the method, as it has after any first sweep."""
+    store = folder / f"simulated-{count}"
+    small, large = folder / "before.toml", folder / f"large-{count}.toml"
+    small.write_text(CERTIFIED.format(name="before", first=0.61, last=7.9, count=50))
+    large.write_text(CERTIFIED.format(name="large", first=0.6, last=8, count=500 * count))
+    code, _, err = privsweep("run", small, "--store", store, "--workers", count, "--json")
+    assert code == 0, err
+    code, out, err = privsweep(
+        "plan", large, "--cluster", f"nodes=1,cores={count}", "--store", store, "--json"
+    )
+    assert code == 0, err
+    simulated = json.loads(out)
+    code, out, err = privsweep("run", large, "--store", store, "--workers", count, "--json")
+    assert code == 0, err
+    took = json.loads(out)["seconds"]
+    with capsys.disabled():
+        print(f"\n{count} workers: simulated {simulated['makespan_seconds']:.1f} s, measured {took:.1f} s")
+    assert simulated["measured_share"] == 1
+    assert simulated["makespan_seconds"] == pytest.approx(took, rel=0.15)

@@ -1,0 +1,177 @@
+"""A worker elsewhere: whose code it runs, whether it sees the store, and what it does where it does not."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from privcore import find, find_problem
+from storage import open_store
+from storage.beacon import lit, sees
+from storage.parts import parts, publish_packed, read_part
+from storage.schema import Provenance
+from tasks import look, worker
+from tasks.batch import Batch
+from tasks.dispatch import DEATHS, Dispatch
+from tasks.errors import EngineError, StoppedError
+from tasks.limits import Limits
+from tasks.sources import code
+from tasks.survey import Terrain
+from tasks.work import Job, delivered
+from tasks.worker import Terms, run_on_worker, why_other_code
+
+PROBLEM = find_problem("unamplified-epsilon")
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(store=tmp_path / "store", sweep="elsewhere", limits=Limits())
+
+
+@pytest.fixture
+def batch() -> Batch:
+    problems = [PROBLEM.from_fields({"sigma": sigma, "delta": 1e-5}) for sigma in (1, 2, 3)]
+    fields = [tuple(problem.as_fields().values()) for problem in problems]
+    method = find("unamplified.exact")()
+    return Batch(problem=PROBLEM, method=method, fields=fields, seconds=1.0, bytes=0.0)
+
+
+@pytest.fixture(autouse=True)
+def _no_child_is_left() -> Iterator[None]:
+    yield
+    if worker._guard is not None:
+        worker._guard.close()
+        worker._guard = None
+
+
+def test_a_beacon_is_seen_in_its_own_store_only_and_only_while_it_burns(tmp_path: Path) -> None:
+    store, twin = tmp_path / "a" / "store", tmp_path / "b" / "store"
+    open_store(twin, create=True).close()
+    with lit(store) as token:
+        assert sees(store, token)
+        assert not sees(twin, token)
+        assert not sees(tmp_path / "nowhere", token)
+        with open_store(store) as opened:
+            assert opened.verify() == []
+    assert not sees(store, token)
+    assert [path.name for path in store.iterdir()] == ["store.json"]
+
+
+def test_a_bucket_is_seen_from_where_it_can_be_reached(address: str) -> None:
+    with lit(Path(address)) as token:
+        assert sees(Path(address), token)
+        assert not sees(Path("s3://no-such-bucket/store"), token)
+
+
+def test_a_worker_that_does_not_see_the_store_returns_the_part_that_it_would_publish(
+    job: Job, batch: Batch, tmp_path: Path
+) -> None:
+    with lit(tmp_path / "another") as beacon:
+        done = run_on_worker(batch, job, Terms(code=code(), beacon=beacon))
+    assert not job.store.exists()
+    assert done.packed is not None
+    here = delivered(done, job)
+    (path,) = parts(job.store)
+    assert (here.packed, here.part, here.points) == (None, path.name, 3)
+    assert path.read_bytes() == done.packed.content
+    assert publish_packed(job.store, done.packed) == path, "twice is the same as once"
+
+
+def test_a_worker_that_sees_the_store_publishes(job: Job, batch: Batch) -> None:
+    with lit(job.store) as beacon:
+        done = run_on_worker(batch, job, Terms(code=code(), beacon=beacon))
+    assert done.packed is None
+    assert [path.name for path in parts(job.store)] == [done.part]
+
+
+def test_rows_of_code_that_was_sent_tell_where_it_came_from_and_who_ran_it(job: Job, batch: Batch) -> None:
+    sent = Provenance(git_commit="c0ffee", git_dirty=False, versions="{}", host="driver")
+    run_on_worker(batch, replace(job, code=sent), None)
+    (path,) = parts(job.store)
+    rows = read_part(path, ["git_commit", "git_dirty", "versions", "host"]).to_pylist()
+    assert {(row["git_commit"], row["git_dirty"], row["versions"]) for row in rows} == {
+        ("c0ffee", False, "{}")
+    }
+    assert "driver" not in {row["host"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("digest", "versions", "sentence"),
+    [
+        ("", {}, None),
+        ("other", {}, "Node n7 of the Ray cluster has other code of privsweep than this machine."),
+        ("", {"numpy": "1.0"}, "Node n7 of the Ray cluster has numpy 1.0 and this machine has"),
+        ("", {"python": "3.12.1"}, "Node n7 of the Ray cluster has python 3.12.1 and this machine has"),
+        ("", {"privsweep": "9", "further": "1"}, None),
+    ],
+)
+def test_what_could_change_bits_is_refused(
+    digest: str, versions: dict[str, str], sentence: str | None
+) -> None:
+    ours = code()
+    found = why_other_code("n7", digest or ours.digest, ours.versions | versions, ours)
+    assert found is None if sentence is None else found is not None and found.startswith(sentence)
+
+
+def test_a_worker_with_other_code_evaluates_nothing(job: Job, batch: Batch) -> None:
+    with pytest.raises(EngineError, match="other code of privsweep"):
+        run_on_worker(batch, job, Terms(code=replace(code(), digest="of others"), beacon=""))
+    assert not job.store.exists()
+
+
+def test_a_node_without_our_packages_can_tell_so() -> None:
+    script = Path(look.__file__).read_text() + "\nprint(look('store', '')['missing'])"
+    found = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "tasks"
+
+
+def test_a_node_that_has_all_tells_what_the_driver_compares_with(tmp_path: Path) -> None:
+    with lit(tmp_path / "store") as token:
+        found = look.look(str(tmp_path / "store"), token)
+    assert (found["missing"], found["digest"], found["versions"], found["sees"]) == (
+        "",
+        code().digest,
+        code().versions,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "nodes", "seeing", "line"),
+    [
+        (False, 1, 1, "Ray cluster of 1 node: the code there is ours; all see the store"),
+        (True, 0, 0, "Ray cluster of 0 nodes: our code was sent there; no node is there yet"),
+    ],
+)
+def test_one_line_tells_how_a_cluster_works(sent: bool, nodes: int, seeing: int, line: str) -> None:
+    assert str(Terrain(sent=sent, nodes=nodes, seeing=seeing)) == line
+
+
+def test_a_batch_under_which_nodes_die_is_tried_again_as_long_as_others_finish(
+    job: Job, batch: Batch
+) -> None:
+    dispatch = Dispatch([batch], job)
+    for _ in range(3):
+        for _ in range(DEATHS - 1):
+            assert dispatch._after_a_death(batch, RuntimeError("gone")) is None
+        dispatch._deaths.clear()  # another batch is finished
+    for _ in range(DEATHS - 1):
+        assert dispatch._after_a_death(batch, RuntimeError("gone")) is None
+    with pytest.raises(StoppedError, match=r"5 nodes .* under a batch of unamplified\.exact .* \(gone\)"):
+        dispatch._after_a_death(batch, RuntimeError("gone"))
+
+
+def test_parts_on_their_way_back_are_limited_by_their_bytes(job: Job, batch: Batch) -> None:
+    dispatch = Dispatch([], job)
+    many = replace(batch, fields=list(batch.fields)[:1] * 10_000)
+    dispatch._running = dict.fromkeys(range(65), many)
+    assert not dispatch._is_full(), "nothing comes back"
+    dispatch.carries = True
+    assert dispatch._is_full()
+    dispatch._running = dict.fromkeys(range(64), many)
+    assert not dispatch._is_full()
