@@ -133,7 +133,13 @@ class PrefectHere:
 
     def ask(self, path: str, **content: Any) -> Any:
         """Post a question to the API; return its answer."""
-        answer = httpx.post(f"{self.address}/{path}", json=content, timeout=60, trust_env=False)
+        tries = 5
+        while True:
+            answer = httpx.post(f"{self.address}/{path}", json=content, timeout=60, trust_env=False)
+            tries -= 1
+            if answer.status_code < 500 or not tries:  # else its SQLite was locked
+                break
+            time.sleep(1)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
