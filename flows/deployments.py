@@ -46,6 +46,7 @@ def scheduled_sweep(
     retry: bool = False,
     max_points: float = MAX_POINTS,
     reports: str | None = None,
+    ray_address: str | None = None,
 ) -> State[None]:
     """Compute the points of a sweep that are not stored yet, one run a store at a time.
 
@@ -56,6 +57,7 @@ def scheduled_sweep(
         retry: Whether to compute stored failures again.
         max_points: Number of points above which the sweep is refused.
         reports: Folder that gets the HTML report; none is written without it.
+        ray_address: The Ray cluster; without it what RAY_ADDRESS says to the worker, or a Ray of its own.
 
     Returns:
         How the run ended: Completed, "Completed with failures" where points have no answer, Cancelled where
@@ -70,7 +72,13 @@ def scheduled_sweep(
         asked = load(sweep)
         with _only_run_on(store, logger):
             report = run(
-                asked, Path(store), workers=workers, max_points=max_points, retry=retry, watch=told.watch
+                asked,
+                Path(store),
+                workers=workers,
+                max_points=max_points,
+                retry=retry,
+                ray_address=ray_address,
+                watch=told.watch,
             )
             told.end()
     except InterruptedRunError as error:
@@ -110,9 +118,8 @@ def _may_repeat(error: PrivsweepError) -> bool:
         return False
     with get_client(sync_client=True) as client:
         now = client.read_flow_run(context.flow_run.id)
-        if isinstance(error, EngineError | StoreError) and now.run_count <= (
-            now.empirical_policy.retries or 0
-        ):
+        tries_left = now.run_count <= (now.empirical_policy.retries or 0)
+        if isinstance(error, EngineError | StoreError) and tries_left:
             return True
         client.update_flow_run(now.id, empirical_policy=FlowRunPolicy(retries=0))
     return False
@@ -175,12 +182,11 @@ class _Told:
 
     def end(self) -> None:
         """Tell what is left to tell, and show the table of what was computed."""
-        for line in filter(None, [self._computed.rest()]):
+        if line := self._computed.rest():
             self._logger.info("%s", line)
-        for warning in filter(None, [self._computed.warning_of_rest()]):
+        if warning := self._computed.warning_of_rest():
             self._logger.warning("%s", warning)
-        table = self._computed.table()
-        if table:
+        if table := self._computed.table():
             self._show_progress()
             self._show(
                 lambda: artifacts.create_table_artifact(
@@ -215,8 +221,7 @@ class _Told:
 
     def _begin(self, plan: Plan) -> None:
         self._computed = Computed(len(plan.batches))
-        stored = sum(plan.stored.values())
-        self._logger.info("Computing %s of %s points, %s are stored.", plan.new, plan.total, stored)
+        self._logger.info("Computing %s of %s points.", plan.new, plan.total)
         if plan.batches:
             self._progress = self._show(
                 lambda: artifacts.create_progress_artifact(
@@ -227,8 +232,8 @@ class _Told:
     def _show_progress(self) -> None:
         progress, computed = self._progress, self._computed
         if progress is not None:
-            percent = min(100.0, 100.0 * computed.finished / computed.expected)
-            self._show(lambda: artifacts.update_progress_artifact(progress, percent))
+            share = min(1.0, computed.finished / computed.expected)
+            self._show(lambda: artifacts.update_progress_artifact(progress, 100 * share))
 
     def _show(self, make: Callable[[], Any]) -> Any:
         """Make or change an artifact; where Prefect's server is gone, the sweep goes on without."""

@@ -48,19 +48,25 @@ class Coverage:
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """The runs of a sweep that left a heartbeat.
+    """The runs of a sweep, as their heartbeats and its manifest tell.
 
     Attributes:
         alive: Those that go on, the latest last.
         dead: Those that were killed, or whose machine was.
+        begun: Whether there ever was one.
     """
 
     alive: tuple["Heartbeat", ...] = ()
     dead: tuple["Heartbeat", ...] = ()
+    begun: bool = False
 
     def state(self, now: Coverage) -> str:
-        """Return `running`, `complete`, or `interrupted`, given how much is stored."""
-        return "running" if self.alive else "interrupted" if now.missing else "complete"
+        """Return `running`, `complete`, `interrupted` or `not run`, given how much is stored."""
+        if self.alive:
+            return "running"
+        if now.missing:
+            return "interrupted" if self.begun else "not run"
+        return "complete"
 
 
 def runs(sweep: Sweep, store: Path) -> Runs:
@@ -70,6 +76,7 @@ def runs(sweep: Sweep, store: Path) -> Runs:
         StoreError: The store cannot be read.
     """
     from storage.heartbeats import heartbeats, is_alive
+    from storage.layout import SWEEPS
     from storage.located import located
 
     store = located(store)
@@ -78,6 +85,7 @@ def runs(sweep: Sweep, store: Path) -> Runs:
     return Runs(
         alive=tuple(one for one in found if one.run in alive),
         dead=tuple(one for one in found if one.run not in alive),
+        begun=bool(found) or (store / SWEEPS / f"{sweep.digest}.json").exists(),
     )
 
 

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
-OTHERS = ("prefect.yaml", "automations.yaml", "automations.py")  # have tests of their own
+ELSEWHERE = ("prefect.yaml", "automations.yaml", "automations.py")  # have tests of their own
 VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 IMAGE = f"privsweep:{VERSION}"
 PINNED = dict(
@@ -28,8 +28,8 @@ def load(name: str) -> dict[str, Any]:
 
 def manifests() -> list[str]:
     """Return the files that are here, relative to deploy/."""
-    files = (path for path in DEPLOY.rglob("*") if path.is_file() and path.name != ".env")
-    return sorted(str(path.relative_to(DEPLOY)) for path in files if path.name not in OTHERS)
+    files = (path for path in DEPLOY.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return sorted(str(path.relative_to(DEPLOY)) for path in files if path.name not in (*ELSEWHERE, ".env"))
 
 
 def walk(said: Any) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ import pytest
 from tests.deploy.containerfile import read, variables
 from tests.deploy.manifests import (
     DEPLOY,
+    ELSEWHERE,
     IMAGE,
     PINNED,
     REPOSITORY,
@@ -239,9 +240,7 @@ def test_ray_knows_the_options_that_its_launcher_and_our_roles_give() -> None:
 def test_the_readme_says_of_every_file_what_it_is_and_what_was_not_checked() -> None:
     table = README.split("\n\n")[2]
     described = set(re.findall(r"`([\w./-]+)`", "".join(re.findall(r"^\|[^|]+\|", table, re.MULTILINE))))
-    assert described == set(manifests()) - {"README.md"}
-    for path in DEPLOY.rglob("*"):
-        assert path.is_dir() or path.name in {".env", "README.md"} or path.name in README, path
+    assert described == {*manifests(), *ELSEWHERE} - {"README.md"}
 
 
 def test_every_file_that_the_readme_names_is_there() -> None:
@@ -260,8 +259,3 @@ def test_every_manifest_says_first_that_no_test_starts_it(name: str) -> None:
         r"[Nn]ot (started|applied|installed) by any test: no (container engine|cluster|machines)", head
     )
     assert comment.startswith("#")
-
-
-def test_headings_for_schedules_and_clusters_are_where_others_look_for_them() -> None:
-    titles = re.findall(r"^## (.*)", README, re.MULTILINE)
-    assert titles[4:6] == ["Schedules with Prefect", "Ray clusters"]

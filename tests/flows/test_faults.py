@@ -253,6 +253,7 @@ def answers_of_the_serial_engine(store: Path) -> list[dict[str, Any]]:
         return answers(opened)
 
 
+@pytest.mark.soak
 def test_two_runs_on_one_store_at_once_both_finish(folder: Path, start: Start) -> None:
     spec = folder / "both.toml"
     spec.write_text(SLOW.format(name="both", points=60))
@@ -300,7 +301,7 @@ product = {{sigma = {{linear = [1, 2, 30]}}, delta = 1e-5}}
 """
 
 
-@pytest.mark.parametrize("victim", ["worker", "ray"])
+@pytest.mark.parametrize("victim", ["worker", pytest.param("ray", marks=pytest.mark.soak)])
 def test_a_published_batch_is_not_computed_again_whatever_dies_before_it_is_reported(
     victim: str, folder: Path, privsweep: Run
 ) -> None:

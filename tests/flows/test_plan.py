@@ -128,7 +128,7 @@ def test_status_of_a_sweep_that_is_not_complete(
     assert (content["points"], content["stored"], content["failed"], content["missing"]) == (6, 4, 0, 2)
     assert run(["status", str(spec), "--store", str(store)]) == 0
     numbers = capsys.readouterr().out.splitlines()[-1].split()
-    assert numbers == ["trial", "6", "4", "0", "2"]
+    assert numbers == ["trial", "6", "4", "0", "2", "not", "run"]
 
 
 def test_status_without_a_store_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

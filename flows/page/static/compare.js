@@ -12,6 +12,9 @@ function asked(scheme, problem, base) {
   return Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(all[name])]));
 }
 
+/** Whether a bracket has both ends. */
+const hasBoth = (found) => Boolean(found && found.lower_method && found.upper_method);
+
 /**
  * Return what the table says about every scheme, or why it says nothing.
  *
@@ -30,12 +33,13 @@ export async function compare(source, base) {
       try {
         const table = await source.table(scheme.problem);
         const found = lookup(table, question(problem, asked(scheme, problem, base)));
-        if (found || !scheme.else) return { scheme, found, reason: "not stored at these values" };
+        const reason = "not stored at these values";
+        if (hasBoth(found) || !scheme.else) return { scheme, found, reason };
         const [[field, other]] = Object.entries(scheme.else);
         const same = { ...base, [field]: base[other] };
         const instead = lookup(table, question(problem, asked(scheme, problem, same)));
         const note = `stored for ${field}=${exactly(base[other])}, which changes nothing here`;
-        return { scheme, found: instead, reason: "not stored at these values", note };
+        return hasBoth(instead) || !found ? { scheme, found: instead, reason, note } : { scheme, found, reason };
       } catch (error) {
         if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
         return { scheme, found: null, reason: error.message };
