@@ -8,14 +8,16 @@ if TYPE_CHECKING:
     from flows.sweep import Sweep
 
 
-def show_schedule(sweep: "Sweep", store: Path, words: str, *, max_points: float, json: bool) -> None:
+def show_schedule(
+    sweep: "Sweep", store: Path, words: str, *, max_points: float, retry: bool, json: bool
+) -> None:
     """Simulate a sweep on the cluster that words describe, and print how it would go."""
     from flows.printing import as_json
     from flows.schedule import read_cluster, simulate
     from flows.workload import work_of
 
     cluster = read_cluster(words)
-    schedule = simulate(work_of(sweep, store, cluster.workers, max_points=max_points), cluster)
+    schedule = simulate(work_of(sweep, store, cluster.workers, max_points=max_points, retry=retry), cluster)
     if json:
         work = schedule.work
         content = {

@@ -25,17 +25,21 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """How much of each sweep is stored, what failed, and whether it runs; also from another shell."""
-    from flows.plan import check_size
+    from flows.grid import count
+    from flows.plan import MAX_POINTS, check_size
     from flows.printing import as_json, show
-    from flows.status import coverage, point_ids, recorded_sweeps, runs
+    from flows.status import coverage, point_ids, recorded, recorded_sweeps, runs
     from flows.sweep import load
 
     sweeps = [load(sweep)] if sweep else recorded_sweeps(store)
     lines: list[dict[str, Any]] = []
     for asked in sweeps:
-        check_size(asked)
         going = runs(asked, store)
-        now = coverage(asked, point_ids(asked), store)  # after it: what has just ended is all stored
+        # After the runs: what has just ended is all stored. To count a very large sweep would take minutes.
+        now = recorded(asked, store) if count(asked.grids) > MAX_POINTS else None
+        if now is None:
+            check_size(asked)
+            now = coverage(asked, point_ids(asked), store)
         lines.append(
             {
                 "sweep": now.sweep,
@@ -64,7 +68,7 @@ def status(
 def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:
     return {
         "state": "running" if alive else "killed",
-        "host": run.host,
+        "host": run.host[:100] if run.host.isprintable() else "?",
         "process": run.process,
         "started_at": run.started_at.isoformat(timespec="seconds"),
         "heartbeat_at": run.beaten_at.isoformat(timespec="seconds"),

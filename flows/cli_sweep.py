@@ -73,7 +73,9 @@ def plan(  # noqa: PLR0913, PLR0917  the options of a command
 
     asked = named_or_typed(sweep, words or [], method or [])
     if cluster is not None:
-        show_schedule(asked, store, cluster, max_points=max_points, json=json)
+        if workers is not None:
+            raise typer.BadParameter("Expected --workers or --cluster, got both.")
+        show_schedule(asked, store, cluster, max_points=max_points, retry=retry, json=json)
         return
     workers = workers or cores()
     made = make_plan(asked, store, workers=workers, max_points=max_points, retry=retry)

@@ -9,6 +9,7 @@ from privcore.answer import FAILURES
 from tasks.work import Done
 
 LINES = 30  # on batches that are done, at most
+NAMED = 3  # workers in a line, at most
 WARNINGS = 20  # on batches with failures, at most
 
 
@@ -99,5 +100,7 @@ class Computed:
 def _said(method: str, each: _Sum) -> str:
     points = sum(each.statuses.values())
     many = f" in {each.batches} batches" if each.batches > 1 else ""
-    by = f", on {' and '.join(sorted(each.workers))}" if each.workers else ""
+    workers = sorted(each.workers)
+    others = f" and {len(workers) - NAMED} others" if len(workers) > NAMED else ""
+    by = f", on {', '.join(workers[:NAMED])}{others}" if workers else ""
     return f"{method}: {points} points{many}, {each.seconds:.3g} s{by}"

@@ -126,6 +126,8 @@ def run(
                     orchestration.under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
             now = record(sweep, plan.ids, store, started)
         except KeyboardInterrupt:
+            if not plan.total:
+                raise InterruptedRunError("Stopped before anything was computed.") from None
             now = coverage(sweep, plan.ids, store)
             raise InterruptedRunError(
                 f"Stopped: {now.stored} of {now.total} points are stored; the same command goes on."

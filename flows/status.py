@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +83,9 @@ def runs(sweep: Sweep, store: Path) -> Runs:
 
     store = located(store)
     found = [one for one in heartbeats(store) if one.digest == sweep.digest]
-    alive = {one.run for one in found if is_alive(store, one)}
+    with ThreadPoolExecutor(max(1, len(found))) as watching:  # all at once, since each may take a while
+        lives = list(watching.map(partial(is_alive, store), found))
+    alive = {one.run for one, living in zip(found, lives, strict=True) if living}
     return Runs(
         alive=tuple(one for one in found if one.run in alive),
         dead=tuple(one for one in found if one.run not in alive),
@@ -102,6 +106,20 @@ def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: Path) -> Coverag
         known = statuses(store, problem)
         counts.update(known[point_id] for point_id in wanted if point_id in known)
     return Coverage(sweep=sweep.name, total=sum(map(len, ids.values())), statuses=dict(counts))
+
+
+def recorded(sweep: Sweep, store: Path) -> Coverage | None:
+    """Return how much of a sweep was stored when its manifest was last written, None if it has none."""
+    from storage.layout import SWEEPS
+    from storage.located import located
+    from storage.manifest import read_manifest
+
+    path = located(store) / SWEEPS / f"{sweep.digest}.json"
+    if not path.exists():
+        return None
+    counts = dict(read_manifest(path).counts)
+    missing = counts.pop("missing", 0)
+    return Coverage(sweep=sweep.name, total=sum(counts.values()) + missing, statuses=counts)
 
 
 def point_ids(sweep: Sweep) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from flows.grid import Grid, count, expand
 from flows.measured import Measured, measured
-from flows.plan import MAX_POINTS, TooLargeError, make_plan
+from flows.plan import MAX_POINTS, TooLargeError, make_plan, readable
 from flows.sweep import Sweep
 from privcore.point import Point
 from tasks.batch import LONGEST, MOST_POINTS, PER_WORKER, SHORTEST, Group
@@ -21,6 +21,7 @@ from tasks.batch import LONGEST, MOST_POINTS, PER_WORKER, SHORTEST, Group
 SAMPLED = 20_000  # points of a sweep that is too large to be planned, spread over its grids by their sizes
 PER_BATCH = 0.03  # seconds of a worker for each batch, beside its points
 PER_POINT = 6e-5  # the same for each point: its row
+MOST = 10**15  # points
 LARGEST = 5_000_000  # batches; their schedule is one event each
 
 
@@ -45,7 +46,9 @@ class Work:
     sampled: int | None
 
 
-def work_of(sweep: Sweep, store: Path, workers: int, *, max_points: float = MAX_POINTS) -> Work:
+def work_of(
+    sweep: Sweep, store: Path, workers: int, *, max_points: float = MAX_POINTS, retry: bool = False
+) -> Work:
     """Return the batches of a sweep with what they will take; nothing is started or written.
 
     Estimates are on the safe side; where the store has rows of the same method and kind of problem, they are
@@ -57,6 +60,7 @@ def work_of(sweep: Sweep, store: Path, workers: int, *, max_points: float = MAX_
         store: Folder of the store; it need not exist.
         workers: Number of processes that would work on it.
         max_points: Number of points above which they are sampled.
+        retry: Whether stored failures would be computed again.
 
     Raises:
         TooLargeError: The sweep is too large to be simulated.
@@ -67,7 +71,7 @@ def work_of(sweep: Sweep, store: Path, workers: int, *, max_points: float = MAX_
     if count(sweep.grids) > max_points:
         return _sampled(sweep, ratios, workers)
     began = time.perf_counter()
-    plan = make_plan(sweep, store, workers=workers, max_points=max_points)
+    plan = make_plan(sweep, store, workers=workers, max_points=max_points, retry=retry)
     planning = time.perf_counter() - began
     known = [(batch, ratios.get((batch.problem.name, batch.method.name))) for batch in plan.batches]
     seconds = [b.seconds * (r.ratio if r else 1) + PER_BATCH + PER_POINT * len(b) for b, r in known]
@@ -84,6 +88,8 @@ def work_of(sweep: Sweep, store: Path, workers: int, *, max_points: float = MAX_
 def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Measured], workers: int) -> Work:
     """Return the batches of a sweep whose points are drawn, since they are too many to be made."""
     total = count(sweep.grids)
+    if total > MOST:
+        raise TooLargeError(f"{sweep.name} has {readable(total)} points; no cluster will see their end.")
     began = time.perf_counter()
     groups = [one for grid in sweep.grids for one in _drawn(grid, sweep, total)]
     drawn = sum(len(group.fields) for group, _ in groups)

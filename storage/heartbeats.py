@@ -7,7 +7,9 @@ cannot be written is left out. One of a killed run stays behind until the sweep 
 import json
 import math
 import os
+import re
 import socket
+import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,9 +25,10 @@ from storage.located import bucket_of
 
 EVERY = 5.0  # seconds
 EVERY_IN_BUCKET = 20.0
-LONGEST = 600.0  # seconds between two of them that are believed
+LONGEST = 60.0  # seconds between two of them that are believed
 MISSED = 2.5  # heartbeats that fail to come before a run counts as dead
 
+_NAME = re.compile(r"[0-9a-f]{1,32}\.json")
 _NUMBERS = ("total", "new", "done", "failed", "number", "process")
 _WORDS = ("run", "sweep", "digest", "host", "place")
 
@@ -128,7 +131,8 @@ def heartbeats(root: Path) -> list[Heartbeat]:
     folder = Path(root) / layout.RUNNING
     for path in layout.entries(folder) if folder.is_dir() else ():
         with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-            found.append(_parsed(json.loads(path.read_bytes())))
+            if stat.S_ISREG(path.lstat().st_mode) and _NAME.fullmatch(path.name):
+                found.append(_parsed(json.loads(path.read_bytes()), path.stem))
     return sorted(found, key=lambda one: (one.started_at, one.run))
 
 
@@ -140,7 +144,7 @@ def is_alive(root: Path, heartbeat: Heartbeat) -> bool:
     """
     machine, _, since = heartbeat.place.rpartition(" ")
     if machine == _machine():
-        return since == _since(heartbeat.process)
+        return since != "" and since == _since(heartbeat.process)
     age = (datetime.now(UTC) - heartbeat.beaten_at).total_seconds()
     return 0 <= age <= heartbeat.every or _beats_again(root, heartbeat)
 
@@ -161,9 +165,11 @@ def _beats_again(root: Path, heartbeat: Heartbeat) -> bool:
 
 
 def remove_dead(root: Path, digest: str) -> None:
-    """Remove the heartbeats of killed runs of a sweep, those of this machine: others would take a while."""
+    """Remove the heartbeats of killed runs of a sweep; on other machines, those that are a day old."""
     for one in heartbeats(root):
-        if one.digest == digest and one.place.rpartition(" ")[0] == _machine() and not is_alive(root, one):
+        here = one.place.rpartition(" ")[0] == _machine()
+        old = (datetime.now(UTC) - one.beaten_at).total_seconds() > layout.DAY
+        if one.digest == digest and (not is_alive(root, one) if here else old):
             stop(root, one.run)
 
 
@@ -171,13 +177,15 @@ def _path(root: Path, run: str) -> Path:
     return Path(root) / layout.RUNNING / f"{run}.json"
 
 
-def _parsed(content: Mapping[str, Any]) -> Heartbeat:
-    """Return a heartbeat; raise `TypeError`, `ValueError` or `KeyError` if it is none."""
+def _parsed(content: Mapping[str, Any], run: str) -> Heartbeat:
+    """Return the heartbeat of a run; raise `TypeError`, `ValueError` or `KeyError` if it is none."""
     times = {name: datetime.fromisoformat(content[name]) for name in ("started_at", "beaten_at")}
     heartbeat = Heartbeat(**{**content, **times})
     kinds = {int: _NUMBERS, str: _WORDS}
     if not all(isinstance(content[name], kind) for kind, names in kinds.items() for name in names):
         raise TypeError("A heartbeat has a field of another kind.")
+    if content["run"] != run or not all(0 <= content[name] < 2**53 for name in _NUMBERS):
+        raise ValueError("A heartbeat is that of another run, or counts beyond reason.")
     pace = heartbeat.points_per_second
     if not all(time.tzinfo for time in times.values()) or not 0 < heartbeat.every <= LONGEST:
         raise ValueError("A heartbeat has a time without a zone, or comes too rarely.")

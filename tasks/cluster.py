@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ def started_here(workers: int) -> Iterator[None]:
             # For this run alone: nobody else on the machine can use its cluster, and no file is left.
             os.environ["RAY_AUTH_MODE"] = "token"
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    folder = _new_folder()
+    with _sentences("Ray did not start"):
+        folder = _new_folder()
     try:
         with _sentences("Ray did not start"):
             _init(
@@ -137,8 +138,10 @@ def _new_folder() -> Path:
     if len(str(base)) > LONGEST_BASE:
         base = Path("/tmp")
     for old in base.glob(f"{PREFIX}-*-*"):
-        if old.stat().st_uid == os.getuid() and not Path("/proc", old.name.split("-")[1]).exists():
-            shutil.rmtree(old, ignore_errors=True)
+        with suppress(OSError):  # somebody else's cleaning, or a link
+            ours = old.stat().st_uid == os.getuid() and not old.is_symlink()
+            if ours and not Path("/proc", old.name.split("-")[1]).exists():
+                shutil.rmtree(old, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}-{os.getpid()}-", dir=base))
 
 

@@ -7,9 +7,11 @@ is handed out again as often as it takes, as long as anything is finished in bet
 import sys
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+from privcore.errors import PrivsweepError
 from storage.beacon import lit
 from storage.schema import provenance
 from tasks import cluster
@@ -80,9 +82,8 @@ def run_on_cluster(
             finally:
                 dispatch.interrupt()
         except RayError as error:
-            raise StoppedError(
-                f"The Ray cluster at {address} stopped working ({first_line(error)})"
-            ) from error
+            sentence = f"The Ray cluster at {address} stopped working ({first_line(error)})"
+            raise StoppedError(sentence) from error
 
 
 class Dispatch:
@@ -98,6 +99,8 @@ class Dispatch:
         self.carries = False
         self._waiting = deque(batches)
         self._running: dict[Any, Batch] = {}
+        self._points = 0  # in flight
+        self._dead: dict[Any, frozenset[str]] = {}  # nodes that were dead when a batch was handed out
         self._lost: list[Batch] = []  # were in flight when Ray stopped working
         self._crashed: dict[int, Batch] = {}  # have lost a worker; kept, so that no other batch gets their id
         self._deaths: Counter[int] = Counter()  # of nodes by batch since anything was finished
@@ -115,9 +118,8 @@ class Dispatch:
         """
         import ray
 
-        remote = ray.remote(
-            max_retries=0, num_cpus=1, scheduling_strategy="SPREAD" if self._terms else "DEFAULT"
-        )(run_on_worker)
+        where: Literal["SPREAD", "DEFAULT"] = "SPREAD" if self._terms else "DEFAULT"
+        remote = ray.remote(max_retries=0, num_cpus=1, scheduling_strategy=where)(run_on_worker)
         health = Health()
         yield from self._found()
         while self._waiting or self._running:
@@ -125,7 +127,9 @@ class Dispatch:
             window = self._limit or AHEAD * max(1, processors)
             while self._waiting and len(self._running) < window and not self._is_full():
                 batch = self._waiting.popleft()
-                self._running[remote.remote(batch, self._job, self._terms)] = batch
+                reference = remote.remote(batch, self._job, self._terms)
+                self._running[reference], self._dead[reference] = batch, health.dead
+                self._points += len(batch)
             flying = list(self._running)
             finished, _ = ray.wait(flying, num_returns=1, timeout=LOOK_EVERY)
             if finished:  # all that are: with twenty thousand in flight, one look takes ten milliseconds
@@ -133,7 +137,8 @@ class Dispatch:
             for reference in finished:
                 batch = self._running[reference]
                 done = self._outcome(reference, batch, health)
-                del self._running[reference]
+                del self._running[reference], self._dead[reference]
+                self._points -= len(batch)
                 if done is not None:
                     self._deaths.clear()
                     yield done
@@ -141,22 +146,41 @@ class Dispatch:
     def reclaim(self) -> None:
         """Take back what was in flight: nobody works on it any more."""
         self._lost += self._running.values()
-        self._running.clear()
+        self._land()
 
     def interrupt(self) -> None:
-        """Interrupt what is in flight, and let it publish what it has."""
+        """Interrupt what is in flight, let it publish what it has, and publish what has come back."""
         import ray
         from ray.exceptions import RayError
 
         running = list(self._running)
-        self._running.clear()
+        self._land()
         try:
+            running = self._kept(running, timeout=0)
             for reference in running:
                 ray.cancel(reference)
-            if running:
-                ray.wait(running, num_returns=len(running), timeout=PATIENCE)
+            self._kept(running, timeout=PATIENCE)
         except RayError:
             pass  # it stopped working, and so did they
+
+    def _kept(self, running: list[Any], timeout: float) -> list[Any]:
+        """Publish the parts that have come back by then; return what has not ended."""
+        import ray
+        from ray.exceptions import RayError
+
+        if not running:
+            return []
+        finished, others = ray.wait(running, num_returns=len(running), timeout=timeout)
+        for reference in finished:
+            with suppress(RayError, PrivsweepError):  # interrupted, or why the run ends anyway
+                delivered(ray.get(reference), self._job)
+        return list(others)
+
+    def _land(self) -> None:
+        """Have nothing in flight."""
+        self._running.clear()
+        self._dead.clear()
+        self._points = 0
 
     def _found(self) -> Generator[Done]:
         """Yield what lost batches had published all the same; the others wait again."""
@@ -171,7 +195,7 @@ class Dispatch:
         """Return whether enough bytes are on their way back."""
         if not (self.carries and self._running):
             return False
-        return sum(len(batch) for batch in self._running.values()) * ROW_BYTES > BYTES_AHEAD
+        return self._points * ROW_BYTES > BYTES_AHEAD
 
     def _outcome(self, reference: Any, batch: Batch, health: Health) -> Done | None:
         """Return what became of a batch, or None where it, or its halves, have to wait again."""
@@ -187,11 +211,13 @@ class Dispatch:
         try:
             done: Done = ray.get(reference)
         except RayTaskError as error:
-            raise error.cause from error
+            if self._terms is None or isinstance(error.cause, PrivsweepError):
+                raise error.cause from error
+            raise StoppedError(f"A worker of the Ray cluster failed ({first_line(error.cause)})") from error
         except (NodeDiedError, ObjectLostError) as error:
             return self._after_a_death(batch, error)
         except (WorkerCrashedError, OutOfMemoryError) as error:
-            if isinstance(error, WorkerCrashedError) and not health.all_nodes_are_there():
+            if isinstance(error, WorkerCrashedError) and health.has_lost_a_node(self._dead[reference]):
                 return self._after_a_death(batch, error)
             return self._after_a_crash(batch, type(error).__name__)
         self.carries |= done.packed is not None
@@ -203,10 +229,8 @@ class Dispatch:
             return done
         self._deaths[id(batch)] += 1
         if self._deaths[id(batch)] >= DEATHS:
-            raise StoppedError(
-                f"{DEATHS} nodes of the Ray cluster died in a row under a batch of {batch.method.name} while "
-                f"nothing was finished ({first_line(error)})"
-            )
+            where = f"in a row under a batch of {batch.method.name} while nothing was finished"
+            raise StoppedError(f"{DEATHS} nodes of the Ray cluster died {where} ({first_line(error)})")
         self._waiting.appendleft(batch)
         return None
 

@@ -16,13 +16,17 @@ class HeadGoneError(StoppedError):
 
 
 class Health:
-    """What is known of the head and the nodes; the head is asked only as long as it listens."""
+    """What is known of the head and the nodes; the head is asked only as long as it listens.
+
+    Attributes:
+        dead: Ids of the nodes that were dead at the last look.
+    """
 
     def __init__(self) -> None:
         import ray
 
         self._head = str(ray.get_runtime_context().gcs_address)
-        self._nodes = {node["NodeID"] for node in self._alive()}
+        self.dead = self._dead()
         self._processors = 0
         now = time.monotonic()
         self._looked = now - LOOK_EVERY
@@ -48,6 +52,7 @@ class Health:
                 raise HeadGoneError(f"The head of the Ray cluster is gone ({reason})")
             return self._processors
         self._silent_since = None
+        self.dead = self._dead()
         self._processors = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
         if self._processors:
             self._fertile = now
@@ -55,19 +60,22 @@ class Health:
             raise StoppedError(f"No node of the Ray cluster had a processor for {BARREN_SECONDS:g} s")
         return self._processors
 
-    def all_nodes_are_there(self) -> bool:
-        """Return whether all nodes are there that were at the last time; Ray itself takes 15 s to notice."""
+    def has_lost_a_node(self, dead_before: frozenset[str]) -> bool:
+        """Return whether a node died since the dead were these; Ray itself takes 15 s to notice."""
         if why_unreachable(self._head):
-            return False
-        alive = self._alive()
-        before, self._nodes = self._nodes, {node["NodeID"] for node in alive}
-        if before - self._nodes:
-            return False
-        return all(why_refused(n["NodeManagerAddress"], n["NodeManagerPort"]) is None for n in alive)
+            return True
+        self.dead = self._dead()
+        if self.dead != dead_before:
+            return True
+        alive = [node for node in self._nodes() if node["Alive"]]
+        return any(why_refused(node["NodeManagerAddress"], node["NodeManagerPort"]) for node in alive)
+
+    def _dead(self) -> frozenset[str]:
+        return frozenset(node["NodeID"] for node in self._nodes() if not node["Alive"])
 
     @staticmethod
-    def _alive() -> list[dict[str, Any]]:
-        """Return the nodes that the head believes to be alive."""
+    def _nodes() -> list[dict[str, Any]]:
+        """Return all nodes that the head has known, the dead ones included."""
         import ray
 
-        return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+        return list(ray.nodes())  # type: ignore[no-untyped-call]

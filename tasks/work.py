@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from privcore.answer import FAILURES, Answer, Status
+from storage.layout import DATA
 from storage.located import located, refresh
 from storage.parts import Packed, ids_hash, pack, parts, publish_packed, read_part
 from storage.schema import Provenance, Row, to_table
@@ -135,8 +136,9 @@ def published(batch: Batch, job: Job, before: Collection[str]) -> Done | None:
     wanted = ids_hash([point.id for point in batch.points()])
     root = located(job.store)
     refresh(root)  # workers on other machines publish into a bucket
-    for path in parts(root):
-        if path.name.startswith(wanted) and path.name not in before:
+    folder = root / DATA / f"problem={batch.problem.name}"
+    for path in sorted(folder.glob(f"{wanted}-*.parquet")):
+        if path.name not in before:
             rows = read_part(path, ["status", "seconds"]).to_pydict()
             statuses = Counter(Status(status) for status in rows["status"])
             return Done(

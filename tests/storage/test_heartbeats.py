@@ -167,6 +167,32 @@ def test_what_is_no_heartbeat_is_left_out(store: Path) -> None:
     assert heartbeats(store) == [good]
 
 
+def test_a_forged_heartbeat_names_no_file_but_its_own(store: Path) -> None:
+    victim = store.parent / "evil.json"
+    victim.write_text("of somebody else")
+    dead = replace(heartbeat(), place=f"{heartbeat().place.rpartition(' ')[0]} 1")
+    beat(store, dead)
+    content = json.loads((store / layout.RUNNING / "1234.json").read_text())
+    (store / layout.RUNNING / "99.json").write_text(json.dumps({**content, "run": "../../evil"}))
+    os.mkfifo(store / layout.RUNNING / "77.json")
+    remove_dead(store, dead.digest)
+    assert victim.exists()
+    assert heartbeats(store) == []
+
+
+@pytest.mark.parametrize("wrong", [{"new": 10**400}, {"every": 600.0}, {"done": -1}, {"run": "99"}])
+def test_a_heartbeat_beyond_reason_is_left_out(store: Path, wrong: dict[str, Any]) -> None:
+    beat(store, heartbeat())
+    path = store / layout.RUNNING / "1234.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **wrong}))
+    assert heartbeats(store) == []
+
+
+def test_an_ended_process_without_a_start_is_dead(store: Path) -> None:
+    machine = heartbeat().place.rpartition(" ")[0]
+    assert not is_alive(store, heartbeat(place=f"{machine} ", process=2**22 + 1))
+
+
 def test_a_heartbeat_that_cannot_be_written_is_left_out(store: Path) -> None:
     (store / layout.RUNNING).write_text("a file in the place of the folder")
     beat(store, heartbeat())
