@@ -193,9 +193,7 @@ class Dispatch:
 
     def _is_full(self) -> bool:
         """Return whether enough bytes are on their way back."""
-        if not (self.carries and self._running):
-            return False
-        return self._points * ROW_BYTES > BYTES_AHEAD
+        return self.carries and self._points * ROW_BYTES > BYTES_AHEAD
 
     def _outcome(self, reference: Any, batch: Batch, health: Health) -> Done | None:
         """Return what became of a batch, or None where it, or its halves, have to wait again."""
