@@ -80,7 +80,7 @@ def test_every_volume_and_network_is_declared_and_used() -> None:
 
 def test_whoever_computes_or_reads_sees_the_same_store() -> None:
     for name in ("prefect-worker", "ray-head", "ray-node", "cli"):
-        assert "work:/work" in SERVICES[name]["volumes"]
+        assert "work:/srv/privsweep" in SERVICES[name]["volumes"]
 
 
 def test_every_container_of_ray_has_shared_memory_for_twice_its_objects() -> None:
