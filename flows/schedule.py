@@ -16,6 +16,8 @@ from privcore.errors import PrivsweepError
 START = 9.0  # seconds until the first batch begins: Prefect's server, Ray, and a worker with its child
 END = 2.5  # seconds after the last batch: manifest, Prefect, Ray
 DISPATCH = 1e-3  # seconds of the driver for each batch
+LARGEST = 1_000_000  # worker processes
+_CLUSTER = re.compile(r"nodes=([0-9]{1,9}),cores=([0-9]{1,9})(?:,spread=([0-9]{1,9}(?:\.[0-9]{1,9})?))?")
 
 
 class ClusterError(PrivsweepError):
@@ -58,24 +60,15 @@ def read_cluster(text: str) -> Cluster:
         >>> read_cluster("nodes=200,cores=32").workers
         6400
     """
-    expected = f"Expected --cluster nodes=N,cores=N[,spread=X], got {text[:100]!r}."
-    found = dict(re.findall(r"(?:^|,)\s*(\w+)=([0-9.]{1,9})(?=\s*(?:,|$))", text, re.ASCII))
-    if len(found) != len(text.split(",")) or not {"nodes", "cores"} <= found.keys() <= {
-        "nodes",
-        "cores",
-        "spread",
-    }:
-        raise ClusterError(expected)
-    try:
-        cluster = Cluster(
-            nodes=int(found["nodes"]), cores=int(found["cores"]), spread=float(found.get("spread", 0.05))
+    spelled = _CLUSTER.fullmatch(text)
+    if not spelled:
+        raise ClusterError(f"Expected --cluster nodes=N,cores=N[,spread=X], got {text[:100]!r}.")
+    nodes, cores, spread = spelled.groups(default="0.05")
+    cluster = Cluster(nodes=int(nodes), cores=int(cores), spread=float(spread))
+    if not 1 <= cluster.workers <= LARGEST or cluster.spread > 1:
+        raise ClusterError(
+            f"Expected 1 to {LARGEST:,} workers and a spread of at most 1, got {text[:100]!r}."
         )
-    except ValueError:
-        raise ClusterError(expected) from None
-    if not (
-        cluster.nodes >= 1 and cluster.cores >= 1 and cluster.workers <= 1_000_000 and cluster.spread <= 1
-    ):
-        raise ClusterError(f"Expected 1 to 1,000,000 workers and a spread of at most 1, got {text[:100]!r}.")
     return cluster
 
 
