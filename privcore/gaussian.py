@@ -103,18 +103,35 @@ def gaussian_epsilon_bounds(sigma: float, delta: float) -> tuple[float, float]:
     target = math.log(delta)
     # delta(epsilon) <= 1 - Phi(a) <= exp(-a^2/2) / 2 at epsilon = (a + 1/(2 sigma)) / sigma.
     beyond = (math.sqrt(-2.0 * target) + 0.5 / sigma) / sigma
-    upper = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, 1) > target, 0.0, beyond)[1]
-    lower = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, -1) > target, 0.0, upper)[0]
+    guess = _epsilon_about(sigma, target, beyond)
+    upper = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, 1) > target, 0.0, beyond, guess)[1]
+    lower = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, -1) > target, 0.0, upper, guess)[0]
     return lower, upper
 
 
-def last_true(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+def _epsilon_about(sigma: float, target: float, beyond: float) -> float:
+    """Return about where log(delta) falls to the target, by Newton's method from the right."""
+    epsilon = beyond
+    for _ in range(8):
+        log_delta = log_gaussian_delta(sigma, epsilon)
+        slope = math.exp(min(50.0, epsilon + float(log_ndtr(-epsilon * sigma - 0.5 / sigma)) - log_delta))
+        step = (target - log_delta) / max(slope, 1e-300)
+        epsilon = max(0.0, epsilon - step)
+        if step <= 1e-11 * epsilon:
+            break
+    return epsilon
+
+
+def last_true(
+    holds: Callable[[float], bool], low: float, high: float, guess: float = math.nan
+) -> tuple[float, float]:
     """Return neighbours (relative distance 1e-12) between which a falling predicate turns false.
 
     Args:
         holds: Predicate that is true up to some point of [low, high] and false beyond.
         low: Start; returned as both ends where the predicate is false already here.
         high: A point where the predicate is false.
+        guess: About where it turns; a good one spares three calls of four and changes nothing else.
 
     Returns:
         A point where it holds, and one where it does not.
@@ -125,11 +142,14 @@ def last_true(holds: Callable[[float], bool], low: float, high: float) -> tuple[
     """
     if not holds(low):
         return low, low
+    true, false = guess * (1.0 - 1e-9), min(guess * (1.0 + 1e-9), high)
+    if not (low < true < false and holds(true) and (false == high or not holds(false))):
+        true, false = low, high
     while high - low > 1e-12 * high:
         middle = 0.5 * (low + high)
         if not low < middle < high:
             break
-        if holds(middle):
+        if middle <= true or (middle < false and holds(middle)):
             low = middle
         else:
             high = middle

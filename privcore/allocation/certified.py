@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, get_args
 
+from scipy.special import ndtri
+
 from privcore import params
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
@@ -16,10 +18,27 @@ from privcore.allocation.problems import (
     SampledAllocationDelta,
     SampledAllocationEpsilon,
 )
-from privcore.allocation.reduction import MOST_CHOSEN, below, below_by_poisson, below_seconds, composed, exact
+from privcore.allocation.reduction import (
+    MOST_CHOSEN,
+    below,
+    below_by_poisson,
+    below_finenesses,
+    below_seconds,
+    composed,
+    exact,
+)
 from privcore.answer import Answer
 from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.likelihood.enclose import SHARE, SMALLEST_DELTA, Laws, Question, cost, enclose, powering
+from privcore.likelihood.enclose import (
+    SHARE,
+    SMALLEST_DELTA,
+    Laws,
+    Question,
+    cost,
+    enclose,
+    enough,
+    powering,
+)
 from privcore.likelihood.law import Resolution
 from privcore.likelihood.steps import GaussianStep, LaplaceStep, ResponseStep, Step
 from privcore.likelihood.symmetric import LARGEST_THRESHOLD
@@ -51,7 +70,7 @@ class AllocationCertified(Method):
         f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
         f"{DONG}, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
     )
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     shares: ClassVar[tuple[str, ...]] = ("sigma", "scale", "local_epsilon", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
@@ -62,8 +81,9 @@ class AllocationCertified(Method):
         estimate = cost(question, step.width(), self.tolerance, _combinations(problem))
         if exact(problem.steps, k):
             return estimate
-        extra = below_seconds(k, problem.steps, step.width(), question.guess)
-        return Cost(seconds=estimate.seconds + extra, bytes=2.0 * estimate.bytes)
+        finenesses = below_finenesses(k, problem.steps, step.width(), question.guess)
+        extra = below_seconds(k, problem.steps, step.width(), question.guess, finenesses[-1])
+        return Cost(seconds=2.0 * estimate.seconds + extra, bytes=2.0 * estimate.bytes)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         assert isinstance(problem, Allocation)
@@ -78,10 +98,11 @@ class AllocationCertified(Method):
             return enclose(
                 laws,
                 replace(question, adjacency=adjacency),
-                self.tolerance,
+                self.tolerance if exact(t, k) else 0.5 * self.tolerance,  # the lower end has its own error
                 copies=k * epochs,
                 outer=_closed_form(problem),
                 combinations=_combinations(problem),
+                ease=_ease(problem),
             )
 
         lower, upper, detail = reduced(problem.adjacency)
@@ -92,13 +113,29 @@ class AllocationCertified(Method):
                 upper = min(upper, max(overlap, add))
         delta = question.at if question.asks == "epsilon" else upper
         if not exact(t, k) and upper > lower * (1.0 + self.tolerance) and delta >= SMALLEST_DELTA:
-            law = below(step, t, k, epochs, rate, max(SHARE * delta / (k * epochs), SMALLEST_DELTA))
-            if law is not None and (question.asks == "epsilon" or question.at <= LARGEST_THRESHOLD):
-                found = question.lower(law)
-                lower = max(lower, min(found, LARGEST_THRESHOLD) if question.asks == "epsilon" else found)
+            lower = max(lower, self._chosen_below(problem, question, lower, upper, delta))
             if k > MOST_CHOSEN and rate == 1.0:
                 lower = max(lower, below_by_poisson(step, t, k, epochs, question, delta))
         return Answer.enclosure(lower, upper, detail=detail)
+
+    def _chosen_below(
+        self, problem: Allocation, question: Question, lower: float, upper: float, delta: float
+    ) -> float:
+        """Return a lower bound from the law of k of t, refined while that may bring it close to the upper."""
+        if question.asks == "delta" and question.at > LARGEST_THRESHOLD:
+            return lower
+        step, t, k = _step(problem), problem.steps, problem.participations
+        tail = max(SHARE * delta / (k * problem.epochs), SMALLEST_DELTA)
+        for fineness in below_finenesses(k, t, step.width(), delta):
+            res = Resolution(fineness=fineness, tail=tail)
+            law = below(step, t, k, problem.epochs, _rate(problem), res)
+            if law is None:
+                break
+            found = question.lower(law)
+            lower = max(lower, min(found, LARGEST_THRESHOLD) if question.asks == "epsilon" else found)
+            if upper <= lower * (1.0 + enough(question.asks, self.tolerance, lower)):
+                break
+        return lower
 
 
 def _step(problem: Allocation) -> Step:
@@ -128,6 +165,19 @@ def _combinations(problem: Allocation) -> int:
     steps = problem.steps // problem.participations
     copies = problem.participations * problem.epochs
     return powering(steps) + powering(copies)
+
+
+def _ease(problem: Allocation) -> float:
+    """Return how much wider than usual cells may be: where one large ratio decides, epsilon is its logarithm.
+
+    A cell then moves epsilon by its width over that logarithm. Measured on 17 points of k = 1, asked for 1 %:
+    without it brackets are 0.2 % to 0.8 % wide, with it 0.7 % to 0.9 %.
+    """
+    if not isinstance(problem, AllocationEpsilon):
+        return 1.0
+    s = 1.0 / problem.sigma
+    largest = 0.5 * s * s - s * float(ndtri(problem.delta)) - math.log(problem.steps / problem.participations)
+    return math.sqrt(1.1 + 0.5 * max(0.0, math.log1p(math.exp(min(largest, 50.0)))))
 
 
 def _question(problem: Allocation) -> Question:

@@ -23,7 +23,10 @@ from privcore.likelihood.symmetric import chosen
 
 MOST_CHOSEN = 256
 """Participations up to which the lower law is that of k of t; beyond, that of so many, which is nested."""
-_CHOSEN_FINENESS = ((16, 0.1), (64, 0.15), (MOST_CHOSEN, 0.25))
+FINENESS = (0.25, 0.1, 0.07, 0.05)
+"""Widths of the cells of its laws, in local standard deviations; few, so that questions share laws."""
+AFFORDABLE = 2.5
+"""Seconds that one such law may take, as `below_seconds` declares them, if it is not the coarsest."""
 
 
 Blocks = list[tuple[int, int]]
@@ -86,7 +89,9 @@ def one_of(step: Step, steps: int, res: Resolution) -> Bracket:
     return mean_of(step.ratio(res), steps, res)
 
 
-def below(step: Step, steps: int, participations: int, epochs: int, rate: float, tail: float) -> Law | None:
+def below(
+    step: Step, steps: int, participations: int, epochs: int, rate: float, res: Resolution
+) -> Law | None:
     """Return a garbling of k-of-t allocation itself over E epochs; None beyond the range of doubles.
 
     Up to `MOST_CHOSEN` participations count; with more, the ratio dominates that of so many (Lemma D.1).
@@ -97,13 +102,10 @@ def below(step: Step, steps: int, participations: int, epochs: int, rate: float,
         participations: Steps that use the example, k.
         epochs: Number of epochs, E.
         rate: Probability with which an epoch includes the example.
-        tail: Mass or mean that may be cut off.
+        res: Resolution of all laws.
     """
-    counted = min(participations, MOST_CHOSEN)
-    fineness = next(f for most, f in _CHOSEN_FINENESS if counted <= most)
-    res = Resolution(fineness=fineness, tail=tail)
     try:
-        law = _chosen(step, counted, steps, res)
+        law = _chosen(step, min(participations, MOST_CHOSEN), steps, res)
         epoch = Bracket(lower=law, upper=law)
         return product_of(epoch if rate == 1.0 else mixed(epoch, rate), epochs, res).lower
     except LikelihoodRangeError:
@@ -147,7 +149,7 @@ def below_by_poisson(
     return question.lower(law) - more
 
 
-def below_seconds(participations: int, steps: int, width: float, delta: float) -> float:
+def below_seconds(participations: int, steps: int, width: float, delta: float, fineness: float) -> float:
     """Return how long `below` takes for one epoch, conservatively.
 
     Args:
@@ -155,11 +157,25 @@ def below_seconds(participations: int, steps: int, width: float, delta: float) -
         steps: Steps of an epoch, t.
         width: How far the logarithm of the ratio of one step reaches.
         delta: Size of the delta in question; a small one needs long tails.
+        fineness: Width of a cell in local standard deviations.
     """
     counted = min(participations, MOST_CHOSEN)
-    fineness = next(f for most, f in _CHOSEN_FINENESS if counted <= most)
     wide = math.sqrt(max(1.0, -math.log10(delta) / 10.0))
     cells = wide * (20.0 + 1.5 * width * width + 4.0 * width * math.sqrt(counted)) / fineness
     cells = min(cells, MOST_CELLS)
     levels = steps.bit_length() + steps.bit_count()
     return levels * 1.5e-9 * (cells * cells * counted + 6.0 * cells * counted * counted)
+
+
+def below_finenesses(participations: int, steps: int, width: float, delta: float) -> list[float]:
+    """Return the widths of cells to be tried for `below`: a coarse one, and the finest that is affordable.
+
+    Args:
+        participations: Steps that use the example, k.
+        steps: Steps of an epoch, t.
+        width: How far the logarithm of the ratio of one step reaches.
+        delta: Size of the delta in question.
+    """
+    coarsest, *finer = FINENESS
+    tried = [f for f in finer if below_seconds(participations, steps, width, delta, f) <= AFFORDABLE]
+    return [tried[0], *tried[1:][-1:]] if tried else [coarsest]

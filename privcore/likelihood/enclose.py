@@ -66,6 +66,7 @@ def enclose(
     copies: float,
     outer: tuple[float, float],
     combinations: int,
+    ease: float = 1.0,
 ) -> tuple[float, float, str]:
     """Return a bracket of the asked quantity and how it was reached.
 
@@ -76,6 +77,7 @@ def enclose(
         copies: Largest number of times that something cut off enters the result.
         outer: A bracket known beforehand; the result lies within.
         combinations: How many combinations of two laws one build takes, which sets the first resolution.
+        ease: Factor on the width of a cell at first, where the usual one is known to be too fine.
 
     Returns:
         Lower end, upper end, detail.
@@ -85,7 +87,7 @@ def enclose(
     if delta < SMALLEST_DELTA:
         return lower, upper, f"closed-form bounds; delta below {SMALLEST_DELTA:g}"
     scouting = question.asks == "delta"  # a first look, coarse, tells how far the tails must reach
-    finest = first_fineness(question.asks, tolerance, combinations)
+    finest = ease * first_fineness(question.asks, tolerance, combinations)
     fineness = SCOUT if scouting else finest
     detail = "closed-form bounds"
     last_gap: float | None = None

@@ -31,30 +31,31 @@ def collect(
     right = np.append(edges[1:], np.inf)
     mass = np.zeros(edges.size)
     moment = np.zeros(edges.size)
-    first = 0
-    for i in range(xa.size):
-        begin = i if twin else 0
+    one = np.uintp(1)  # unsigned indices cannot count from the end, which spares a test at every access
+    first = np.uintp(0)
+    for i in range(np.uintp(xa.size)):
+        begin = i if twin else np.uintp(0)
         slope = xa[i] if product else 1.0
         shift = 0.0 if product else xa[i]
         v = slope * xb[begin] + shift
         while v >= right[first]:
-            first += 1
+            first += one
         cell = first
         left = edges[cell]
         edge = right[cell]
         m = 0.5 * pb[begin] if twin else pb[begin]  # the diagonal counts once, every other pair twice
         f = m * (v - left)
         weight = 2.0 * pa[i] if twin else pa[i]
-        for j in range(begin + 1, xb.size):
+        for j in range(begin + one, np.uintp(xb.size)):
             v = slope * xb[j] + shift
             if v >= edge:
                 mass[cell] += weight * m
                 moment[cell] += weight * f
                 m = 0.0
                 f = 0.0
-                cell += 1
+                cell += one
                 while v >= right[cell]:
-                    cell += 1
+                    cell += one
                 left = edges[cell]
                 edge = right[cell]
             m += pb[j]
@@ -106,16 +107,8 @@ def coarsen(x: Array, p: Array, atoms: int) -> tuple[Array, Array]:
     return moment[:size] / mass[:size], mass[:size]
 
 
-@numba.njit(cache=True)
 def all_pairs(xa: Array, pa: Array, xb: Array, pb: Array, product: bool) -> tuple[Array, Array]:
     """Return the law of the sum or product of two small laws, every pair an atom, ascending."""
-    x = np.empty(xa.size * xb.size)
-    p = np.empty(xa.size * xb.size)
-    k = 0
-    for i in range(xa.size):
-        for j in range(xb.size):
-            x[k] = xa[i] * xb[j] if product else xa[i] + xb[j]
-            p[k] = pa[i] * pb[j]
-            k += 1
-    order = np.argsort(x, kind="mergesort")
-    return x[order], p[order]
+    x = (np.multiply if product else np.add).outer(xa, xb).ravel()
+    order = np.argsort(x, kind="stable")  # merges the rows, which ascend
+    return x[order], np.multiply.outer(pa, pb).ravel()[order]

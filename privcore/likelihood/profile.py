@@ -1,6 +1,8 @@
 """Read the privacy profile, and its inverse, off the laws of a likelihood ratio, on the safe side."""
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -40,25 +42,29 @@ def delta_lower(law: Law, epsilon: float, adjacency: str) -> float:
 def epsilon_upper(law: Law, delta: float, adjacency: str) -> float:
     """Return an upper bound of the smallest epsilon >= 0 with profile at most delta; maybe infinity."""
     epsilon = max(0.0, *(_epsilon(law, delta, d) for d in DIRECTIONS[adjacency]))
-    if epsilon > LARGEST_EPSILON:
-        return math.inf
-    step = 1e-15
-    while delta_upper(law, epsilon, adjacency) > delta:
-        epsilon += step * max(1e-3, epsilon)
-        step *= 2.0
-        if epsilon > LARGEST_EPSILON:
-            return math.inf
-    return epsilon
+    return _first(_away_from(epsilon, 1.0), lambda e: delta_upper(law, e, adjacency) <= delta, math.inf)
 
 
 def epsilon_lower(law: Law, delta: float, adjacency: str) -> float:
     """Return a lower bound of the smallest epsilon >= 0 with profile at most delta."""
     epsilon = max(0.0, *(min(_epsilon(law, delta, d), LARGEST_EPSILON) for d in DIRECTIONS[adjacency]))
-    step = 1e-15
-    while epsilon > 0.0 and delta_lower(law, epsilon, adjacency) <= delta:
-        epsilon = max(0.0, epsilon - step * max(1e-3, epsilon))
+    return _first(_away_from(epsilon, -1.0), lambda e: delta_lower(law, e, adjacency) > delta, 0.0)
+
+
+def _away_from(epsilon: float, side: float) -> list[float]:
+    """Return epsilon and ever larger steps from it, as far as it may go, above 0."""
+    found, step = [], 1e-15
+    while 0.0 < epsilon <= LARGEST_EPSILON or (epsilon == 0.0 and side > 0.0):
+        found.append(epsilon)
+        epsilon += side * step * max(1e-3, epsilon)
         step *= 2.0
-    return epsilon
+    return found
+
+
+def _first(candidates: list[float], holds: Callable[[float], bool], otherwise: float) -> float:
+    """Return the first candidate for which a predicate holds that holds from some candidate on."""
+    at = bisect_left(candidates, True, key=holds)
+    return candidates[at] if at < len(candidates) else otherwise
 
 
 def _slack(law: Law, epsilon: float) -> tuple[float, float]:
