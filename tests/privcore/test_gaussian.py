@@ -125,3 +125,18 @@ def test_the_search_ends_on_both_sides_of_the_step() -> None:
     low, high = last_true(lambda x: x < 0.3, 0.0, 1.0)
     assert low < 0.3 <= high <= low * (1.0 + 2e-12)
     assert last_true(lambda x: False, 0.5, 1.0) == (0.5, 0.5)
+
+
+def test_a_guess_spares_calls_and_changes_nothing_else() -> None:
+    calls = 0
+
+    def small(x: float) -> bool:
+        nonlocal calls
+        calls += 1
+        return x * x < 2.0
+
+    plain, calls_without = last_true(small, 0.0, 2.0), calls
+    for guess in (math.sqrt(2.0), 1.4, 0.0, 2.0, 3.0, math.inf, math.nan):
+        calls = 0
+        assert last_true(small, 0.0, 2.0, guess) == plain, guess
+        assert calls < 0.5 * calls_without if guess == math.sqrt(2.0) else calls <= calls_without + 2, guess
