@@ -177,7 +177,8 @@ def _ease(problem: Allocation) -> float:
         return 1.0
     s = 1.0 / problem.sigma
     largest = 0.5 * s * s - s * float(ndtri(problem.delta)) - math.log(problem.steps / problem.participations)
-    return math.sqrt(1.1 + 0.5 * max(0.0, math.log1p(math.exp(min(largest, 50.0)))))
+    easier = 1.0 + 0.5 * max(0.0, math.log1p(math.exp(min(largest, 50.0))))
+    return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps: neighbours share their laws
 
 
 def _question(problem: Allocation) -> Question:
