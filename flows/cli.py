@@ -3,10 +3,15 @@
 Nothing heavy is imported here or by the modules of commands at their top: `--help` has to be fast.
 """
 
+import atexit
+import gc
 import os
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -26,6 +31,8 @@ from flows import (
 
 MISUSE = 2
 INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
+MANY_OBJECTS = 50_000
+"""New objects after which Python looks for garbage: imports make many, and that took a tenth of a start."""
 
 app = typer.Typer(
     name="privsweep",
@@ -124,7 +131,23 @@ def main() -> None:
     for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers, which the next file would get
         if getattr(sys, name) is None:  # the shell closed it, as in `>&-`
             setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
-    sys.exit(run(sys.argv[1:]))
+    gc.set_threshold(MANY_OBJECTS)
+    _leave(run(sys.argv[1:]))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, at once where nothing else goes on in it.
+
+    Taking a thousand modules apart is a sixth of a lookup, and gives back what the system takes anyway.
+    """
+    if threading.active_count() > 1 or not sys.modules.keys().isdisjoint({"ray", "prefect"}):
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

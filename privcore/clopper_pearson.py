@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable
 
-from scipy.special import betainccinv, betaincinv
-
+from privcore import special
 from privcore.binomial import ERROR, window
 
 _STEP = 1e-9
@@ -47,7 +46,7 @@ def rate_at_least(trials: int, successes: int, error: float) -> float:
     """
     if successes == 0:
         return 0.0
-    start = float(betaincinv(successes, trials - successes + 1.0, error))
+    start = float(special.betaincinv(successes, trials - successes + 1.0, error))
     return _outward(start, -_STEP, lambda p: window(trials, p).at_least(successes), error)
 
 
@@ -65,7 +64,7 @@ def rate_at_most(trials: int, successes: int, error: float) -> float:
     """
     if successes == trials:
         return 1.0
-    start = float(betainccinv(successes + 1.0, float(trials - successes), error))
+    start = float(special.betainccinv(successes + 1.0, float(trials - successes), error))
 
     def at_most(p: float) -> float:
         law = window(trials, p)

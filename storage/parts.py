@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from privcore import PROBLEMS
 from privcore.parameter import Value
@@ -90,6 +88,8 @@ def publish_packed(root: Path, packed: Packed) -> Path:
 
 def _with_nan(table: pa.Table) -> str:
     """Return the name of a column of answers that has NaN, or "" for none."""
+    import pyarrow.compute as pc  # who only reads does not need it
+
     return next(
         (name for name in NUMBERS if name in table.column_names and pc.any(pc.is_nan(table[name])).as_py()),
         "",
@@ -97,6 +97,8 @@ def _with_nan(table: pa.Table) -> str:
 
 
 def _to_bytes(table: pa.Table) -> bytes:
+    import pyarrow.parquet as pq
+
     sink = pa.BufferOutputStream()
     pq.write_table(
         table,
@@ -175,6 +177,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         DamagedError: Its bytes, columns or rows are not what its name and folder say; the sentence names it.
         StoreError: The part is missing, of a newer version, or has a column this release does not know.
     """
+    import pyarrow.parquet as pq  # a lookup reads no part, and does without
+
     match = _NAME.fullmatch(path.name)
     try:
         content = path.read_bytes()

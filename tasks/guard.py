@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from privcore.answer import Answer, Status
+from privcore.compiled import load
 from privcore.errors import PrivsweepError
 from privcore.evaluate import evaluate
 from privcore.point import Point
@@ -200,6 +201,7 @@ def serve(descriptor: int, parent: int) -> None:
     """
     die_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    load()  # no point pays for it, in seconds or in bytes
     pipe: Connection[object, tuple[Batch, Limits]] = Connection(descriptor)
     while True:
         try:

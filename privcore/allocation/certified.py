@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, get_args
 
-from scipy.special import ndtri
-
-from privcore import params
+from privcore import params, special
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
     AllocationDelta,
@@ -176,7 +174,8 @@ def _ease(problem: Allocation) -> float:
     if not isinstance(problem, AllocationEpsilon):
         return 1.0
     s = 1.0 / problem.sigma
-    largest = 0.5 * s * s - s * float(ndtri(problem.delta)) - math.log(problem.steps / problem.participations)
+    block = problem.steps / problem.participations
+    largest = 0.5 * s * s - s * float(special.ndtri(problem.delta)) - math.log(block)
     easier = 1.0 + 0.5 * max(0.0, math.log1p(math.exp(min(largest, 50.0))))
     return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps: neighbours share their laws
 

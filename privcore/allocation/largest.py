@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr
 
+from privcore import special
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood import profile
@@ -62,9 +62,9 @@ def log_exceedances(cuts: Any, outputs: Outputs, side: int) -> Any:
     for count, mean in outputs:
         # A larger mean makes the exceedance larger; the difference is rounded to the same side.
         x = np.nextafter(cuts - math.nextafter(mean, side * math.inf), -side * math.inf)
-        tail = log_ndtr(-x)
+        tail = special.log_ndtr(-x)
         small = np.log1p(-np.exp(np.clip(tail, -80.0, -1.0)))
-        near = np.log(-np.where(x > 1.0, small, log_ndtr(x)))
+        near = np.log(-np.where(x > 1.0, small, special.log_ndtr(x)))
         parts.append(math.log(count) + np.where(tail < -40.0, tail, near))
     total = np.logaddexp.reduce(parts)
     return total + side * _SLACK * np.maximum(1.0, np.abs(total))

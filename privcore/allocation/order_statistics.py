@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+
+from privcore import special
 
 MOST_EXACT = 256
 """As many variables are all drawn; of more, the ranks of `kept_ranks`."""
@@ -84,4 +85,4 @@ def normal_of_exceedance(exceedance: Any) -> Any:
     """
     upper = exceedance < 0.5
     p = np.where(upper, -np.expm1(-exceedance), np.exp(-exceedance))
-    return np.where(upper, -1.0, 1.0) * ndtri(p)
+    return np.where(upper, -1.0, 1.0) * special.ndtri(p)

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln
 
+from privcore import special
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer
@@ -45,7 +45,7 @@ def poisson_moments(sigma: float, rate: float) -> Floats:
     if rate == 1.0:
         whole = one[SPREAD_ORDERS.astype(int)]
     else:
-        log_factorial = gammaln(np.arange(highest + 1.0) + 1.0)
+        log_factorial = special.gammaln(np.arange(highest + 1.0) + 1.0)
         log_rate, log_rest = math.log(rate), math.log1p(-rate)
         whole = np.zeros(len(SPREAD_ORDERS))
         for i, order in enumerate(SPREAD_ORDERS):

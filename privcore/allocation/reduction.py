@@ -4,8 +4,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
-from scipy.special import betainc, betaincinv
-
+from privcore import special
 from privcore.likelihood.enclose import SHARE, SMALLEST_DELTA, Question
 from privcore.likelihood.grid import MOST_CELLS
 from privcore.likelihood.law import (
@@ -135,8 +134,8 @@ def below_by_poisson(
         scale: The delta that is asked about, or an upper bound of the one that is asked for.
     """
     wanted = 0.05 * scale / epochs
-    rate = float(betaincinv(participations + 1, steps - participations, wanted))
-    more = 1.01 * epochs * float(betainc(participations + 1, steps - participations, rate))
+    rate = float(special.betaincinv(participations + 1, steps - participations, wanted))
+    more = 1.01 * epochs * float(special.betainc(participations + 1, steps - participations, rate))
     if not 0.0 < rate < 1.0 or not 0.0 < more < scale:
         return 0.0
     res = Resolution(fineness=0.1, tail=max(SHARE * wanted / steps, SMALLEST_DELTA))

@@ -6,9 +6,8 @@ from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
-from privcore import params
+from privcore import params, special
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncation import OUTWARD, Allocation, block, bounded, cost_of
 from privcore.answer import Answer
@@ -138,10 +137,10 @@ def tilted(s: float, theta: float) -> float:
     total = float(np.sum(inner + 3.0 * slack * np.maximum(psi[1:-1], psi[2:]) * mass))
     # Below the first cell psi <= e^y, where y <= theta and y <= -theta (s Z - s^2 / 2).
     low, high = _ends(s)
-    tilt = 0.5 * theta * s * s * (1.0 + theta) + float(log_ndtr(low + theta * s))
-    below = min(theta + float(log_ndtr(low)), tilt) + 1e-9
+    tilt = 0.5 * theta * s * s * (1.0 + theta) + float(special.log_ndtr(low + theta * s))
+    below = min(theta + float(special.log_ndtr(low)), tilt) + 1e-9
     # Above the last, psi rises with slope at most theta.
-    above = float(psi[-1]) * float(ndtr(-high)) + theta * float(ndtr(s - high))
+    above = float(psi[-1]) * float(special.ndtr(-high)) + theta * float(special.ndtr(s - high))
     if not math.isfinite(total) or below > 700.0:
         return math.inf
     return (total + math.exp(below) + above) * (1.0 + OUTWARD)

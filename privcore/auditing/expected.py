@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr, ndtri, ndtri_exp
 
+from privcore import special
 from privcore.answer import Answer
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditExpectedCorrect
@@ -78,9 +78,11 @@ def success_cap(mu: float, canaries: int, guesses: int, alternatives: int) -> fl
     gamma, rest = guesses / canaries, (canaries - guesses) / canaries
 
     def distance(log_odds: float) -> float:
-        wrong = math.log(gamma) + float(log_expit(-log_odds)) - math.log(alternatives - 1)
+        wrong = math.log(gamma) + float(special.log_expit(-log_odds)) - math.log(alternatives - 1)
         right, other = gamma / (1.0 + math.exp(-log_odds)), rest + gamma / (1.0 + math.exp(log_odds))
-        return float((ndtri(right) if right < 0.5 else -ndtri(other)) - ndtri_exp(wrong))
+        return float(
+            (special.ndtri(right) if right < 0.5 else -special.ndtri(other)) - special.ndtri_exp(wrong)
+        )
 
     low, high = -math.log(alternatives - 1), 650.0
     while high - low > 1e-14 * max(1.0, abs(high)):
@@ -107,7 +109,7 @@ def simplex_success(mu: float, alternatives: int) -> float:
         >>> round(simplex_success(1 / 0.6, 10), 6)
         0.399175
     """
-    exponent = (alternatives - 1) * log_ndtr(_Z + mu / math.sqrt(2.0)) - 0.5 * _Z * _Z
+    exponent = (alternatives - 1) * special.log_ndtr(_Z + mu / math.sqrt(2.0)) - 0.5 * _Z * _Z
     with np.errstate(under="ignore"):
         density = np.exp(exponent) / math.sqrt(2.0 * math.pi)
     return min(1.0, _STEP * float(density.sum()))

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scipy.special import ndtri
-
+from privcore import special
 from privcore.answer import Answer
 from privcore.auditing.gaussian_family import epsilon_of
 from privcore.auditing.runs import error_rates, runs_cost
@@ -57,4 +56,6 @@ def refuted_mu(true_positive: float, false_positive: float) -> float:
     """
     if true_positive == 0.0 or false_positive == 1.0:
         return 0.0
-    return max(0.0, float(ndtri(true_positive) - ndtri(false_positive)) * (1.0 - 1e-12) - 1e-12)
+    return max(
+        0.0, float(special.ndtri(true_positive) - special.ndtri(false_positive)) * (1.0 - 1e-12) - 1e-12
+    )

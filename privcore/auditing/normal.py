@@ -2,13 +2,13 @@
 
 import math
 
-import numba as nb
+from privcore.compiled import compiled
 
 _TAIL = 0.02425
 _ROOT = math.sqrt(2.0 * math.pi)
 
 
-@nb.njit(cache=True)
+@compiled()
 def below(x: float) -> float:
     """Return the probability that a standard normal variable lies below x.
 
@@ -19,7 +19,7 @@ def below(x: float) -> float:
     return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
-@nb.njit(cache=True)
+@compiled()
 def quantile(p: float) -> float:
     """Return the x below which a standard normal variable lies with probability p.
 
@@ -41,7 +41,7 @@ def quantile(p: float) -> float:
     return _lower(p)
 
 
-@nb.njit(cache=True)
+@compiled()
 def _lower(p: float) -> float:
     """Return the quantile of a probability in (0, 1/2]."""
     if p < _TAIL:

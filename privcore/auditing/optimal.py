@@ -1,12 +1,18 @@
 """The optimal attacker on independent Gaussian canaries: how many of the guesses are correct."""
 
-import numpy as np
-from scipy.special import betaincc, betaincinv, ndtr, ndtri
+from functools import cache
 
+import numpy as np
+
+from privcore import special
 from privcore.binomial import Array
 from privcore.sums import dot
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
+
+@cache
+def _quadrature() -> tuple[Array, Array]:
+    """Return nodes and weights, which take longer to make than the module to import."""
+    return np.polynomial.legendre.leggauss(400)
 
 
 def thresholds(mu: float, rates: Array) -> Array:
@@ -17,10 +23,10 @@ def thresholds(mu: float, rates: Array) -> Array:
         rates: Shares gamma of the canaries about which there is a guess, in (0, 1].
     """
     rates = np.asarray(rates, dtype=float)
-    low, high = np.full(rates.shape, 0.5 * mu), -ndtri(0.25 * rates) + mu
+    low, high = np.full(rates.shape, 0.5 * mu), -special.ndtri(0.25 * rates) + mu
     for _ in range(80):
         middle = 0.5 * (low + high)
-        more = ndtr(-middle) + ndtr(mu - middle) > rates
+        more = special.ndtr(-middle) + special.ndtr(mu - middle) > rates
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     return np.asarray(0.5 * (low + high))
 
@@ -30,7 +36,7 @@ def error_rates(mu: float, rates: Array) -> Array:
     if mu == 0.0:
         return np.full(np.shape(rates), 0.5)
     t = thresholds(mu, rates)
-    wrong, right = ndtr(-t), ndtr(mu - t)
+    wrong, right = special.ndtr(-t), special.ndtr(mu - t)
     return np.asarray(wrong / (wrong + right))
 
 
@@ -69,13 +75,14 @@ def few_errors(canaries: int, guesses: int, errors: int, mu: float) -> float:
     """
     if guesses == canaries:
         return float(_at_most(errors, guesses, error_rates(mu, np.ones(1)))[0])
-    u = 0.5 * (1.0 + _NODES)
-    beyond = np.maximum(1.0 - betaincinv(canaries - guesses, guesses + 1.0, u), 1e-300)
-    return float(0.5 * dot(_WEIGHTS, _at_most(errors, guesses, error_rates(mu, beyond))))
+    nodes, weights = _quadrature()
+    u = 0.5 * (1.0 + nodes)
+    beyond = np.maximum(1.0 - special.betaincinv(canaries - guesses, guesses + 1.0, u), 1e-300)
+    return float(0.5 * dot(weights, _at_most(errors, guesses, error_rates(mu, beyond))))
 
 
 def _at_most(errors: int, guesses: int, rates: Array) -> Array:
     """Return binomial probabilities of at most so many errors."""
     if errors >= guesses:
         return np.ones(rates.shape)
-    return np.asarray(betaincc(errors + 1.0, guesses - errors, rates))
+    return np.asarray(special.betaincc(errors + 1.0, guesses - errors, rates))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betainc, betaincc, betaincinv
 
+from privcore import special
 from privcore.answer import Answer
 from privcore.auditing.counts import SLACK
 from privcore.auditing.optimal import error_rates, few_errors
@@ -136,12 +136,12 @@ def _at_most(errors: int, guesses: int, rates: Array) -> Array:
     """Return the probabilities of at most so many errors; scipy's bdtr is wrong for 1e7 trials and more."""
     if errors >= guesses:
         return np.ones(rates.shape)
-    return np.asarray(betaincc(errors + 1.0, float(guesses - errors), rates))
+    return np.asarray(special.betaincc(errors + 1.0, float(guesses - errors), rates))
 
 
 def _cells(canaries: int, guesses: int) -> tuple[Array, Array]:
     """Return ends of cells of W, which may be anywhere, and how probable every cell is."""
     a, b = guesses + 1.0, float(canaries - guesses)
-    inner = betaincinv(a, b, np.linspace(0.0, 1.0, _CELLS + 1)[1:-1])
+    inner = special.betaincinv(a, b, np.linspace(0.0, 1.0, _CELLS + 1)[1:-1])
     shares = np.concatenate([[0.0], np.maximum.accumulate(inner), [1.0]])
-    return shares, np.diff(betainc(a, b, shares))
+    return shares, np.diff(special.betainc(a, b, shares))

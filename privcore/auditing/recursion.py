@@ -2,11 +2,11 @@
 
 import math
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from privcore.auditing.normal import below, quantile
+from privcore.compiled import compiled
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ _STALLED = 1e-13
 NO_LINES: Lines = (np.zeros(0), np.zeros(0))
 
 
-@nb.njit(cache=True)
+@compiled()
 def inverse(claim: Claim, lines: Lines, y: float) -> float:
     r"""Return $g(y) = \inf\{x : 1 - f(x) \ge y\}$, for symmetric trade-off functions $f(1 - y)$.
 
@@ -57,7 +57,7 @@ def inverse(claim: Claim, lines: Lines, y: float) -> float:
     return max(0.0, float(offsets[low] + slopes[low] * y))
 
 
-@nb.njit(cache=True)
+@compiled()
 def unlikely(claim: Claim, lines: Lines, counts: Counts, tau: float) -> bool:
     """Return whether so many correct guesses have a probability of at most tau for every such mechanism.
 
@@ -83,7 +83,7 @@ def unlikely(claim: Claim, lines: Lines, counts: Counts, tau: float) -> bool:
     return False
 
 
-@nb.njit(cache=True)
+@compiled()
 def smallest_level(claim: Claim, lines: Lines, counts: Counts) -> float:
     """Return the least tau at which the count is unlikely, by bisection of its logarithm; 1 at most."""
     low, high = -700.0, 0.0
@@ -98,7 +98,7 @@ def smallest_level(claim: Claim, lines: Lines, counts: Counts) -> float:
     return math.exp(high)
 
 
-@nb.njit(cache=True)
+@compiled()
 def largest_refuted(family: int, delta: float, counts: Counts, tau: float, most: float) -> float:
     """Return the largest parameter of a nested family at which the count is unlikely, 0 if there is none.
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtr
 
+from privcore import special
 from privcore.answer import Answer
 from privcore.auditing.summed_problems import AuditDpsgdCorrect
 from privcore.binomial import Array, window
@@ -81,13 +81,13 @@ class Scores:
         )
         first = min(first, -40.0 * self.deviation)
         inside, outside = _crossing(
-            lambda x: self.above(x) + float(ndtr(-x / self.deviation)), rate, first, last
+            lambda x: self.above(x) + float(special.ndtr(-x / self.deviation)), rate, first, last
         )
         below, beyond = _crossing(
-            lambda x: -self.below(x) - float(ndtr(x / self.deviation)), -rate, first, last
+            lambda x: -self.below(x) - float(special.ndtr(x / self.deviation)), -rate, first, last
         )
-        least = 0.5 * (self.above(outside) + float(ndtr(below / self.deviation)))
-        return least, 0.5 * (self.above(inside) + float(ndtr(beyond / self.deviation)))
+        least = 0.5 * (self.above(outside) + float(special.ndtr(below / self.deviation)))
+        return least, 0.5 * (self.above(inside) + float(special.ndtr(beyond / self.deviation)))
 
     def above(self, x: float) -> float:
         """Return how often a score with its canary is above x."""
@@ -100,7 +100,7 @@ class Scores:
     @staticmethod
     def _normal(z: Array) -> Array:
         with np.errstate(under="ignore"):
-            return np.asarray(ndtr(z))
+            return np.asarray(special.ndtr(z))
 
 
 def _crossing(falls: Callable[[float], float], level: float, low: float, high: float) -> tuple[float, float]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import expit
 
+from privcore import special
 from privcore.labels import geometric, laplace
 from privcore.labels.poisson_binomial import Array, leave_one_out, pmf
 from privcore.labels.problems import LabelAdvantageTail
@@ -59,7 +59,7 @@ def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     law, epsilon = problem.law, problem.label_epsilon
     if problem.mechanism == "rr":
-        flipped = float(expit(-epsilon))
+        flipped = float(special.expit(-epsilon))
         rows = max(1, _CHUNK // problem.bags)
         parts = []
         for start in range(0, samples, rows):

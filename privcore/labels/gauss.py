@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import roots_jacobi
 
+from privcore import special
 from privcore.answer import Answer
 from privcore.labels import geometric
 from privcore.labels.compositions import multisets
@@ -107,7 +107,7 @@ def _legendre(n: int) -> tuple[Array, Array]:
 
 def _lobatto(n: int) -> tuple[Array, Array]:
     """Return the Gauss-Lobatto rule of n nodes on [0, 1], both ends included."""
-    inner, _ = roots_jacobi(n - 2, 1.0, 1.0)
+    inner, _ = special.roots_jacobi(n - 2, 1.0, 1.0)
     nodes = np.concatenate([[-1.0], inner, [1.0]])
     last = np.polynomial.legendre.legval(nodes, np.eye(n)[n - 1])
     return 0.5 * (1.0 + nodes), 1.0 / (n * (n - 1) * last**2)
@@ -115,5 +115,5 @@ def _lobatto(n: int) -> tuple[Array, Array]:
 
 def _jacobi(n: int, law: Beta) -> tuple[Array, Array]:
     """Return the Gauss rule of n nodes for a Beta law."""
-    nodes, weights = roots_jacobi(n, law.b - 1.0, law.a - 1.0)
+    nodes, weights = special.roots_jacobi(n, law.b - 1.0, law.a - 1.0)
     return 0.5 * (1.0 + nodes), weights / weights.sum()

@@ -2,9 +2,9 @@
 
 import math
 
-import numba as nb
 import numpy as np
 
+from privcore.compiled import compiled
 from privcore.labels.poisson_binomial import Array
 
 
@@ -35,7 +35,7 @@ def released(others: Array, epsilon: float) -> tuple[Array, Array]:
     return one, zero
 
 
-@nb.njit(cache=True)
+@compiled()
 def _blur(rows: Array, r: float, rest: float) -> None:
     """Replace every row by its law with noise; `rest` is 1 - r."""
     k = rows.shape[1] - 1

@@ -2,7 +2,8 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+
+from privcore import special
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +67,7 @@ def noise_gradient_square(weights: ArrayLike, features: ArrayLike, variances: Ar
 def _logit_slope(weights: ArrayLike, features: ArrayLike) -> tuple[Floats, Floats]:
     """Return the mean prediction q of every bag and the gradient of ln(q / (1 - q))."""
     x = np.asarray(features, dtype=np.float64)
-    h = expit(x @ np.asarray(weights, dtype=np.float64))
+    h = special.expit(x @ np.asarray(weights, dtype=np.float64))
     q = h.mean(axis=-1)
     slope = ((h * (1.0 - h))[..., None] * x).mean(axis=-2)
     return q, slope / (q * (1.0 - q))[..., None]

@@ -3,9 +3,9 @@
 import math
 from functools import lru_cache
 
-import numba as nb
 import numpy as np
 
+from privcore.compiled import compiled
 from privcore.labels.poisson_binomial import Array
 from privcore.sums import dot
 
@@ -56,7 +56,7 @@ def advantages(others: Array, epsilon: float, etas: Array) -> Array:
     return np.asarray(np.where(etas <= 0.5, out[:, 0], out[:, 1]))
 
 
-@nb.njit(cache=True)
+@compiled()
 def _sums(q: Array, r: float, a1: Array, a0: Array, b1: Array, b0: Array) -> None:
     """Fill the one-sided sums at 0, ..., k for both labels."""
     k = q.size
@@ -72,7 +72,7 @@ def _sums(q: Array, r: float, a1: Array, a0: Array, b1: Array, b0: Array) -> Non
         b1[s], b0[s] = one, zero
 
 
-@nb.njit(cache=True)
+@compiled()
 def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array) -> None:
     k = others.shape[1]
     r, rest = math.exp(-epsilon), -math.expm1(-epsilon)
@@ -187,7 +187,7 @@ def interval_rule(epsilon: float, number: int) -> tuple[Array, Array]:
     return x, -math.expm1(-epsilon) * weights / weights.sum()
 
 
-@nb.njit(cache=True)
+@compiled()
 def _fill_nodes(others: Array, r: float, falls: Array, rises: Array, one: Array, zero: Array) -> None:
     k = others.shape[1]
     a1, a0, b1, b0 = np.empty(k + 1), np.empty(k + 1), np.empty(k + 1), np.empty(k + 1)

@@ -6,9 +6,10 @@ both tails, down to where doubles end. Transforms and deconvolution have none: d
 
 import math
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from privcore.compiled import compiled
 
 Array = NDArray[np.float64]
 
@@ -99,13 +100,13 @@ def binomial(trials: int, p: float, other: float | None = None) -> Array:
     return np.asarray(law / law.sum())
 
 
-@nb.njit(cache=True)
+@compiled()
 def _pmf_rows(etas: Array, out: Array) -> None:
     for row in range(etas.shape[0]):
         _pmf_into(etas[row], out[row])
 
 
-@nb.njit(cache=True)
+@compiled()
 def _pmf_into(etas: Array, law: Array) -> None:
     law[0] = 1.0
     low, high = 0, 0  # outside, all is below SMALLEST and stays 0: denormal numbers are slow
@@ -125,7 +126,7 @@ def _pmf_into(etas: Array, law: Array) -> None:
             low += 1
 
 
-@nb.njit(cache=True)
+@compiled()
 def _product(a: Array, b: Array, size: int) -> Array:
     """Return the first entries of the convolution of two laws."""
     out = np.zeros(size)
@@ -142,7 +143,7 @@ def _product(a: Array, b: Array, size: int) -> Array:
     return out
 
 
-@nb.njit(cache=True)
+@compiled()
 def _leave_one_out(etas: Array, outside: Array, start: int, stop: int, out: Array) -> None:
     """Fill the rows of the members from `start` to `stop`, given the law of the sum of all others."""
     size = stop - start

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
+from privcore import special
 from privcore.answer import Answer
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
@@ -36,7 +36,7 @@ def outputs(epsilon: float) -> tuple[Array, Array]:
         >>> [g.round(6).tolist() for g in outputs(1.0)]
         [[0.731059, 0.268941], [0.268941, 0.731059]]
     """
-    kept, flipped = float(expit(epsilon)), float(expit(-epsilon))
+    kept, flipped = float(special.expit(epsilon)), float(special.expit(-epsilon))
     return np.array([kept, flipped]), np.array([flipped, kept])
 
 
@@ -127,7 +127,7 @@ def accuracy(law: Prior, advantage: tuple[float, float]) -> tuple[float, float]:
 
 def _tail(law: Prior, epsilon: float, threshold: float) -> tuple[float, float]:
     r"""Return both ends of the probability of $\pi + \theta < \eta < 1 - \pi - \theta$."""
-    edge = float(expit(-epsilon)) + threshold
+    edge = float(special.expit(-epsilon)) + threshold
     move = 4.0 * 2.0**-53  # an atom so near to an edge is inside for one end, and outside for the other
     narrow = law.between(edge * (1.0 + move), 1.0 - edge * (1.0 + move) - move)
     wide = law.between(edge * (1.0 - move), 1.0 - edge * (1.0 - move) + move)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeGuard
 
 import numpy as np
-from scipy.special import i0e
 
+from privcore import special
 from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.poisson_binomial import Array
@@ -143,4 +143,4 @@ def largest_probability(variance: float | Array) -> Array:
         >>> round(float(largest_probability(16.0)), 6), round(float(largest_probability(0.0)), 6)
         (0.100544, 1.0)
     """
-    return np.asarray(i0e(variance))
+    return np.asarray(special.i0e(variance))

@@ -7,9 +7,9 @@ mean shortfall). So w is chosen proportional to the square root of |x - bulk| e(
 deviation for a Gaussian, and grows with x in heavy tails.
 """
 
-import numba
 import numpy as np
 
+from privcore.compiled import compiled
 from privcore.likelihood.kernel import Array
 
 SMALLEST_BULK = 1e-147
@@ -18,7 +18,7 @@ MOST_CELLS = 4096
 """Bound on the work of one combination; a coarser grid is still valid."""
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def choose_edges(
     x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float, highest: float
 ) -> Array:
@@ -87,7 +87,7 @@ def choose_edges(
     return _from_zero(lowest, inner)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _from_zero(lowest: float, inner: Array) -> Array:
     """Return 0, the lowest edge and the inner ones, without those that all but coincide."""
     edges = np.empty(inner.size + 2)

@@ -4,14 +4,15 @@ Every term is non-negative, so each cell's mass and moment carry a relative erro
 additions) x 2^-53, however small the mass.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from privcore.compiled import compiled
 
 Array = NDArray[np.float64]
 
 
-@numba.njit(cache=True)
+@compiled()
 def collect(
     xa: Array, pa: Array, xb: Array, pb: Array, edges: Array, twin: bool, product: bool
 ) -> tuple[Array, Array]:
@@ -65,7 +66,7 @@ def collect(
     return mass, moment
 
 
-@numba.njit(cache=True)
+@compiled()
 def spread(edges: Array, mass: Array, moment: Array) -> tuple[Array, float]:
     """Return masses on the edges with the mean of every cell kept, and the mean sent to infinity.
 
@@ -87,7 +88,7 @@ def spread(edges: Array, mass: Array, moment: Array) -> tuple[Array, float]:
     return p, moment[last]
 
 
-@numba.njit(cache=True)
+@compiled()
 def coarsen(x: Array, p: Array, atoms: int) -> tuple[Array, Array]:
     """Return about `atoms` atoms: neighbouring ones merged, mass and mean kept, fewer at the ends."""
     group = max(1, (x.size + atoms - 1) // atoms)

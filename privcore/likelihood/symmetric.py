@@ -10,9 +10,9 @@ mean of the final ratio: what one would want to know at the end.
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from privcore.compiled import compiled
 from privcore.likelihood.grid import choose_edges
 from privcore.likelihood.kernel import Array
 from privcore.likelihood.law import PICTURE, ROUNDING, Law, LikelihoodRangeError, Resolution
@@ -136,7 +136,7 @@ def _hypergeometric(n: int, rest: int, draws: int, size: int) -> Array:
     return np.concatenate((np.zeros(least), pmf / np.sum(pmf)))
 
 
-@numba.njit(cache=True)
+@compiled()
 def _vandermonde(n: int, m: int, left: int, right: int, size: int) -> Array:
     """Return C(n, a) C(m, b) / C(n + m, a + b) for a < left, b < right, a + b < size, else 0.
 
@@ -153,7 +153,7 @@ def _vandermonde(n: int, m: int, left: int, right: int, size: int) -> Array:
     return table
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _collect(
     pa: Array, ua: Array, wa: Array, pb: Array, ub: Array, edges: Array, split: Array, size: int
 ) -> tuple[Array, Array]:

@@ -13,9 +13,10 @@ $$n \min(1, \gamma) \, e(p) = n p q \, b_{n-1}(m) - |\gamma - 1| \, n p \, t.$$
 
 import math
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from privcore.compiled import compiled
 
 Array = NDArray[np.float64]
 
@@ -93,7 +94,7 @@ def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array
     return values, errors
 
 
-@nb.njit(cache=True)
+@compiled()
 def modes(n: float, p: Array, q: Array, m: Array) -> Array:
     r"""Return binomial probabilities $b_n(m)$, to a relative error of about $10^{-12} + 2^{-52} |m - n p|$.
 
@@ -121,7 +122,7 @@ def modes(n: float, p: Array, q: Array, m: Array) -> Array:
     return out
 
 
-@nb.njit(cache=True)
+@compiled()
 def _stirling(x: float) -> float:
     """Return ln x! minus Stirling's formula."""
     if x < 16.0:
@@ -130,7 +131,7 @@ def _stirling(x: float) -> float:
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
 
 
-@nb.njit(cache=True)
+@compiled()
 def _deviance(x: float, mean: float) -> float:
     """Return x ln(x / mean) + mean - x, by a series of positive terms where the two are near each other."""
     difference = x - mean
@@ -149,7 +150,7 @@ def _deviance(x: float, mean: float) -> float:
         j += 2.0
 
 
-@nb.njit(cache=True)
+@compiled()
 def _term_by_term(
     n: float, p: Array, q: Array, m: Array, threshold: Array, law: Array, upper: bool
 ) -> tuple[Array, Array]:

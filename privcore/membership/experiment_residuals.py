@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
+from privcore import special
 from privcore.sums import dot
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Residuals:
         t, far = math.sqrt(loss_level), np.abs(self.mean)
         scale = np.where(self.deviation > 0.0, self.deviation, 1.0)
         # Both ends are on one side of the mean where it is far, so that nothing cancels against 1.
-        inside = ndtr((t - far) / scale) - ndtr((-t - far) / scale)
+        inside = special.ndtr((t - far) / scale) - special.ndtr((-t - far) / scale)
         return float(np.where(self.deviation > 0.0, inside, far <= t).mean())
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfc
 
+from privcore import special
 from privcore.answer import Answer
 from privcore.membership.mean_problems import MembershipRegressionAdvantage
 from privcore.membership.regression_draws import INTERPOLATES
@@ -137,5 +137,5 @@ def _erf_between(root: float, difference: Array) -> Array:
     inner = root + 0.5 * difference[:, None] * (1.0 + _NODES)
     short = 0.5 * difference * (np.exp(-0.5 * inner * inner) * _WEIGHTS).sum(axis=1)
     scale = math.sqrt(0.5)
-    long = erfc((root + difference) * scale) - erfc(root * scale)
+    long = special.erfc((root + difference) * scale) - special.erfc(root * scale)
     return np.asarray(np.abs(np.where(np.abs(difference) < 0.5, short * math.sqrt(2.0 / math.pi), long)))

@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scipy.special import betainc
-
+from privcore import special
 from privcore.answer import Answer
 from privcore.membership.gamma_ratio import log_half_ratio
 from privcore.membership.learner_problems import MembershipBitsAdvantage
@@ -70,6 +69,6 @@ def agreement_advantage(bits: int, bias: float) -> tuple[float, int]:
     count = min(max(count, bits // 2 + 1), bits)
     if bits == 1:
         return bias * (1.0 - _ERROR), 1
-    member, fresh = (float(betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
+    member, fresh = (float(special.betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
     error = _ERROR + 1e-16 * math.sqrt(bits)  # 1/2 + bias is rounded, and tails move by its multiple
     return max(0.0, (member - fresh) * (1.0 - _ERROR) - error), count

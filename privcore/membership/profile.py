@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, log_ndtr
+
+from privcore import special
 
 Array = NDArray[np.float64]
 
@@ -47,10 +48,10 @@ def _log_positive(a: Array, shift: Array) -> Array:
     result = np.empty_like(a)
     x, s = a[wide], shift[wide]
     # erfcx overflows far to the left, which makes the quotient 0.
-    result[wide] = log_ndtr(-x) + np.log1p(-erfcx((x + s) * _ROOT) / erfcx(x * _ROOT))
+    result[wide] = special.log_ndtr(-x) + np.log1p(-special.erfcx((x + s) * _ROOT) / special.erfcx(x * _ROOT))
     x, s = a[~wide], shift[~wide]
     inner = x[:, None] + 0.5 * s[:, None] * (1.0 + _NODES)
-    mills = math.sqrt(0.5 * math.pi) * inner * erfcx(inner * _ROOT)
+    mills = math.sqrt(0.5 * math.pi) * inner * special.erfcx(inner * _ROOT)
     # Far out the difference cancels; there 1 / (x^2 + 3) is nearer to it than its logarithm is asked to be.
     slope = np.where(inner < 500.0, 1.0 - mills, 1.0 / (inner * inner + 3.0))
     result[~wide] = np.log(0.5 * s * (slope * _WEIGHTS).sum(axis=1)) - 0.5 * x * x

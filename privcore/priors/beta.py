@@ -1,8 +1,8 @@
 """Beta priors."""
 
 import numpy as np
-from scipy.special import betainc, betaincc, betaincinv, betaln, log_expit
 
+from privcore import special
 from privcore.errors import DomainError
 from privcore.notation import spelled
 from privcore.priors.density import Density
@@ -40,7 +40,9 @@ class Beta(Density):
         return a * (a + 1.0) * b * (b + 1.0) / (total * (total + 1.0) * (total + 2.0) * (total + 3.0))
 
     def log_density(self, z: Array) -> Array:
-        return np.asarray(self.a * log_expit(z) + self.b * log_expit(-z) - betaln(self.a, self.b))
+        return np.asarray(
+            self.a * special.log_expit(z) + self.b * special.log_expit(-z) - special.betaln(self.a, self.b)
+        )
 
     @property
     def panel(self) -> float:
@@ -56,8 +58,8 @@ class Beta(Density):
         if lower >= upper:
             return 0.0
         if lower > self.mean:  # the tail that is small, so that nothing cancels
-            return float(betaincc(self.a, self.b, lower) - betaincc(self.a, self.b, upper))
-        return float(betainc(self.a, self.b, upper) - betainc(self.a, self.b, lower))
+            return float(special.betaincc(self.a, self.b, lower) - special.betaincc(self.a, self.b, upper))
+        return float(special.betainc(self.a, self.b, upper) - special.betainc(self.a, self.b, lower))
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.beta(self.a, self.b, shape)
@@ -65,7 +67,7 @@ class Beta(Density):
     def cells(self, number: int) -> Cells:
         # Cells of equal probability under the law whose density is the cube root: it makes the error least.
         a, b = 1.0 + (self.a - 1.0) / 3.0, 1.0 + (self.b - 1.0) / 3.0
-        edges = betaincinv(a, b, np.linspace(0.0, 1.0, number + 1))
+        edges = special.betaincinv(a, b, np.linspace(0.0, 1.0, number + 1))
         mass = self._differences(self.a, self.b, edges)
         first = self.mean * self._differences(self.a + 1.0, self.b, edges)
         keep = mass > 0.0
@@ -75,5 +77,5 @@ class Beta(Density):
     @staticmethod
     def _differences(a: float, b: float, edges: Array) -> Array:
         """Return the probabilities of Beta(a, b) between neighbouring edges."""
-        below, above = np.diff(betainc(a, b, edges)), -np.diff(betaincc(a, b, edges))
+        below, above = np.diff(special.betainc(a, b, edges)), -np.diff(special.betaincc(a, b, edges))
         return np.asarray(np.where(edges[1:] <= a / (a + b), below, above))

@@ -3,10 +3,10 @@
 from abc import abstractmethod
 from functools import cached_property
 
-import numba as nb
 import numpy as np
-from scipy.special import expit
 
+from privcore import special
+from privcore.compiled import compiled
 from privcore.priors.prior import Array, Prior
 from privcore.sums import dot
 
@@ -115,8 +115,12 @@ class _Side:
         self.nodes = starts + 0.5 * self.width * (1.0 + _NODES)
         self.weights = 0.5 * self.width * _WEIGHTS * self._density(self.nodes)
         # sigma(z) f and sigma(-z) f over the panels between 0 and each edge
-        self.ones = np.concatenate([[0.0], np.cumsum((expit(-self.nodes) * self.weights).sum(axis=1))])
-        self.zeros = np.concatenate([[0.0], np.cumsum((expit(self.nodes) * self.weights).sum(axis=1))])
+        self.ones = np.concatenate(
+            [[0.0], np.cumsum((special.expit(-self.nodes) * self.weights).sum(axis=1))]
+        )
+        self.zeros = np.concatenate(
+            [[0.0], np.cumsum((special.expit(self.nodes) * self.weights).sum(axis=1))]
+        )
 
     def _density(self, distance: Array) -> Array:
         return np.exp(self.prior.log_density(-self.sign * distance))
@@ -134,11 +138,11 @@ class _Side:
             half = 0.25 * (end - start)
             x = left[..., None] + half[..., None] * (1.0 + _NODES)
             gain = -np.expm1(np.minimum(0.0, x - distance[..., None]))
-            total += half * dot(expit(-x) * gain * self._density(x), _WEIGHTS)
+            total += half * dot(special.expit(-x) * gain * self._density(x), _WEIGHTS)
         return np.asarray(total)
 
 
-@nb.njit(cache=True)
+@compiled()
 def _interpolate(one: Array, zero: Array, table: Array, out: Array) -> None:
     size = table.size - 1
     for i in range(one.size):

@@ -4,8 +4,8 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, logit, ndtr
 
+from privcore import special
 from privcore.errors import DomainError
 from privcore.notation import spelled
 from privcore.priors.density import Density
@@ -30,15 +30,15 @@ class LogitNormal(Density):
 
     @cached_property
     def mean(self) -> float:
-        return self.mean_of(expit(self.nodes))
+        return self.mean_of(special.expit(self.nodes))
 
     @cached_property
     def label_variance(self) -> float:
-        return self.mean_of(expit(self.nodes) * expit(-self.nodes))
+        return self.mean_of(special.expit(self.nodes) * special.expit(-self.nodes))
 
     @cached_property
     def label_variance_square(self) -> float:
-        return self.mean_of((expit(self.nodes) * expit(-self.nodes)) ** 2)
+        return self.mean_of((special.expit(self.nodes) * special.expit(-self.nodes)) ** 2)
 
     def log_density(self, z: Array) -> Array:
         return np.asarray(-0.5 * ((z - self.m) / self.s) ** 2 - math.log(self.s * math.sqrt(2.0 * math.pi)))
@@ -55,11 +55,15 @@ class LogitNormal(Density):
     def between(self, lower: float, upper: float) -> float:
         if lower >= upper:
             return 0.0
-        a, b = ((float(logit(min(max(x, 0.0), 1.0))) - self.m) / self.s for x in (lower, upper))
-        return float(ndtr(b) - ndtr(a)) if a < 0.0 else float(ndtr(-a) - ndtr(-b))
+        a, b = ((float(special.logit(min(max(x, 0.0), 1.0))) - self.m) / self.s for x in (lower, upper))
+        return (
+            float(special.ndtr(b) - special.ndtr(a))
+            if a < 0.0
+            else float(special.ndtr(-a) - special.ndtr(-b))
+        )
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        return np.asarray(expit(self.m + self.s * rng.standard_normal(shape)))
+        return np.asarray(special.expit(self.m + self.s * rng.standard_normal(shape)))
 
     def cells(self, number: int) -> None:
         return None

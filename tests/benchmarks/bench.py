@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks import audits, figure1, labels, membership, scale, store
+from tests.benchmarks import audits, figure1, growth, labels, membership, scale, startup, store
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -131,6 +131,8 @@ SECTIONS = {
     "labels": labels.table,
     "audits": audits.table,
     "membership": membership.table,
+    "growth": growth.table,
+    "startup": startup.table,
     "scale": scale.table,
     "store": store.table,
 }
@@ -138,9 +140,11 @@ TITLES = {
     "audits": "Audits in one run, Gaussian family, beside jax-privacy 2.0",
     "certified": "Random allocation: certified bracket at 1 %, beside PLD-accounting 2.0 at its defaults",
     "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods beside random-allocation 1.0.5",
+    "growth": "How time and memory grow, and the limit of the machine",
     "labels": "Labels: laws of sums and advantages, beside scipy and qif 1.6",
     "membership": "Membership inference: the worst learner of discrete records",
     "scale": "Two workers beside one on certified points",
+    "startup": "Start-up: a command in a new process, with warm caches on disk",
     "store": "The store: 10,000,000 rows in 100 parts",
     "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through the whole path",
 }

@@ -1,0 +1,154 @@
+"""How time and memory grow with what is asked, and how near it is to the machine; a section of bench.py."""
+
+import gc
+import math
+import multiprocessing
+import os
+import resource
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.growth_chart import CHART, draw
+from tests.benchmarks.growth_series import SERIES, Series
+from tests.benchmarks.peak import Peak, peak
+from tests.work import clear_caches
+
+LONG = 1.0  # seconds after which a value is not measured again
+REPEATS = 7
+DECADES = 2.01  # the exponents are those of the last two decades
+LEAST_BYTES = 2**20  # less is what any process needs now and then
+REASONS = Path(__file__).with_name("growth.md")
+WORDS = {
+    "multiply_adds": "multiply-adds",
+    "exponentials": "exponentials",
+    "bytes": "bytes copied",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What one value of a series took.
+
+    Attributes:
+        value: What grows.
+        seconds: Of processor time.
+        bytes: By which the process grew at most.
+        work: Units of work.
+        limit: Seconds that they would take at the machine's peak.
+    """
+
+    value: float
+    seconds: float
+    bytes: float
+    work: float
+    limit: float
+
+
+def table() -> Iterator[str]:
+    """Yield the exponents with the share of the peak that is reached, then the chart."""
+    best = peak()
+    results = [(series, measured(series, best)) for series in SERIES]
+    yield (
+        f"One core does at its best, a second: {best.bytes / 1e9:.0f}e9 bytes read or written by a copy, "
+        f"{best.multiply_adds / 1e9:.0f}e9 multiply-adds of doubles, "
+        f"{best.exponentials / 1e9:.2f}e9 exponentials."
+    )
+    yield ""
+    columns = ["what grows", "work", "from", "to", "seconds at both", "exponent of time"]
+    columns += [
+        "MB at most",
+        "exponent of memory",
+        "work at the end",
+        "nanoseconds a unit",
+        "peak of",
+        "share",
+    ]
+    yield "| " + " | ".join(columns) + " |"
+    yield "|---" * len(columns) + "|"
+    for series, points in results:
+        yield _row(series, points)
+    draw(results)
+    yield ""
+    yield f"![Seconds over what grows, with the limit of the machine]({CHART.relative_to(CHART.parents[1])})"
+    yield ""
+    yield from REASONS.read_text(encoding="utf-8").splitlines()
+
+
+def _row(series: Series, points: Sequence[Measured]) -> str:
+    first, last = points[0], points[-1]
+    seconds = exponent([(p.value, p.seconds) for p in points])
+    large = [(p.value, p.bytes) for p in points if p.bytes >= LEAST_BYTES]
+    memory = exponent(large) if len(large) > 2 else None
+    cells = [
+        series.topic,
+        series.name,
+        f"{first.value:g}",
+        f"{last.value:g}",
+        f"{first.seconds:.2g}, {last.seconds:.2g}",
+        f"{seconds:.2f}",
+        f"{max(p.bytes for p in points) / 2**20:.0f}",
+        "0" if memory is None else f"{memory:.2f}",
+        f"{last.work:.2g} {series.unit}",
+        f"{last.seconds / last.work * 1e9:.2g}",
+        WORDS[series.limit],
+        f"{last.limit / last.seconds:.1%}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float:
+    """Return the power with which something grows over the last decades, by least squares of logarithms.
+
+    Example:
+        >>> round(exponent([(1.0, 5.0), (10.0, 1.0), (100.0, 100.0), (1000.0, 10000.0)]), 6)
+        2.0
+    """
+    last = max(x for x, _ in points)
+    upper = [(math.log(x), math.log(y)) for x, y in points if math.log10(last / x) <= DECADES]
+    x, y = np.array(upper).T
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def measured(series: Series, best: Peak) -> list[Measured]:
+    """Return what every value takes, each in a process of its own, where all code is loaded."""
+    for value in (series.values[0], series.values[1]):
+        series.work(value)
+    found = []
+    for value in series.values:
+        seconds, grown = _alone(series, value)
+        work = series.count(value)
+        limit = work * series.each / getattr(best, series.limit)
+        found.append(Measured(value=value, seconds=seconds, bytes=grown, work=work, limit=limit))
+    return found
+
+
+def _alone(series: Series, value: float) -> tuple[float, float]:
+    """Return the median processor time of some work, and by how many bytes a process grows that does it."""
+    clear_caches()
+    gc.collect()
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply(_times, (SERIES.index(series), value))
+
+
+def _times(number: int, value: float) -> tuple[float, float]:
+    series = SERIES[number]
+    series.work(series.values[0])  # writes to the pages that a new process shares with its parent
+    seconds: list[float] = []
+    before, grown = _resident(), 0.0
+    while not seconds or (len(seconds) < REPEATS and sum(seconds) < LONG):
+        clear_caches()
+        started = time.process_time()
+        series.work(value)
+        seconds.append(time.process_time() - started)
+        grown = grown or max(1.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0 - before)
+    return statistics.median(seconds), grown
+
+
+def _resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))

@@ -1,0 +1,41 @@
+"""Compiled functions: they call one another, and work where their machine code cannot be kept."""
+
+import subprocess
+import sys
+
+import pytest
+
+from privcore.compiled import compiled
+
+
+@compiled(cache=False)
+def _square(x: float) -> float:
+    """Return the square."""
+    return x * x
+
+
+@compiled(cache=False)
+def _fourth(x: float) -> float:
+    return _square(_square(x))
+
+
+def test_a_compiled_function_is_called_from_compiled_code() -> None:
+    assert _fourth(2.0) == 16.0 == _fourth.py_func(2.0)
+    assert _square.__doc__ == "Return the square."
+
+
+def test_where_no_folder_can_be_written_a_function_is_compiled_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])  # all said that they cannot
+
+    @compiled()
+    def third(x: float) -> float:
+        return x / 3.0
+
+    assert third(6.0) == 2.0
+
+
+def test_importing_the_numerics_imports_neither_numba_nor_scipy() -> None:
+    script = "import sys, privcore; print({'numba', 'llvmlite', 'scipy.special'} & sys.modules.keys())"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "set()\n"

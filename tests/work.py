@@ -1,0 +1,97 @@
+"""Counts what an answer takes: combinations of laws, pairs of their atoms, readings of a profile, answers.
+
+The functions of the product are wrapped while a block runs; the product itself counts nothing.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import update_wrapper
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from privcore.allocation import certified, poisson_certified, reduction
+from privcore.likelihood import enclose, law, profile, symmetric
+
+
+@dataclass
+class Work:
+    """What was done while a block ran.
+
+    Attributes:
+        builds: Resolutions at which laws were built.
+        combinations: Sums or products of two brackets; each combines the lower and the upper laws.
+        pairs: Pairs of atoms in these; of a law with itself, half of them.
+        terms: The same of the k-of-t laws, where a pair carries a mean for every participation.
+        readings: Evaluations of a privacy profile.
+        answers: Brackets that were enclosed.
+    """
+
+    builds: int = 0
+    combinations: int = 0
+    pairs: int = 0
+    terms: int = 0
+    readings: int = 0
+    answers: int = 0
+
+
+@contextmanager
+def counted() -> Iterator[Work]:
+    """Count into what is yielded until the block ends; nothing that was cached before is used."""
+    work = Work()
+    clear_caches()
+
+    def combination(a: law.Bracket, b: law.Bracket, *_: Any) -> None:
+        work.combinations += 1
+        for one, other in ((a.lower, b.lower), (a.upper, b.upper)):
+            n = one.x.size
+            work.pairs += n * (n + 1) // 2 if a is b else n * other.x.size
+
+    def chosen(a: Any, b: Any, participations: int, *_: Any) -> None:
+        work.combinations += 1
+        work.terms += a.p.size * b.p.size * (min(b.steps, participations) + 1)
+
+    def read(*_: Any) -> None:
+        work.readings += 1
+
+    def enclosed(build: Any, *_: Any) -> None:
+        work.answers += 1
+
+    def built(*_: Any) -> None:
+        work.builds += 1
+
+    with ExitStack() as wrapped:
+        for module, name, note in (
+            (law, "combine", combination),
+            (reduction, "combine", combination),
+            (symmetric, "_combined", chosen),
+            (profile, "delta_upper", read),
+            (profile, "delta_lower", read),
+            (enclose, "Resolution", built),
+            (certified, "enclose", enclosed),
+            (poisson_certified, "enclose", enclosed),
+        ):
+            wrapped.enter_context(noted(module, name, note))
+        yield work
+
+
+def noted(module: ModuleType, name: str, note: Callable[..., None]) -> Any:
+    """Return a context in which every call of a function is first told, with its positional arguments."""
+    function = getattr(module, name)
+
+    def wrapper(*args: Any, **options: Any) -> Any:
+        note(*args)
+        return function(*args, **options)
+
+    return patch.object(module, name, update_wrapper(wrapper, function))
+
+
+def clear_caches() -> None:
+    """Forget what the numerics have kept, so that nothing is found that should be counted or measured."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("privcore."):
+            for kept in vars(module).values():
+                if hasattr(kept, "cache_clear"):
+                    kept.cache_clear()
