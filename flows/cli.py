@@ -82,7 +82,8 @@ def run(arguments: Sequence[str]) -> int:
 
     Returns:
         0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, 4 a limit was hit,
-        130 interrupted. An error class that stands for another code than 2 says so in `exit_code`.
+        5 Ray or Prefect is gone, 130 interrupted. An error class that stands for another code than
+        2 says so in `exit_code`.
     """
     try:
         command = typer.main.get_command(app)

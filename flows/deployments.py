@@ -19,9 +19,10 @@ from prefect.concurrency.sync import concurrency
 from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectAlreadyExists
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
-from prefect.states import Cancelled, Completed, Failed
+from prefect.states import Cancelled, Completed, Crashed, Failed
 
 from flows.computed import Computed
+from flows.interrupts import end_with_parent
 from flows.orchestration import STAGES_ON_SERVER
 from flows.plan import MAX_POINTS, Plan
 from flows.progress import duration
@@ -61,13 +62,14 @@ def scheduled_sweep(
 
     Returns:
         How the run ended: Completed, "Completed with failures" where points have no answer, Cancelled where
-        it was stopped, Failed with one sentence.
+        it was stopped, Crashed where its worker is gone, Failed with one sentence.
 
     Raises:
         PrivsweepError: The run failed, and its deployment lets it try again.
     """
     logger = get_run_logger()
     told = _Told(sweep, logger)
+    worker_is_gone = end_with_parent() if _of_a_deployment() else lambda: False
     try:
         asked = load(sweep)
         with _only_run_on(store, logger):
@@ -84,6 +86,8 @@ def scheduled_sweep(
     except InterruptedRunError as error:
         told.end()
         logger.info("%s", error)
+        if worker_is_gone():
+            return Crashed(message=f"Its worker is gone. {error}")
         return Cancelled(message=str(error))
     except PrivsweepError as error:
         if _may_repeat(error):
@@ -92,6 +96,12 @@ def scheduled_sweep(
     if reports is not None:
         told.report(asked, report.store, Path(reports))
     return _ending(report, store)
+
+
+def _of_a_deployment() -> bool:
+    """Return whether a worker started this process, and nobody at a terminal."""
+    context = FlowRunContext.get()
+    return context is not None and context.flow_run is not None and bool(context.flow_run.deployment_id)
 
 
 def _ending(report: Report, store: str) -> State[None]:

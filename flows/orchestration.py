@@ -13,7 +13,7 @@ from flows.server import SchedulerError, own_server
 from tasks.work import Done
 
 STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
-STAGES_ON_SERVER = 6  # of a deployment: with its progress, each leaves 40 rows in a database that is kept
+STAGES_ON_SERVER = 4  # of a deployment: with its progress, each leaves 40 rows in a database that is kept
 DRAIN_SECONDS = 10.0  # for Prefect to tell its server the rest, before we stop that
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def make_plan(
     sweep: Sweep,
     store: Path,
     *,
-    workers: int = 1,
+    workers: int | Callable[[], int] = 1,
     max_points: float = MAX_POINTS,
     retry: bool = False,
 ) -> Plan:
@@ -87,7 +87,8 @@ def make_plan(
     Args:
         sweep: What is asked.
         store: Folder of the store; it need not exist.
-        workers: Number of processes that would work on it, >= 1.
+        workers: Number of processes that would work on it, >= 1; or who tells it, asked only where something
+            is new, since a cluster has to be joined for it.
         max_points: Number of points above which the plan is refused, before they are made.
         retry: Whether to compute stored failures again.
 
@@ -101,6 +102,8 @@ def make_plan(
         return Plan(total=count(sweep.grids), refused=str(error))
     sorting = _Sorting(store, retry)
     groups = group(sorting.new(expand(sweep.grids)), sweep.limits)
+    if callable(workers):
+        workers = workers() if groups else 1
     batches = cut(groups, workers)
     largest = max((batch.bytes for batch in batches), default=0.0)
     return Plan(

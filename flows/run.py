@@ -107,7 +107,11 @@ def run(
     with sigterm_interrupts():
         try:
             plan = make_plan(
-                sweep, store, workers=workers or engine.cores(), max_points=max_points, retry=retry
+                sweep,
+                store,
+                workers=workers or (lambda: engine.processors(engine_name, ray_address)),
+                max_points=max_points,
+                retry=retry,
             )
             if plan.refused:
                 raise TooLargeError(plan.refused)

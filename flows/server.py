@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from privcore.errors import PrivsweepError
+from tasks.errors import EngineError
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0
@@ -35,6 +36,8 @@ _SETTINGS = {
 
 class SchedulerError(PrivsweepError):
     """Prefect did not start, so nothing was computed."""
+
+    exit_code = EngineError.exit_code
 
 
 @contextmanager

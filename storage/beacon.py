@@ -5,13 +5,16 @@ A folder of the same name on another machine may be another folder; what is writ
 
 import os
 import secrets
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from storage import disk, layout
 from storage.errors import StoreError
 from storage.located import bucket_of, located
+
+TENDED_EVERY = 60.0  # seconds: a file of its kind that is a day old is cleared away by the next run
 
 
 @contextmanager
@@ -37,10 +40,22 @@ def lit(store: Path) -> Iterator[str]:
         disk.sync_folder(root)
     except OSError as error:
         raise StoreError(f"Cannot write {beacon}: {layout.reason(error)}.") from error
+    over = threading.Event()
+    keeper = threading.Thread(target=_tend, args=(beacon, over), name="beacon", daemon=True)
+    keeper.start()
     try:
         yield token
     finally:
+        over.set()
+        keeper.join()
         disk.unlink(beacon)
+
+
+def _tend(beacon: Path, over: threading.Event) -> None:
+    """Keep a beacon young until its run is over, and light it again should somebody have cleared it away."""
+    while not over.wait(TENDED_EVERY):
+        with suppress(OSError):  # the store's disk is away; who publishes there will say so
+            beacon.touch()
 
 
 def sees(store: Path, token: str) -> bool:

@@ -5,6 +5,7 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from privcore.errors import DomainError
 from tasks.errors import EngineError
 
 SECONDS = 5.0  # what a cluster that is up gets to accept a connection
@@ -38,34 +39,46 @@ def checked(address: Address) -> Address:
     """Return an address at which somebody listens.
 
     Raises:
+        DomainError: It is no address.
         EngineError: Nobody does.
     """
-    if reason := why_unreachable(address.text):
-        raise EngineError(f"Expected a Ray cluster at {address}, got: {reason}.")
+    where = f"Expected a Ray cluster at {address}"
+    try:
+        reason = why_unreachable(address.text)
+    except DomainError as error:
+        raise DomainError(f"{where}, got: {error}.") from error
+    if reason:
+        raise EngineError(f"{where}, got: {reason}.")
     return address
 
 
 def why_unreachable(address: str) -> str | None:
-    """Return why there can be no cluster at an address, None if somebody listens there or only Ray can tell.
+    """Return why there is no cluster at an address, None if somebody listens there or only Ray can tell.
 
     Args:
         address: `host:port`, or `auto`, which is left to Ray.
 
+    Raises:
+        DomainError: There can be none at that address, ever.
+
     Example:
         >>> why_unreachable("here")
-        'no port'
+        Traceback (most recent call last):
+        privcore.errors.DomainError: no port
     """
     if address == "auto":
         return None
     if address.startswith("ray://"):
-        return "an address of Ray Client; run privsweep on a node of the cluster and give its host:port"
+        raise DomainError(
+            "an address of Ray Client; run privsweep on a node of the cluster and give its host:port"
+        )
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        return "no valid port"
+        raise DomainError("no valid port") from None
     if not host or not port:
-        return "no host" if not host else "no port"
+        raise DomainError("no port" if host else "no host")
     return why_refused(host, port)
 
 

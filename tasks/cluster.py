@@ -9,7 +9,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ OBJECT_STORE = (
     128 * 1024**2
 )  # bytes; batches and summaries are small, and the default is a third of the memory
 LONGEST_BASE = 20  # characters: the path of a socket of Ray, far below this folder, must not exceed 107
-PREFIX = "psray"
+PREFIX = "psray-"
+LOCK = "lock"
 NOT_CODE = ["__pycache__", "*.pyc"]
 _TOKEN = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 
@@ -40,10 +42,10 @@ def started_here(workers: int) -> Iterator[None]:
             # For this run alone: nobody else on the machine can use its cluster, and no file is left.
             os.environ["RAY_AUTH_MODE"] = "token"
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    with _sentences("Ray did not start"):
-        folder = _new_folder()
-    try:
+    with ExitStack() as stack:
         with _sentences("Ray did not start"):
+            folder = stack.enter_context(own_folder())
+            stack.callback(_leave)
             _init(
                 address="local",
                 num_cpus=workers,
@@ -52,9 +54,6 @@ def started_here(workers: int) -> Iterator[None]:
                 _temp_dir=str(folder),
             )
         yield
-    finally:
-        _leave()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -74,6 +73,19 @@ def joined(address: Address) -> Iterator[None]:
         yield
     finally:
         _leave()
+
+
+def processors(address: Address) -> int:
+    """Return how many processors a cluster has now.
+
+    Raises:
+        EngineError: It cannot be joined.
+    """
+    beginning = f"The Ray cluster at {address} cannot be used"
+    with joined(address), _sentences(beginning):
+        import ray
+
+        return int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
 
 
 def send_code(address: Address) -> None:
@@ -132,17 +144,35 @@ def _set_environment() -> None:
     os.environ.setdefault("RAY_task_oom_retries", "1")  # else a batch that is too large is tried for ever
 
 
-def _new_folder() -> Path:
-    """Return a folder for Ray's sockets and logs; the folders of runs that were killed are removed."""
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """Have a folder for Ray's sockets and logs; those of runs that were killed are removed.
+
+    Its owner holds a lock in it, which the kernel gives up with the owner's life, also for containers that
+    share the folder around it and do not see one another's processes.
+    """
     base = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()))
     if len(str(base)) > LONGEST_BASE:
         base = Path("/tmp")
-    for old in base.glob(f"{PREFIX}-*-*"):
-        with suppress(OSError):  # somebody else's cleaning, or a link
-            ours = old.stat().st_uid == os.getuid() and not old.is_symlink()
-            if ours and not Path("/proc", old.name.split("-")[1]).exists():
-                shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}-{os.getpid()}-", dir=base))
+    for old in base.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # it is owned, or a link, or was made by somebody else, or is gone
+            _remove_abandoned(old)
+    staged = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=base))
+    with (staged / LOCK).open("w") as lock:
+        flock(lock, LOCK_EX)
+        folder = staged.rename(base / staged.name[1:])  # it appears with its lock held
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        return
+    with (folder / LOCK).open("r+") as lock:
+        flock(lock, LOCK_EX | LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

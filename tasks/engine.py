@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from tasks import dispatch
 from tasks.address import checked, named_cluster
 from tasks.batch import Batch
+from tasks.cluster import processors as processors_of
 from tasks.guard import Guard
 from tasks.work import Done, Job, run_batch
 
@@ -16,6 +17,21 @@ RAY = "ray"
 def cores() -> int:
     """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def processors(engine: str, address: str | None = None) -> int:
+    """Return how many batches an engine computes at once: one a core, or one a processor of the cluster.
+
+    Args:
+        engine: `serial` or `ray`.
+        address: The cluster, as `run` takes it.
+
+    Raises:
+        EngineError: The named cluster is not there, or cannot be joined.
+    """
+    if engine == SERIAL or not (cluster := named_cluster(address)):
+        return cores()
+    return processors_of(checked(cluster)) or cores()  # of a cluster whose nodes are still to come
 
 
 def run(

@@ -4,7 +4,12 @@ from privcore.errors import PrivsweepError
 
 
 class EngineError(PrivsweepError):
-    """The engine is gone, or cannot begin; what it published is in the store, and a new one can go on."""
+    """The engine is gone, or cannot begin; what it published is in the store, and a new one can go on.
+
+    That is an outage and no misuse, so it has an exit code of its own.
+    """
+
+    exit_code = 5
 
 
 class StoppedError(EngineError):

@@ -220,7 +220,7 @@ def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_comput
     with open_store(store) as opened:
         stored = rows_and_points(opened)[1]
         assert opened.verify() == []
-    assert (code, out) == (2, "")
+    assert (code, out) == (5, "")
     assert err.splitlines()[-1] == (
         f"privsweep: The head of the Ray cluster is gone (Connection refused): {stored} of {POINTS} points "
         "are stored; the same command goes on."

@@ -100,6 +100,21 @@ def test_what_one_worker_may_need_counts_for_every_worker(tmp_path: Path) -> Non
     assert len(four.batches) >= 4
 
 
+def test_a_cluster_is_asked_for_its_size_only_where_something_is_new(store: Path) -> None:
+    asked: list[int] = []
+
+    def size() -> int:
+        asked.append(40)
+        return 40
+
+    assert make_plan(sweep_of("[1, 2]"), store, workers=size).batches == ()
+    assert asked == []
+    large = sweep_of("{linear = [1, 2, 4000]}")
+    batches = make_plan(large, store, workers=size).batches
+    assert asked == [40]
+    assert batches == make_plan(large, store, workers=40).batches
+
+
 def test_a_contradiction_is_found_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(DomainError, match="Expected participations <= steps"):
         make_plan(sweep_of("[1, 2], steps = [20, 5], participations = 10"), tmp_path)

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from flows.workload import PER_BATCH, PER_POINT, Work, work_of
 from tasks import engine
 from tasks.limits import Limits
 from tasks.work import Job
+from tests.ray_cluster import RayCluster
 
 GRID = """
 name = "trial"
@@ -218,29 +220,39 @@ delta = 1e-6
 
 @pytest.mark.soak
 @pytest.mark.xdist_group("ray")
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(("nodes", "cores"), [(1, 1), (1, 2), (2, 1)])
 def test_a_run_takes_what_was_simulated_to_within_15_percent(
-    count: int,
+    nodes: int,
+    cores: int,
     folder: Path,
     privsweep: Callable[..., tuple[int, str, str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """On an idle machine; the store has other rows of the method, as it has after any first sweep."""
-    store = folder / f"simulated-{count}"
-    small, large = folder / "before.toml", folder / f"large-{count}.toml"
+    described = f"nodes={nodes},cores={cores}"
+    store = folder / described
+    small, large = folder / "before.toml", folder / f"large-{described}.toml"
     small.write_text(CERTIFIED.format(name="before", first=0.61, last=7.9, count=50))
-    large.write_text(CERTIFIED.format(name="large", first=0.6, last=8, count=500 * count))
-    code, _, err = privsweep("run", small, "--store", store, "--workers", count, "--json")
-    assert code == 0, err
-    code, out, err = privsweep(
-        "plan", large, "--cluster", f"nodes=1,cores={count}", "--store", store, "--json"
-    )
-    assert code == 0, err
-    simulated = json.loads(out)
-    code, out, err = privsweep("run", large, "--store", store, "--workers", count, "--json")
-    assert code == 0, err
-    took = json.loads(out)["seconds"]
+    large.write_text(CERTIFIED.format(name="large", first=0.6, last=8, count=500 * nodes * cores))
+    with ExitStack() as stack:
+        where, environment = ["--workers", cores], None
+        if nodes > 1:
+            cluster = stack.enter_context(RayCluster())
+            cluster.start_head(cpus=cores)
+            for _ in range(nodes - 1):
+                cluster.start_node(cpus=cores)
+            where, environment = ["--ray-address", cluster.address], cluster.environment
+
+        def told(command: str, sweep: Path, *options: object) -> dict[str, Any]:
+            arguments = (command, sweep, *options, "--store", store, "--json")
+            code, out, err = privsweep(*arguments, environment=environment)
+            assert code == 0, err
+            return dict(json.loads(out))
+
+        told("run", small, *where)
+        simulated = told("plan", large, "--cluster", described)
+        took = told("run", large, *where)["seconds"]
     with capsys.disabled():
-        print(f"\n{count} workers: simulated {simulated['makespan_seconds']:.1f} s, measured {took:.1f} s")
+        print(f"\n{described}: simulated {simulated['makespan_seconds']:.1f} s, measured {took:.1f} s")
     assert simulated["measured_share"] == pytest.approx(1)
     assert simulated["makespan_seconds"] == pytest.approx(took, rel=0.15)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from privcore.errors import DomainError
 from tasks import engine
-from tasks.address import named_cluster, why_unreachable
+from tasks.address import Address, checked, named_cluster, why_unreachable
 from tasks.errors import EngineError
 from tasks.limits import Limits
 from tasks.work import Job
@@ -31,11 +32,16 @@ def port() -> Iterator[socket.socket]:
         ("here:99999", "no valid port"),
         ("here:port", "no valid port"),
         ("[::1", "no valid port"),
-        (f"{'x' * 70}.example:6379", "no answer"),
     ],
 )
-def test_an_address_at_which_no_cluster_can_be_has_a_reason(address: str, reason: str) -> None:
-    assert (why_unreachable(address) or "").startswith(reason)
+def test_an_address_at_which_no_cluster_can_ever_be_is_misuse(address: str, reason: str) -> None:
+    expected = rf"^Expected a Ray cluster at --ray-address .*, got: {reason}.*\.$"
+    with pytest.raises(DomainError, match=expected):
+        checked(Address(address, "--ray-address"))
+
+
+def test_a_host_that_nobody_knows_does_not_answer() -> None:
+    assert why_unreachable(f"{'x' * 70}.example:6379") == "no answer"
 
 
 def test_a_port_is_reachable_as_soon_as_somebody_listens(port: socket.socket) -> None:
@@ -77,4 +83,8 @@ def test_a_dead_cluster_is_refused_before_the_first_batch_is_asked_for(
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port.getsockname()[1]}")
     with pytest.raises(EngineError, match=r"RAY_ADDRESS=127\.0\.0\.1:\d+, got: Connection refused\."):
         engine.run(engine.RAY, [], job, 1)
+    with pytest.raises(EngineError, match=r"Connection refused\.") as refused:
+        engine.processors(engine.RAY)
+    assert refused.value.exit_code == 5, "an outage, and no misuse"
     assert list(engine.run(engine.SERIAL, [], job, 1)) == [], "which needs no cluster"
+    assert engine.processors(engine.SERIAL) == engine.processors(engine.RAY, "local") == engine.cores()

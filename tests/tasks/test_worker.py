@@ -1,7 +1,9 @@
 """A worker elsewhere: whose code it runs, whether it sees the store, and what it does where it does not."""
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from privcore import find, find_problem
-from storage import open_store
+from storage import beacon, open_store
 from storage.beacon import lit, sees
+from storage.layout import leftovers
 from storage.parts import parts, publish_packed, read_part
 from storage.schema import Provenance
 from tasks import look, worker
@@ -58,6 +61,24 @@ def test_a_beacon_is_seen_in_its_own_store_only_and_only_while_it_burns(tmp_path
             assert opened.verify() == []
     assert not sees(store, token)
     assert [path.name for path in store.iterdir()] == ["store.json"]
+
+
+def test_a_beacon_never_becomes_so_old_that_another_run_clears_it_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beacon, "TENDED_EVERY", 0.02)
+    with lit(tmp_path) as token:
+        (path,) = tmp_path.glob(".*.tmp")
+        os.utime(path, (0, 0))
+        give_up = time.monotonic() + 20
+        while leftovers(tmp_path) and time.monotonic() < give_up:
+            time.sleep(0.01)
+        assert leftovers(tmp_path) == []
+        path.unlink()
+        while not path.exists() and time.monotonic() < give_up:
+            time.sleep(0.01)
+        assert sees(tmp_path, token)
+    assert not path.exists()
 
 
 def test_a_bucket_is_seen_from_where_it_can_be_reached(address: str) -> None:

@@ -1,0 +1,74 @@
+"""The folder of a Ray of our own: it lives as long as its owner, whoever shares the folder around it."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks import cluster
+from tasks.cluster import own_folder
+
+OWNER = """
+import sys
+from tasks.cluster import own_folder
+with own_folder() as folder:
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+APART = ["unshare", "--map-root-user", "--pid", "--fork", "--kill-child"]
+"""A command that does not see our processes, as in another container."""
+
+
+@pytest.fixture
+def base(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder that owners share."""
+    monkeypatch.setattr(cluster, "LONGEST_BASE", 1000)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def test_a_folder_goes_with_its_owner_and_is_left_alone_before(base: Path) -> None:
+    with own_folder() as first:
+        (first / "session").mkdir()
+        with own_folder() as second:
+            assert (first / "session").exists()
+            assert first.parent == second.parent == base
+    assert list(base.iterdir()) == []
+
+
+@pytest.mark.parametrize("apart", [[], APART])
+def test_the_folder_of_a_killed_owner_is_removed_and_that_of_a_living_one_is_not(
+    base: Path, apart: list[str]
+) -> None:
+    if apart and subprocess.run([*apart, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody have process ids of one's own")
+    code = "from tasks import cluster; cluster.LONGEST_BASE = 1000" + OWNER
+    owner = subprocess.Popen(
+        [*apart, sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "RAY_TMPDIR": str(base)},
+        text=True,
+    )
+    with owner:
+        assert owner.stdout is not None
+        folder = Path(owner.stdout.readline().strip())
+        with own_folder():
+            assert folder.is_dir()
+        owner.kill()
+    give_up = time.monotonic() + 20  # the kernel ends what is below a killed command a moment later
+    while folder.exists() and time.monotonic() < give_up:
+        with own_folder():
+            pass
+    assert not folder.exists()
+
+
+def test_a_link_is_not_followed(base: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / cluster.LOCK).touch()
+    (base / f"{cluster.PREFIX}link").symlink_to(elsewhere)
+    with own_folder():
+        assert (elsewhere / cluster.LOCK).exists()
