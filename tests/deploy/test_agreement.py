@@ -137,12 +137,14 @@ def test_addresses_in_compose_are_services_and_their_ports() -> None:
 
 @pytest.fixture(scope="module")
 def known() -> set[str]:
-    """Names of environment variables that Prefect, Ray or we read."""
+    """Names of environment variables that Prefect, Ray, numba or we read."""
+    import numba
     import ray
     from prefect.settings import Settings
     from prefect.settings.legacy import _get_settings_fields
 
     names = set(_get_settings_fields(Settings)) | SHELL | OTHERS | {"PRIVSWEEP_COMMIT", "PRIVSWEEP_ROOT"}
+    names |= {f"NUMBA_{setting}" for setting in vars(numba.config)}
     folder = next(iter(ray.__path__))
     command = [
         "grep",
