@@ -14,8 +14,9 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PEERS_STAMP := .venv-peers/.installed
 LOCK_ENV := build/lock-venv
-RESOLVE := $(LOCK_ENV)/bin/uv pip compile pyproject.toml --python-version 3.11 --generate-hashes \
+COMPILE := $(LOCK_ENV)/bin/uv pip compile --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
+RESOLVE := $(COMPILE) pyproject.toml
 CODE := $(wildcard flows tasks storage privcore tests deploy)
 SPREAD := -n $(WORKERS) --dist loadgroup  # tests of one xdist_group stay in one process
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -26,7 +27,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-scale bench-store lint format docs deploy lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -115,8 +116,7 @@ deploy: $(STAMP)  ## create or update pool, deployments and automations on the P
 	$(BIN)/prefect --no-prompt deploy --all --prefect-file deploy/prefect.yaml
 	$(BIN)/python deploy/automations.py
 
-lock:  ## resolve requirements.lock and deploy/image.lock anew from pyproject.toml
-	@test -x $(LOCK_ENV)/bin/uv || { $(PYTHON) -m venv $(LOCK_ENV) && $(LOCK_ENV)/bin/pip install --quiet uv; }
+lock: peers-lock  ## resolve requirements.lock, deploy/image.lock and the peers' lock anew from pyproject.toml
 	@mkdir -p build
 	@{ echo "# Everything, pinned for Linux and Python 3.11, runtime and development together. Written by: make lock"; \
 	   echo "# Install: pip install --no-deps --require-hashes -r requirements.lock"; \
@@ -127,6 +127,15 @@ lock:  ## resolve requirements.lock and deploy/image.lock anew from pyproject.to
 	@mv build/requirements.lock requirements.lock
 	@mv build/image.lock deploy/image.lock
 	@grep -c '^[a-z]' requirements.lock deploy/image.lock | sed 's/^/packages pinned: /'
+
+peers-lock: $(LOCK_ENV)/bin/uv  ## resolve the benchmarks' peers anew, apart from our own versions
+	@{ echo "# Peers of the benchmarks, in an environment of their own (.venv-peers). Written by: make peers-lock"; \
+	   echo "# Install: pip install --no-deps --require-hashes -r tests/benchmarks/peers.lock"; \
+	   $(COMPILE) --group pyproject.toml:peers; } > build/peers.lock
+	@mv build/peers.lock tests/benchmarks/peers.lock
+
+$(LOCK_ENV)/bin/uv:
+	@$(PYTHON) -m venv $(LOCK_ENV) && $(LOCK_ENV)/bin/pip install --quiet uv
 
 clean:  ## remove .venv, caches and built files; keeps store/ and .prefect/
 	rm -rf .venv build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,62 +1,75 @@
 """Audits in one run beside jax-privacy; a section of bench.py."""
 
-import json
-import statistics
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PEERS = ROOT / ".venv-peers" / "bin" / "python"
+from privcore import Point, evaluate, find, find_problem
+from tests.benchmarks.measure import Measured, head, measured, row, verdict
+from tests.benchmarks.peer import PYTHON, Peer, PeerError
+
 POINTS = [
+    # canaries, guesses, correct, delta
     (100, 80, 70, 1e-6),
+    (1000, 100, 100, 1e-5),
+    (1000, 1000, 520, 1e-5),
     (100_000, 1500, 1429, 1e-5),
+    (100_000, 1500, 1429, 1e-12),
+    (1_000_000, 10, 10, 1e-9),
     (10_000_000, 10_000, 9790, 1e-5),
     (10_000_000, 4_000_000, 2_900_000, 1e-5),
 ]
-REPEATS = 9
 BATCH = 1000
+TARGET = 20.0
+LIMIT = 60.0
+TOLERANCE = 1e-4
+"""Both search for the root of the same equation; the peer stops at about this distance."""
 
 
 def table() -> Iterator[str]:
     """Yield the epsilon of the Gaussian family by both, with seconds, then the time of a batch of audits."""
-    from privcore import Point, evaluate, find, find_problem
-
-    kind, method = find_problem("audit-epsilon"), find("auditing.gaussian")()
-
-    def ours(canaries: int, guesses: int, correct: int, delta: float) -> tuple[float, float]:
-        problem = kind.from_fields(
-            {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta}
-        )
-        point = Point(problem=problem, method=method)
-        value, seconds = evaluate(point).value, []  # compiled code is loaded now
-        assert value is not None
-        for _ in range(REPEATS):
-            started = time.perf_counter()
-            evaluate(point)
-            seconds.append(time.perf_counter() - started)
-        return value, statistics.median(seconds)
-
-    yield "| canaries | guesses | correct | delta | ours | seconds | jax-privacy 2.0 | seconds | ratio |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    peer = Peer("peer_audits.py")
+    _ours(*POINTS[0])  # loads compiled code
+    names = ["canaries", "guesses", "correct", "delta", "ours", "ms", "MB"]
+    yield head([*names, "jax-privacy 2.0", "ms", "MB", "difference", "ratio"])
+    ratios, apart = [], []
     for counts in POINTS:
-        value, seconds = ours(*counts)
-        row = [*(f"{x:g}" for x in counts), f"{value:.7g}", f"{seconds:.5f}", *_peer(counts, seconds)]
-        yield "| " + " | ".join(row) + " |"
-    started = time.perf_counter()
+        ours = _ours(*counts)
+        cells = [*(f"{x:g}" for x in counts), f"{ours.value:.7g}"]
+        cells += [f"{ours.seconds * 1e3:.3g}", f"{ours.megabytes:.1f}"]
+        try:
+            found = _theirs(peer, *counts)
+        except PeerError as error:
+            yield row([*cells, str(error), "", "", "", ""])
+            continue
+        ratios.append(found.seconds / ours.seconds)
+        apart.append(abs(found.value - ours.value))
+        cells += [f"{found.value:.7g}", f"{found.seconds * 1e3:.3g}", f"{found.megabytes:.1f}"]
+        yield row([*cells, f"{found.value - ours.value:.1g}", f"{ratios[-1]:.0f}"])
+    peer.close()
+    yield ""
+    if ratios:
+        yield verdict(
+            f"{TARGET:g} times as fast as jax-privacy",
+            f"{min(ratios):.0f} times at least, at {len(ratios)} of {len(POINTS)} points",
+            min(ratios) >= TARGET,
+        )
+        yield verdict(f"the same epsilon to {TOLERANCE:g}", f"{max(apart):.1g}", max(apart) <= TOLERANCE)
+    kind, method = find_problem("audit-epsilon"), find("auditing.gaussian")()
+    started = time.process_time()
     for i in range(BATCH):
         fields = {"canaries": 10_000 + i, "guesses": 400, "correct": 380 - i % 100, "delta": 1e-5}
         evaluate(Point(problem=kind.from_fields(fields), method=method))
-    yield ""
-    yield f"{BATCH} different audits take {time.perf_counter() - started:.2f} s on one core."
+    yield f"* {BATCH} different audits take {time.process_time() - started:.2f} s on one core."
 
 
-def _peer(counts: tuple[int, int, int, float], own_seconds: float) -> list[str]:
-    """Return the peer's columns."""
-    if not PEERS.exists():
-        return ["not installed", "", ""]
-    command = [str(PEERS), str(Path(__file__).with_name("peer_jax_privacy.py")), *map(str, counts)]
-    found = json.loads(subprocess.check_output(command, text=True))
-    ratio = found["seconds"] / own_seconds
-    return [f"{found['epsilon']:.7g}", f"{found['seconds']:.3f}", f"{ratio:.0f}"]
+def _ours(canaries: int, guesses: int, correct: int, delta: float) -> Measured:
+    fields = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta}
+    problem = find_problem("audit-epsilon").from_fields(fields)
+    point = Point(problem=problem, method=find("auditing.gaussian")())
+    return measured(lambda: evaluate(point).value)
+
+
+def _theirs(peer: Peer, canaries: int, guesses: int, correct: int, delta: float) -> Measured:
+    if not PYTHON.exists():
+        raise PeerError("not installed")
+    return peer.ask("audit", LIMIT, canaries=canaries, guesses=guesses, correct=correct, delta=delta)

@@ -1,0 +1,6 @@
+"""Measurements of what the documentation claims, ours and the peers'; every process keeps to one thread."""
+
+import os
+
+for _name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before numpy is imported
+    os.environ.setdefault(_name, "1")

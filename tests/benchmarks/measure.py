@@ -1,0 +1,104 @@
+"""How work is measured here, ours and the peers': processor time of one thread, peak memory, medians."""
+
+import ctypes
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from typing import Any
+
+REPEATS = 5
+ONCE_SECONDS = 1.0
+"""Work that takes longer is measured once: its noise does not matter next to what it is compared with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What some work returned, and what it took.
+
+    Attributes:
+        value: What the work returned.
+        seconds: Median processor time.
+        runs: How many times were taken.
+        megabytes: By how much the peak of the first run exceeded the memory before it.
+    """
+
+    value: Any
+    seconds: float
+    runs: int
+    megabytes: float
+
+    def as_fields(self) -> dict[str, Any]:
+        """Return what can travel as JSON."""
+        return asdict(self)
+
+
+def measured(
+    work: Callable[[], Any], before: Callable[[], object] = lambda: None, runs: int = REPEATS
+) -> Measured:
+    """Return what some work gives and takes; compiled code should have been loaded already.
+
+    Args:
+        work: The work.
+        before: Called before each run, outside the clock.
+        runs: How many runs to take, where one is quick.
+    """
+    before()
+    resident = _forget_peak()
+    value, first = _timed(work)
+    megabytes = max(0.0, _status("VmHWM") - resident)
+    seconds = [first]
+    while first < ONCE_SECONDS and len(seconds) < runs:
+        before()
+        seconds.append(_timed(work)[1])
+    return Measured(value=value, seconds=statistics.median(seconds), runs=len(seconds), megabytes=megabytes)
+
+
+OURS = ("privcore.allocation", "privcore.likelihood")
+THEIRS = ("PLD_accounting", "dp_accounting", "prv_accountant", "random_allocation", "riskcal")
+
+
+def forget() -> None:
+    """Empty the caches of the numerics, ours and the peers', so that no run is helped by the one before."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(OURS + THEIRS):
+            for value in list(vars(module).values()):
+                if isinstance(value, _lru_cache_wrapper):
+                    value.cache_clear()
+
+
+def verdict(target: str, found: str, met: bool) -> str:
+    """Return the line that holds a measurement against its target."""
+    return f"* Target: {target}. Measured: {found}. {'Met' if met else '**Not met**'}."
+
+
+def row(cells: list[str]) -> str:
+    """Return a row of a Markdown table."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def head(names: list[str]) -> str:
+    """Return the head of a Markdown table."""
+    return row(names) + "\n" + "|---" * len(names) + "|"
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.process_time()
+    value = work()
+    return value, time.process_time() - started
+
+
+def _forget_peak() -> float:
+    """Reset the peak that the kernel keeps for this process; return the memory it holds now, in megabytes."""
+    ctypes.CDLL(None).malloc_trim(0)  # what is free goes back, or its reuse would not be seen
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return _status("VmRSS")
+
+
+def _status(name: str) -> float:
+    """Return one number of /proc/self/status, in megabytes."""
+    with Path("/proc/self/status").open(encoding="ascii") as lines:
+        return next(float(line.split()[1]) / 1024.0 for line in lines if line.startswith(name))
