@@ -2,7 +2,8 @@
 # Another interpreter: make PYTHON=python3.11 test
 
 PYTHON ?= python3
-WORKERS ?= 2
+# Workers of the tests, for 2 cores: one of three waits for servers and subprocesses at any time.
+WORKERS ?= 3
 SPEC ?= flows/sweeps/quickstart.toml
 SWEEP ?= quickstart
 FIGURES ?= figures

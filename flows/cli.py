@@ -38,7 +38,7 @@ app = typer.Typer(
     name="privsweep",
     help="Sweeps of privacy numerics: grids of problems in, rigorous enclosures in Parquet out.",
     epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
-    "4 a limit was hit.",
+    "4 a limit was hit, 5 Ray or Prefect is gone, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

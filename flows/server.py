@@ -40,6 +40,12 @@ class SchedulerError(PrivsweepError):
     exit_code = EngineError.exit_code
 
 
+class LocksError(SchedulerError):
+    """Files cannot be locked where Prefect's database is to be; to wait does not help."""
+
+    exit_code = 2
+
+
 @contextmanager
 def own_server(home: Path) -> Iterator[str]:
     """Start a server and yield the address of its API; it is stopped at the end of the block.
@@ -76,7 +82,7 @@ def _take(lock: TextIO, home: Path) -> None:
                 ) from None
             time.sleep(0.1)
         except OSError as error:
-            raise SchedulerError(
+            raise LocksError(
                 f"Expected locks for Prefect's database in {home}, got: {error.strerror}; set PREFECT_HOME "
                 "to a folder on a local disk."
             ) from error

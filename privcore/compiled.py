@@ -51,6 +51,10 @@ class Compiled(Generic[P, R]):
         result: R = self._dispatcher(*args, **kwargs)
         return result
 
+    def __reduce__(self) -> str:
+        """Pickle as functions are: by name."""
+        return self.__name__
+
     @cached_property
     def _dispatcher(self) -> Any:
         import numba

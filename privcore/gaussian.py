@@ -113,7 +113,7 @@ def gaussian_epsilon_bounds(sigma: float, delta: float) -> tuple[float, float]:
 
 def _epsilon_about(sigma: float, target: float, beyond: float) -> float:
     """Return about where log(delta) falls to the target, by Newton's method from the right."""
-    epsilon = beyond
+    epsilon = beyond if math.isfinite(beyond) else 0.0
     for _ in range(8):
         log_delta = log_gaussian_delta(sigma, epsilon)
         log_above = float(special.log_ndtr(-epsilon * sigma - 0.5 / sigma))

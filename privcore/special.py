@@ -8,6 +8,8 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):  # what is asked of every module
+        raise AttributeError(name)
     import scipy.special
 
     function = globals()[name] = getattr(scipy.special, name)  # found without us from now on

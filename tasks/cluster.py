@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.address import Address
-from tasks.errors import EngineError
+from tasks.errors import EngineError, SetupError
 from tasks.sources import folders
 
 OBJECT_STORE = (
@@ -125,7 +125,7 @@ def _sentences(beginning: str) -> Iterator[None]:
         yield
     except (AuthenticationError, ConnectionError) as error:
         # Somebody listens, as we know. What a wrong token raises depends on how far Ray came.
-        raise EngineError(
+        raise SetupError(
             f"{beginning}: it refuses our token, or is no Ray; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or "
             "RAY_AUTH_TOKEN_PATH as on its nodes."
         ) from error

@@ -12,6 +12,12 @@ class EngineError(PrivsweepError):
     exit_code = 5
 
 
+class SetupError(EngineError):
+    """The engine cannot work as it is set up; to wait and to ask again does not help."""
+
+    exit_code = 2
+
+
 class StoppedError(EngineError):
     """The engine stopped in the middle; the text is a clause, to be followed by how much is stored."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from tasks import cluster
 from tasks import look as travelling
 from tasks.address import Address
-from tasks.errors import EngineError
+from tasks.errors import EngineError, SetupError
 from tasks.sources import Code, code
 from tasks.work import Job
 from tasks.worker import why_other_code
@@ -44,7 +44,7 @@ def explore(address: Address, job: Job, beacon: str) -> Terrain:
     """Look at a cluster that was joined; where a node has not our code, send it and look again.
 
     Raises:
-        EngineError: A node lacks a package, or has another version of one.
+        SetupError: A node lacks a package, or has another version of one.
     """
     nodes = _look_everywhere(job, beacon)
     sent = not nodes or any(node["missing"] or _why_other(node, code()) for node in nodes)
@@ -53,12 +53,12 @@ def explore(address: Address, job: Job, beacon: str) -> Terrain:
         nodes = _look_everywhere(job, beacon)
     for node in nodes:
         if node["missing"]:
-            raise EngineError(
+            raise SetupError(
                 f"Node {node['host']} of the Ray cluster at {address} lacks the package {node['missing']}: "
                 "install what requirements.lock lists."
             )
         if sentence := _why_other(node, code()):
-            raise EngineError(sentence)
+            raise SetupError(sentence)
     return Terrain(sent=sent, nodes=len(nodes), seeing=sum(bool(node["sees"]) for node in nodes))
 
 

@@ -6,7 +6,7 @@ from functools import cache
 
 from storage.beacon import sees
 from tasks.batch import Batch
-from tasks.errors import EngineError
+from tasks.errors import SetupError
 from tasks.guard import Guard
 from tasks.sources import Code, code
 from tasks.work import Done, Job, run_batch
@@ -39,14 +39,14 @@ def run_on_worker(batch: Batch, job: Job, terms: Terms | None) -> Done:
         What became of it, with the part itself where this process does not see the store.
 
     Raises:
-        EngineError: The code here is not the driver's.
+        SetupError: The code here is not the driver's.
         StoreError: The part cannot be written.
     """
     global _guard  # noqa: PLW0603  a process-wide child is the point
     publishes = True
     if terms is not None:
         if sentence := why_other_code(platform.node(), code().digest, code().versions, terms.code):
-            raise EngineError(sentence)
+            raise SetupError(sentence)
         publishes = _sees(job, terms.beacon)
     if _guard is None or _guard.limits != job.limits:
         _guard = Guard(job.limits)

@@ -17,6 +17,7 @@ from privcore.allocation.problems import (
     SampledAllocationEpsilon,
 )
 from privcore.allocation.reduction import (
+    HOPELESS,
     MOST_CHOSEN,
     below,
     below_by_poisson,
@@ -79,8 +80,11 @@ class AllocationCertified(Method):
         estimate = cost(question, step.width(), self.tolerance, _combinations(problem))
         if exact(problem.steps, k):
             return estimate
-        finenesses = below_finenesses(k, problem.steps, step.width(), question.guess)
-        extra = below_seconds(k, problem.steps, step.width(), question.guess, finenesses[-1])
+        width = step.width()
+        extra = sum(
+            below_seconds(k, problem.steps, width, question.guess, fineness)
+            for fineness in below_finenesses(k, problem.steps, width, question.guess)
+        )
         return Cost(seconds=2.0 * estimate.seconds + extra, bytes=2.0 * estimate.bytes)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
@@ -132,6 +136,8 @@ class AllocationCertified(Method):
             found = question.lower(law)
             lower = max(lower, min(found, LARGEST_THRESHOLD) if question.asks == "epsilon" else found)
             if upper <= lower * (1.0 + enough(question.asks, self.tolerance, lower)):
+                break
+            if upper > lower * (1.0 + HOPELESS):
                 break
         return lower
 

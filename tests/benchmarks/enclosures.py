@@ -50,6 +50,11 @@ class Theirs:
     measured: Measured | None = None
     failure: str = ""
 
+    @property
+    def refines(self) -> bool:
+        """Whether the peer goes on until it is as tight, so that more time would have made it so."""
+        return "adaptive" in self.peer
+
     def below(self, ours: Ours) -> bool:
         """Whether the peer's upper bound is less than what is proved to be reached."""
         return self.measured is not None and self.upper < ours.lower
@@ -123,7 +128,7 @@ class Scores:
             fastest = min(tight)
             self.ratios[number] = fastest / seconds
             return f"{fastest / seconds:.3g} ({tight[fastest]})"
-        if any(answer.failure.startswith(">") for answer in theirs):
+        if any(answer.refines and answer.failure.startswith(">") for answer in theirs):
             self.beyond[number] = limit / seconds
             return f"> {limit / seconds:.3g}"
         return "none as tight"

@@ -59,12 +59,12 @@ def test_a_lock_that_is_held_for_ever_is_waited_for_as_long_as_a_start_takes(
 def test_nothing_in_the_store_takes_a_lock(repository: Path) -> None:
     """T14: so none can be stale, and a file system without locks will do."""
     takers = {
-        path.relative_to(repository).parts[0]
+        str(path.relative_to(repository))
         for package in ("storage", "tasks", "privcore", "flows")
         for path in (repository / package).rglob("*.py")
         if re.search(r"\b(flock|lockf|filelock|FileLock)\b", path.read_text())
     }
-    assert takers == {"flows"}
+    assert takers == {"flows/server.py", "tasks/cluster.py"}  # for Prefect's database, for Ray's folder
 
 
 def test_a_server_that_ends_at_once_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def draws() -> list[Draw]:
         for method in METHODS:
             if kind in method.problems:
                 run(draw_problem(kind, random.Random(0)), method())
-    return [draw for kind in PROBLEMS for draw in sample(kind, 1, budget=1.0, affordable=0.5)]
+    return [draw for kind in PROBLEMS for draw in sample(kind, 1, budget=1.3, affordable=0.5)]
 
 
 def quick(draws: list[Draw]) -> list[Draw]:
