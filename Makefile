@@ -2,8 +2,7 @@
 # Another interpreter: make PYTHON=python3.11 test
 
 PYTHON ?= python3
-# Workers of the tests, for 2 cores: one of three waits for servers and subprocesses at any time.
-WORKERS ?= 3
+WORKERS ?= 2
 SPEC ?= flows/sweeps/quickstart.toml
 SWEEP ?= quickstart
 FIGURES ?= figures

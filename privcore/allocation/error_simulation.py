@@ -14,6 +14,7 @@ from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
+from privcore.sums import dot
 
 _PRECISION = 0.005
 """Relative distance of the ends of the noise multiplier."""
@@ -95,7 +96,7 @@ class UtilitySimulation(Method):
             ones = rng.binomial(n, p, size)
             counted = ones if isinstance(problem, AllocationError) else rng.binomial(ones * t, 1.0 / t)
             errors = counted / n - p + spread * rng.standard_normal(size)
-            total += float(errors @ errors)
+            total += float(dot(errors, errors))
         return total / self.repetitions
 
 

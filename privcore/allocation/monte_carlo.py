@@ -35,6 +35,7 @@ class AllocationMonteCarlo(Method):
     reference: ClassVar[str] = (
         f"{CHUA_BALLS} (importance sampling, order statistics); {MAURER_PONTIL}, Theorem 4"
     )
+    version: ClassVar[int] = 2
 
     samples: Annotated[int, params.SAMPLES] = 10_000
     sampling: Annotated[str, params.SAMPLING] = "order"

@@ -14,6 +14,7 @@ from privcore.allocation.order_statistics import (
     rank_weights,
 )
 from privcore.bounded_mean import Tally
+from privcore.sums import dot
 
 _AT_ONCE = 1_000_000
 """Numbers drawn in one array."""
@@ -91,7 +92,7 @@ class Simulation:
             # The integrand rises in the ratio for remove, falls for add.
             ends = (log_low, log_high) if direction == "remove" else (-log_high, -log_low)
             values = [-np.expm1(np.minimum(0.0, self.epsilon - end)) for end in ends]
-            tallies = [Tally(samples=size, total=float(v.sum()), squares=float(v @ v)) for v in values]
+            tallies = [Tally(samples=size, total=float(v.sum()), squares=float(dot(v, v))) for v in values]
             low, high = low + tallies[0], high + tallies[1]
         return low, high
 
