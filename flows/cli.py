@@ -132,6 +132,7 @@ def main() -> None:
     for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers, which the next file would get
         if getattr(sys, name) is None:  # the shell closed it, as in `>&-`
             setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as Ray's workers have: else last bits of sums differ
     gc.set_threshold(MANY_OBJECTS)
     _leave(run(sys.argv[1:]))
 

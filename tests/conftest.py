@@ -20,6 +20,7 @@ _SCRATCH = Path(tempfile.mkdtemp(prefix="ps-"))
 # Set before anything imports prefect or ray: both read the environment when they are imported.
 os.environ.update(
     {
+        "OPENBLAS_NUM_THREADS": "1",  # read by numpy; sums of dp-accounting have other last bits on two
         "PREFECT_HOME": str(_SCRATCH / "prefect"),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",  # 20 s is too short on a busy machine
