@@ -20,7 +20,7 @@ from privcore import Point, evaluate, find, find_problem
 from privcore.allocation.calibration import smallest_noise
 from storage import open_store, publish, to_table
 from storage.lookup import lookup
-from tests.benchmarks.store import made_up_part
+from tests.storage.large import made_up_part
 from tests.storage.made_up import rows
 from tests.work import counted
 

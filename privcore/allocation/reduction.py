@@ -153,7 +153,7 @@ def below_by_poisson(
 
 
 def below_seconds(participations: int, steps: int, width: float, delta: float, fineness: float) -> float:
-    """Return how long `below` takes for one epoch, about; fitted to 17 laws, which took 0.4 to 1.3 of it.
+    """Return how long `below` takes for one epoch, at most; 17 laws took 0.2 to 0.9 of it.
 
     Args:
         participations: Steps that use the example, k.
