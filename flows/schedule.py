@@ -14,7 +14,8 @@ from flows.workload import Work
 from privcore.errors import PrivsweepError
 
 START = 9.0  # seconds until the first batch begins: Prefect's server, Ray, and a worker with its child
-END = 2.5  # seconds after the last batch: manifest, Prefect, Ray
+END = 1.2  # seconds after the last batch: manifest and Prefect
+END_OF_RAY = 1.3  # more of them on one node, where a run ends the Ray that it started
 DISPATCH = 1e-3  # seconds of the driver for each batch
 LARGEST = 1_000_000  # worker processes
 _CLUSTER = re.compile(r"nodes=([0-9]{1,9}),cores=([0-9]{1,9})(?:,spread=([0-9]{1,9}(?:\.[0-9]{1,9})?))?")
@@ -79,6 +80,7 @@ class Schedule:
     Attributes:
         work: What was to be done.
         makespan: From the command to its end.
+        span: From the start of the first batch to the end of the last.
         busy: Share of the workers' time, between the first batch and the last, in which they work.
         tail: Time between the moment when a worker first finds nothing left, and the end of the last batch.
         longest: The longest batch.
@@ -88,6 +90,7 @@ class Schedule:
 
     work: Work
     makespan: float
+    span: float
     busy: float
     tail: float
     longest: float
@@ -115,10 +118,12 @@ def simulate(work: Work, cluster: Cluster) -> Schedule:
         heapq.heapreplace(free, (float(ends[i]), worker))
     last = float(ends.max(initial=0.0))
     span = max(last, 1e-9)
+    around = START + END + (END_OF_RAY if cluster.nodes == 1 else 0.0)
     tenths = np.histogram(ends, bins=10, range=(0.0, span))[0]
     return Schedule(
         work=work,
-        makespan=work.planning + START + last + END if len(ends) else work.planning,
+        makespan=work.planning + (around + last if len(ends) else 0.0),
+        span=last,
         busy=busy / (span * cluster.workers),
         tail=last - min((moment for moment, _ in free), default=0.0),
         longest=float(work.seconds.max(initial=0.0)),
