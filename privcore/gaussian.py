@@ -145,9 +145,12 @@ def last_true(
     """
     if not holds(low):
         return low, low
-    true, false = guess * (1.0 - 1e-9), min(guess * (1.0 + 1e-9), high)
-    if not (low < true < false and holds(true) and (false == high or not holds(false))):
-        true, false = low, high
+    true, false = low, high
+    for near in (1e-11, 1e-9):
+        left, right = guess * (1.0 - near), min(guess * (1.0 + near), high)
+        if low < left < right and holds(left) and (right == high or not holds(right)):
+            true, false = left, right
+            break
     while high - low > 1e-12 * high:
         middle = 0.5 * (low + high)
         if not low < middle < high:

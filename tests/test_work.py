@@ -36,8 +36,15 @@ WORK: dict[str, dict[str, int]] = {
         "builds": 1,
         "combinations": 40,
         "pairs": 3562722,
-        "terms": 11464077,
+        "terms": 6516502,
         "readings": 22,
+    },
+    "allocation, 100 of 10,000": {
+        "builds": 1,
+        "combinations": 50,
+        "pairs": 4987282,
+        "terms": 13723421,
+        "readings": 24,
     },
     "allocation, 100 epochs": {"builds": 1, "combinations": 22, "pairs": 3697172, "readings": 12},
     "allocation, delta": {"builds": 3, "combinations": 51, "pairs": 42048128, "readings": 6},
@@ -80,6 +87,7 @@ ALLOCATION: dict[str, dict[str, Any]] = {
     "allocation, a million steps": {"sigma": 1.0, "steps": 10**6, "delta": 1e-10},
     "allocation, 0.1 %": {"sigma": 1.0, "steps": 10_000, "delta": 1e-8, "tolerance": 0.001},
     "allocation, 10 of 1000": {"sigma": 1.0, "steps": 1000, "delta": 1e-5, "participations": 10},
+    "allocation, 100 of 10,000": {"sigma": 2.0, "steps": 10_000, "delta": 1e-8, "participations": 100},
     "allocation, 100 epochs": {"sigma": 5.0, "steps": 1000, "delta": 1e-8, "epochs": 100},
 }
 

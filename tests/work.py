@@ -49,9 +49,10 @@ def counted() -> Iterator[Work]:
             n = one.x.size
             work.pairs += n * (n + 1) // 2 if a is b else n * other.x.size
 
-    def chosen(a: Any, b: Any, participations: int, *_: Any) -> None:
+    def chosen(one: Any, other: Any, edges: Any, split: Any, skipped: int, size: int, twin: bool) -> None:
         work.combinations += 1
-        work.terms += a.p.size * b.p.size * (min(b.steps, participations) + 1)
+        n, m = one[0].size, other[0].size
+        work.terms += (n * (n + 1) // 2 if twin else n * m) * other[1].shape[1]
 
     def read(*_: Any) -> None:
         work.readings += 1
@@ -66,7 +67,7 @@ def counted() -> Iterator[Work]:
         for module, name, note in (
             (law, "combine", combination),
             (reduction, "combine", combination),
-            (symmetric, "_combined", chosen),
+            (symmetric, "_collect", chosen),
             (profile, "delta_upper", read),
             (profile, "delta_lower", read),
             (enclose, "Resolution", built),

@@ -21,6 +21,7 @@ from privcore.allocation.reduction import (
     MOST_CHOSEN,
     below,
     below_by_poisson,
+    below_enough,
     below_finenesses,
     below_seconds,
     composed,
@@ -69,7 +70,7 @@ class AllocationCertified(Method):
         f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
         f"{DONG}, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
     )
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     shares: ClassVar[tuple[str, ...]] = ("sigma", "scale", "local_epsilon", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
@@ -81,10 +82,8 @@ class AllocationCertified(Method):
         if exact(problem.steps, k):
             return estimate
         width = step.width()
-        extra = sum(
-            below_seconds(k, problem.steps, width, question.guess, fineness)
-            for fineness in below_finenesses(k, problem.steps, width, question.guess)
-        )
+        finest = below_finenesses(k, problem.steps, width, question.guess)[-1]
+        extra = 2.0 * below_seconds(k, problem.steps, width, question.guess, finest)
         return Cost(seconds=2.0 * estimate.seconds + extra, bytes=2.0 * estimate.bytes)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
@@ -124,21 +123,26 @@ class AllocationCertified(Method):
         self, problem: Allocation, question: Question, lower: float, upper: float, delta: float
     ) -> float:
         """Return a lower bound from the law of k of t, refined while that may bring it close to the upper."""
-        if question.asks == "delta" and question.at > LARGEST_THRESHOLD:
+        most = min(upper, LARGEST_THRESHOLD) if question.asks == "epsilon" else question.at
+        if most > LARGEST_THRESHOLD:
             return lower
         step, t, k = _step(problem), problem.steps, problem.participations
         tail = max(SHARE * delta / (k * problem.epochs), SMALLEST_DELTA)
-        for fineness in below_finenesses(k, t, step.width(), delta):
+        finenesses = below_finenesses(k, t, step.width(), delta)
+        wanted = finenesses[0]
+        for fineness in finenesses:
+            if fineness > max(wanted, finenesses[-1]):
+                continue
             res = Resolution(fineness=fineness, tail=tail)
-            law = below(step, t, k, problem.epochs, _rate(problem), res)
+            law = below(step, t, k, problem.epochs, _rate(problem), res, most)
             if law is None:
                 break
             found = question.lower(law)
-            lower = max(lower, min(found, LARGEST_THRESHOLD) if question.asks == "epsilon" else found)
-            if upper <= lower * (1.0 + enough(question.asks, self.tolerance, lower)):
+            lower = max(lower, min(found, most) if question.asks == "epsilon" else found)
+            tolerance = enough(question.asks, self.tolerance, lower)
+            if upper <= lower * (1.0 + tolerance) or upper > lower * (1.0 + HOPELESS):
                 break
-            if upper > lower * (1.0 + HOPELESS):
-                break
+            wanted = below_enough(fineness, upper / lower - 1.0, tolerance)
         return lower
 
 

@@ -28,6 +28,7 @@ class AllocationCombined(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
+    version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01

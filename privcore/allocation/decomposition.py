@@ -151,6 +151,7 @@ class AllocationDecomposition(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.6"
+    version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     thinning: Annotated[float, params.THINNING] = 1.0

@@ -40,7 +40,7 @@ class UtilityFormula(Method):
         f"{FELDMAN_SHENFELD}, Section 5.1, with the factor 1 - 1/t that is dropped there; noise by "
         "allocation.certified and poisson.certified"
     )
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     shares: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01

@@ -42,7 +42,7 @@ class UtilitySimulation(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationError, PoissonError)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Section 5.1 and Figure 3; Chebyshev's inequality"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     shares: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "steps")
 
     repetitions: Annotated[int, params.REPETITIONS] = 100_000

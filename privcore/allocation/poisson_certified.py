@@ -31,6 +31,7 @@ class PoissonCertified(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
     direction: ClassVar[Direction] = Direction.ENCLOSURE
     reference: ClassVar[str] = f"{ZHU}, Theorem 11 (dominating pair); convex order: docs/certified.md"
+    version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "sampling_probability", "epochs")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
@@ -83,4 +84,4 @@ def _laws(problem: Poisson, res: Resolution) -> Laws:
 @lru_cache(maxsize=32)
 def poisson(s: float, probability: float, times: int, res: Resolution) -> Bracket:
     """Return the bracket of the product of `times` subsampled steps; cached, it is shared."""
-    return product_of(mixed(lognormal(s, res), probability), times, res)
+    return product_of(mixed(lognormal(s, res), probability, res), times, res)

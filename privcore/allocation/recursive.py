@@ -46,6 +46,7 @@ class AllocationRecursive(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
+    version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     split: Annotated[str, params.SPLIT] = "optimal"

@@ -39,6 +39,7 @@ class AllocationTruncated(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
     direction: ClassVar[Direction] = Direction.UPPER
     reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Lemma 4.3 and Lemma 3.2; tail: Doob, Chernoff"
+    version: ClassVar[int] = 2
     shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01

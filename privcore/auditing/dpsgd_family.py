@@ -38,6 +38,7 @@ class AuditingDpsgd(Method):
     problems: ClassVar[tuple[type[Problem], ...]] = (AuditDpsgdEpsilon,)
     direction: ClassVar[Direction] = Direction.ESTIMATE
     reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, composed DP-SGD"
+    version: ClassVar[int] = 2
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.004
 
@@ -93,7 +94,7 @@ def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:
 
 def _law(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> Bracket:
     """Return the bracket of the likelihood ratio of all steps."""
-    step = mixed(lognormal(1.0 / noise, res), problem.sampling_probability)
+    step = mixed(lognormal(1.0 / noise, res), problem.sampling_probability, res)
     return product_of(step, problem.steps, res)
 
 

@@ -192,22 +192,37 @@ def product_of(base: Bracket, times: int, res: Resolution) -> Bracket:
     return result
 
 
-def mixed(base: Bracket, probability: float) -> Bracket:
-    """Return the bracket of 1 - probability + probability X: a step that includes the example so often."""
-    return Bracket(lower=_mixed(base.lower, probability), upper=_mixed(base.upper, probability))
+def mixed(base: Bracket, probability: float, res: Resolution) -> Bracket:
+    """Return the bracket of 1 - probability + probability X: a step that includes the example so often.
 
-
-def _mixed(law: Law, probability: float) -> Law:
-    return replace(
-        law,
-        x=(1.0 - probability) + probability * law.x,
-        infinite=probability * law.infinite,
-        value_error=law.value_error * _weight(law, probability) + 8.0 * ROUNDING,
-        drift_remove=probability * law.drift_remove,
+    Args:
+        base: Bracket of X.
+        probability: In (0, 1].
+        res: Resolution of what follows; only its tail counts.
+    """
+    return Bracket(
+        lower=_mixed(base.lower, probability, res.tail), upper=_mixed(base.upper, probability, res.tail)
     )
 
 
-def _weight(law: Law, probability: float) -> float:
-    """Return the largest share that the random part has in a mixed value."""
-    top = probability * float(law.x[-1])
-    return top / (1.0 - probability + top)
+def _mixed(law: Law, probability: float, tail: float) -> Law:
+    """Return the mixed law, whose values hardly depend on X but where X is large.
+
+    A value errs by as much as X does, times the share that X has in it. The largest values are seldom and
+    would set the error of all, so those that hold no more than the tail pay by drifts instead. For R >= 0
+    independent of X and of mean at most 1, and an error d of the value x, E(x R - kappa)_+ moves by at most
+    d, and E(1 - kappa x R)_+ by at most d / x.
+    """
+    x = (1.0 - probability) + probability * law.x
+    share = np.divide(probability * law.x, x, out=np.zeros_like(x), where=x > 0.0)
+    error = np.expm1(law.value_error)
+    above = 2.0 * error * np.cumsum((law.p * probability * law.x)[::-1])[::-1]  # twice: masses err, too
+    inner = int(np.searchsorted(-above, -tail))
+    return replace(
+        law,
+        x=x,
+        infinite=probability * law.infinite,
+        value_error=law.value_error * float(share[inner - 1] if inner else 0.0) + 8.0 * ROUNDING,
+        drift_remove=probability * law.drift_remove + float(above[inner] if inner < x.size else 0.0),
+        drift_add=law.drift_add + 2.0 * error * float(np.sum(law.p[inner:] * share[inner:])),
+    )

@@ -4,7 +4,9 @@ With $e_i$ the elementary symmetric polynomial, the ratio of k out of t is $e_k(
 every part of n steps one keeps, in cells, the conditional means of $e_i / \binom ni$ for all $i \le k$; two
 parts combine by Vandermonde's identity, whose weights are hypergeometric. Which cell an outcome falls in is
 all that is kept of it, so the result is a garbling whatever the cells. They are cut along the conditional
-mean of the final ratio: what one would want to know at the end.
+mean of the final ratio: what one would want to know at the end. Of the counts i, a part keeps those that it
+has with more than a negligible probability when k of t are drawn, far fewer than k where it is small; leaving
+out the others lowers the ratio.
 """
 
 import math
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privcore import special
 from privcore.compiled import compiled
 from privcore.likelihood.grid import choose_edges
 from privcore.likelihood.kernel import Array
@@ -27,66 +30,80 @@ LARGEST_THRESHOLD = 338.0
 
 @dataclass(frozen=True, kw_only=True)
 class _Part:
-    """Some of the steps: masses of cells, shape (N,), and the means of e_0, e_1, ..., shape (N, m + 1)."""
+    """Some of the steps: masses of cells, shape (N,), means of e_i from i = `least` on, shape (N, counts)."""
 
     steps: int
+    least: int
     p: Array
     means: Array
     mass_error: float
     combinations: int
 
 
-def chosen(base: Law, participations: int, steps: int, res: Resolution) -> Law:
+def chosen(
+    base: Law, participations: int, steps: int, res: Resolution, most: float = LARGEST_THRESHOLD
+) -> Law:
     """Return a garbling of the ratio of some steps chosen at random out of many.
+
+    What is left out has a probability h of at most `res.tail` e^-most. It lowers E(X - kappa)_+, and raises
+    E(1 - kappa X)_+ by at most kappa h.
 
     Args:
         base: A garbling of the ratio of one step, its values ascending.
         participations: Steps that use the example, 1 <= k <= steps.
         steps: Steps among which they are chosen.
         res: Width of the cells in local standard deviations, and what may be cut off.
+        most: Largest epsilon at which the profile will be read.
 
     Raises:
         LikelihoodRangeError: Products of ratios exceed the range of doubles.
     """
     first = _Part(
         steps=1,
+        least=0,
         p=base.p,
         means=np.stack((np.ones_like(base.x), base.x), axis=1),
         mass_error=base.mass_error,
         combinations=0,
     )
-    part, most = first, base.p.size
+    # The steps are the leaves of a tree with 2 t - 1 nodes, each with two tails.
+    nats = 1.0 + math.log(4.0 * steps) + max(0.0, most) - math.log(res.tail)
+    part, atoms = first, base.p.size
     for bit in bin(steps)[3:]:
-        part = _combined(part, part, participations, steps, res)
+        part = _combined(part, part, participations, steps, res, nats)
         if bit == "1":
-            part = _combined(part, first, participations, steps, res)
-        most = max(most, part.p.size)
-    x = part.means[:, participations]
+            part = _combined(part, first, participations, steps, res, nats)
+        atoms = max(atoms, part.p.size)
+    x = part.means[:, participations - part.least]
     order = np.argsort(x)
     # A mean of e_i is a sum of non-negative products of two; by induction its logarithm errs by at most
     # i (combinations + 1) times the rounding of one combination, and by i times that of a base value.
-    one = 4.0 * (2 * most + 8 * participations + 32) * ROUNDING
+    one = 4.0 * (2 * atoms + 8 * participations + 32) * ROUNDING
     return Law(
         x=x[order],
         p=part.p[order],
         mass_error=part.mass_error,
         value_error=participations * (base.value_error + (part.combinations + 1) * one),
         drift_remove=participations * base.drift_remove,
-        drift_add=participations * base.drift_add + SMALLEST_VALUE,
+        drift_add=participations * base.drift_add + SMALLEST_VALUE + res.tail,
     )
 
 
-def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resolution) -> _Part:
+def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resolution, nats: float) -> _Part:
     """Return two disjoint parts of the steps as one, in cells along the mean of the final ratio."""
     n = a.steps + b.steps
-    size = min(n, participations) + 1
-    split = _vandermonde(a.steps, b.steps, a.means.shape[1], b.means.shape[1], size)
-    final = _hypergeometric(n, steps - n, participations, size)
-    index = np.add.outer(np.arange(split.shape[0]), np.arange(split.shape[1]))
-    weights = split * np.append(final, np.zeros(split.shape[0] + split.shape[1]))[index]
+    least, greatest = _counts(n, participations, steps, nats)
+    size, skipped = greatest - least + 1, least - a.least - b.least
+    left, right = a.means.shape[1], b.means.shape[1]
+    split = _vandermonde(a.steps, b.steps, a.least + left, b.least + right, greatest + 1)
+    split = np.ascontiguousarray(split[a.least :, b.least :])
+    final = _hypergeometric(n, steps - n, participations, greatest + 1)[least:]
+    index = np.add.outer(np.arange(left), np.arange(right)) - skipped
+    weights = split * np.where((index >= 0) & (index < size), final[np.clip(index, 0, size - 1)], 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         edges = _edges(a, b, weights, res)
-        mass, moments = _collect(a.p, a.means, a.means @ weights, b.p, b.means, edges, split, size)
+        parts = (a.p, a.means, a.means @ weights), (b.p, b.means)
+        mass, moments = _collect(*parts, edges, split, skipped, size, a is b)
         means = moments[mass > SMALLEST_MASS] / mass[mass > SMALLEST_MASS, None]
         rank = means @ final
     if not np.all(np.isfinite(means)) or not np.all(np.isfinite(rank)):
@@ -94,6 +111,7 @@ def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resoluti
     order = np.argsort(rank)
     return _Part(
         steps=n,
+        least=least,
         p=mass[mass > SMALLEST_MASS][order],
         means=means[order],
         mass_error=a.mass_error + b.mass_error + 2.0 * (a.p.size + b.p.size + 16) * ROUNDING,
@@ -101,9 +119,25 @@ def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resoluti
     )
 
 
+def _counts(n: int, participations: int, steps: int, nats: float) -> tuple[int, int]:
+    """Return the least and the greatest number of participations that n of the steps have, but for tails.
+
+    Beyond either, a hypergeometric count lies with a probability of at most e^-nats: that of a k or more, or
+    fewer, is at most exp(-k KL(a || n/t)) (Hoeffding 1963, Theorems 1 and 4).
+    """
+    if n == steps:
+        return participations, participations
+    counts = np.arange(max(0, participations - (steps - n)), min(n, participations) + 1)
+    a, share = counts / participations, n / steps
+    divergence = special.xlogy(a, a / share) + special.xlogy(1.0 - a, (1.0 - a) / (1.0 - share))
+    kept = counts[participations * divergence <= nats]
+    return int(kept[0]), int(kept[-1])
+
+
 def _edges(a: _Part, b: _Part, weights: Array, res: Resolution) -> Array:
     """Return the edges of the cells, from all pairs of two coarse pictures."""
-    (pa, ua), (pb, ub) = _coarse(a), _coarse(b)
+    pa, ua = _coarse(a)
+    pb, ub = (pa, ua) if a is b else _coarse(b)
     x = ((ua @ weights) @ ub.T).ravel()
     if not np.all(np.isfinite(x)):
         raise LikelihoodRangeError
@@ -155,37 +189,62 @@ def _vandermonde(n: int, m: int, left: int, right: int, size: int) -> Array:
 
 @compiled(error_model="numpy")
 def _collect(
-    pa: Array, ua: Array, wa: Array, pb: Array, ub: Array, edges: Array, split: Array, size: int
+    one_part: tuple[Array, Array, Array],
+    other_part: tuple[Array, Array],
+    edges: Array,
+    split: Array,
+    skipped: int,
+    size: int,
+    twin: bool,
 ) -> tuple[Array, Array]:
-    """Return per cell the mass, and the moments of e_0, ..., e_(size - 1), of all pairs of two parts."""
-    left, right = ua.shape[1], ub.shape[1]
+    """Return per cell the mass, and the moments of the kept e_i, of all pairs of two parts.
+
+    Unsigned indices cannot count from the end, which spares a test at every access.
+
+    Args:
+        one_part: Masses, means, and means times the weights that the other's have in the final ratio.
+        other_part: Masses and means.
+        edges: Left ends of the cells, ascending.
+        split: Weights of Vandermonde's identity.
+        skipped: Sums of two counts that are not kept.
+        size: Counts that are kept.
+        twin: The parts are the same; the diagonal counts once then, every other pair twice.
+    """
+    (pa, ua, wa), (pb, ub) = one_part, other_part
+    one, left, right = np.uintp(1), ua.shape[1], ub.shape[1]
     mass = np.zeros(edges.size)
     moments = np.zeros((edges.size, size))
-    held = np.zeros(right)
-    for i in range(pa.size):
-        cell, next_cell = -1, 0
-        held_mass = 0.0
-        for j in range(pb.size + 1):
-            if j < pb.size:
-                v = 0.0
-                for b in range(right):
-                    v += wa[i, b] * ub[j, b]
-                if cell < 0 or v < edges[cell] or (cell + 1 < edges.size and v >= edges[cell + 1]):
-                    next_cell = int(np.searchsorted(edges, v, side="right")) - 1
-            else:
-                next_cell = -1
-            if next_cell != cell:
-                if cell >= 0:
-                    mass[cell] += pa[i] * held_mass
-                    for a in range(left):
-                        factor = pa[i] * ua[i, a]
-                        for b in range(min(right, size - a)):
-                            moments[cell, a + b] += factor * split[a, b] * held[b]
-                held[:] = 0.0
-                held_mass = 0.0
-                cell = next_cell
-            if j < pb.size:
-                held_mass += pb[j]
-                for b in range(right):
-                    held[b] += pb[j] * ub[j, b]
+    v, held = np.zeros(pb.size), np.zeros(right)
+    columns = np.ascontiguousarray(ub.T)
+    for i in range(np.uintp(pa.size)):
+        j, end = i if twin else np.uintp(0), np.uintp(pb.size)
+        for column in range(j, end):
+            v[column] = 0.0
+        for b in range(np.uintp(right)):
+            weight = wa[i, b]
+            for column in range(j, end):
+                v[column] += weight * columns[b, column]
+        times = 2.0 * pa[i] if twin else pa[i]
+        while j < end:
+            cell = np.uintp(np.searchsorted(edges, v[j], side="right") - 1)
+            low = edges[cell]
+            high = edges[cell + one] if cell + one < edges.size else np.inf
+            for b in range(np.uintp(right)):
+                held[b] = 0.0
+            held_mass = 0.0
+            same = True  # also where v is beyond the doubles and lies in no cell
+            while same:
+                p = 0.5 * pb[j] if twin and j == i else pb[j]
+                held_mass += p
+                for b in range(np.uintp(right)):
+                    held[b] += p * ub[j, b]
+                j += one
+                same = bool(j < end and low <= v[j] < high)
+            mass[cell] += times * held_mass
+            for a in range(left):
+                factor = times * ua[i, a]
+                first, last = max(0, skipped - a), min(right, skipped - a + size)
+                begin, place = np.uintp(first), np.uintp(max(0, a - skipped))
+                for b in range(np.uintp(max(0, last - first))):
+                    moments[cell, place + b] += factor * split[np.uintp(a), begin + b] * held[begin + b]
     return mass, moments

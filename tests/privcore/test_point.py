@@ -11,7 +11,7 @@ from tests.privcore.draws import problem
 
 PINNED = {
     "unamplified.exact": "d448206744ccbf2bc99fcdabe1533aa4",
-    "allocation.certified": "b350da7307c7f0291dc52a2f51541b63",
+    "allocation.certified": "dd8ff43dc0eaa7efe6d4cd0a9acfccff",
 }
 
 
@@ -35,7 +35,7 @@ def test_the_canonical_form_is_sorted_json_without_defaults() -> None:
     )
     assert pinned_point("allocation.certified").canonical == (
         '{"fields":{"adjacency":"add","epsilon":-1.5,"sigma":0.5,"steps":1000},'
-        '"knobs":{"tolerance":0.001},"method":"allocation.certified","problem":"allocation-delta","version":3}'
+        '"knobs":{"tolerance":0.001},"method":"allocation.certified","problem":"allocation-delta","version":4}'
     )
 
 

@@ -119,7 +119,7 @@ def test_noise_below_a_coarse_reference_is_refuted(
     (row,) = [row for row in rows("sigma_rejected_min") if row["id"] == identity]
     assert float(row["value"]) * (1.0 - float(row["rtol"])) > refuted
     for noise_multiplier, end, verdict in ((refuted, "upper", True), (accepted, "lower", False)):
-        law = product_of(mixed(lognormal(1.0 / noise_multiplier, FINE), 0.08192), 2500, FINE)
+        law = product_of(mixed(lognormal(1.0 / noise_multiplier, FINE), 0.08192, FINE), 2500, FINE)
         lines = lines_of(getattr(law, end))
         assert unlikely((LINES, 0.0, 0.0), lines, counts, 0.05) is verdict
 

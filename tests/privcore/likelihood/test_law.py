@@ -114,12 +114,52 @@ def test_a_finer_resolution_never_contradicts_a_coarser_one(seed: int) -> None:
         base = lognormal(s, res)
         ends += [
             read(mean_of(base, times, res), epsilon),
-            read(product_of(mixed(base, probability), times, res), epsilon),
+            read(product_of(mixed(base, probability, res), times, res), epsilon),
         ]
     coarse_mean, coarse_product, fine_mean, fine_product = ends
     for coarse, fine in ((coarse_mean, fine_mean), (coarse_product, fine_product)):
         for (low, high), (finer_low, finer_high) in zip(coarse, fine, strict=True):
             assert max(low, finer_low) <= min(high, finer_high)
+
+
+@pytest.mark.parametrize("tail", [1e-1, 1e-5, 1e-9])
+@pytest.mark.parametrize("which", ["all up", "all down", "top up", "top down", "bottom up"])
+def test_errors_of_mixed_values_are_covered_whether_by_values_or_by_drifts(which: str, tail: float) -> None:
+    """The law that was meant has other values, within the error; its profile, enumerated, stays inside."""
+    error, probability, times = 0.05, 0.3, 3
+    x = np.array([0.5, 0.9, 2.0, 8.0, 100.0])
+    p = np.array([0.5, 0.3, 0.17, 0.0299, 0.0001])
+    law = Law(x=x, p=p, mass_error=1e-15, value_error=error)
+    moved = {"all": slice(None), "top": slice(-1, None), "bottom": slice(0, 1)}[which.rsplit(maxsplit=1)[0]]
+    meant = x.copy()
+    meant[moved] *= math.exp(error if which.endswith("up") else -error)
+    meant = 1.0 - probability + probability * meant
+    values, masses = meant, p
+    for _ in range(times - 1):
+        values, masses = np.outer(values, meant).ravel(), np.outer(masses, p).ravel()
+    res = Resolution(fineness=0.01, tail=tail)
+    found = product_of(mixed(Bracket(lower=law, upper=law), probability, res), times, res)
+    for epsilon in (-1.0, 0.0, 0.3, 1.0, 2.0, 5.0):
+        truth = {
+            "add": float(masses @ np.maximum(1.0 - math.exp(epsilon) * values, 0.0)),
+            "remove": float(masses @ np.maximum(values - math.exp(epsilon), 0.0)),
+        }
+        for direction, (lower, upper) in zip(("add", "remove"), read(found, epsilon), strict=True):
+            assert lower <= truth[direction] * (1.0 + 1e-9) + 1e-14
+            assert upper >= truth[direction] * (1.0 - 1e-9) - 1e-14
+
+
+def test_seldom_values_do_not_set_the_error_of_all() -> None:
+    """A large value of mass 1e-12 pays by a drift: the others keep the share that they have."""
+    x, p = np.array([0.9, 1e9]), np.array([1.0 - 1e-12, 1e-12])
+    law = Law(x=x, p=p, mass_error=1e-15, value_error=1e-6)
+    low, high = (
+        mixed(Bracket(lower=law, upper=law), 1e-6, Resolution(fineness=0.1, tail=t)).upper
+        for t in (1e-20, 1e-13)
+    )
+    assert low.value_error == pytest.approx(1e-6, rel=1e-2)
+    assert high.value_error < 2e-12
+    assert high.drift_remove == pytest.approx(2e-15, rel=1e-2, abs=0)
 
 
 def test_mass_and_mean_are_kept_by_both_sides() -> None:

@@ -12,7 +12,7 @@ from scipy.stats import hypergeom
 from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
 from privcore.likelihood.lognormal import lognormal
 from privcore.likelihood.profile import delta_lower
-from privcore.likelihood.symmetric import _hypergeometric, chosen
+from privcore.likelihood.symmetric import _counts, _hypergeometric, chosen
 
 FINE = Resolution(fineness=0.02, tail=1e-30)
 STEP = {Fraction(1, 2): Fraction(3, 4), Fraction(2): Fraction(3, 16), Fraction(4): Fraction(1, 16)}
@@ -72,6 +72,50 @@ def test_any_cells_give_a_garbling(participations: int, steps: int, fineness: fl
     for direction, kappa in itertools.product(("remove", "add"), (Fraction(3, 4), Fraction(1), Fraction(3))):
         lower = delta_lower(law, math.nextafter(math.log(kappa), math.inf), direction)
         assert lower <= exact_delta(truth, kappa, direction)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("tail", [1e-2, 1e-4, 1e-9])
+@pytest.mark.parametrize(("participations", "steps"), [(1, 7), (3, 6), (2, 7), (4, 7)])
+def test_counts_that_are_left_out_never_raise_a_profile_that_may_be_read(
+    participations: int, steps: int, tail: float, direction: str
+) -> None:
+    truth = enumerated(participations, steps)
+    most = math.log(3.0)
+    law = chosen(as_law(STEP), participations, steps, Resolution(fineness=0.02, tail=tail), most)
+    for kappa in (Fraction(1, 3), Fraction(1), Fraction(2), Fraction(3)):
+        delta = exact_delta(truth, kappa, direction)
+        lower = delta_lower(law, math.nextafter(math.log(kappa), math.inf), direction)
+        assert lower <= delta
+        assert lower >= 0.999 * float(delta) - 2.0 * tail - 1e-12
+
+
+@pytest.mark.parametrize("nats", [1.5, 5.0, 30.0, 200.0])
+@pytest.mark.parametrize(
+    ("n", "draws", "steps"), [(1, 1, 2), (1, 9, 10), (3, 5, 8), (40, 100, 10**4), (700, 9, 900)]
+)
+def test_counts_beyond_the_kept_ones_are_as_unlikely_as_asked(
+    n: int, draws: int, steps: int, nats: float
+) -> None:
+    least, greatest = _counts(n, draws, steps, nats)
+    law = hypergeom(steps, n, draws)
+    assert law.cdf(least - 1) <= math.exp(-nats)
+    assert law.sf(greatest) <= math.exp(-nats)
+    assert least <= n * draws / steps <= greatest
+    assert 0 <= least <= greatest <= min(n, draws)
+
+
+def test_a_small_part_keeps_few_counts_and_all_steps_keep_one() -> None:
+    assert _counts(64, 100, 10**4, 40.0)[1] < 20
+    assert _counts(10**4, 100, 10**4, 40.0) == (100, 100)
+
+
+def test_what_is_left_out_of_many_participations_is_less_than_the_tail() -> None:
+    res = Resolution(fineness=0.2, tail=1e-9)
+    base = lognormal(0.4, res).lower
+    law = chosen(base, 100, 1000, res, 2.0)
+    assert law.p @ law.x == pytest.approx(1.0, abs=2e-9)
+    assert law.drift_add >= 1e-9
 
 
 def test_mass_and_mean_are_kept() -> None:
