@@ -16,6 +16,8 @@ LARGEST_RATIO = 1e147
 """Largest value on a grid; the product of two stays within the range of doubles."""
 ROUNDING = 2.0**-53
 UNDERFLOW = 1e-307
+SMALLEST_MASS = 1e-280
+"""Atoms of a garbling below are dropped, which only lowers both directions: their means would lack digits."""
 PICTURE = 48
 """Atoms per factor of the coarse picture from which a grid is chosen."""
 
@@ -35,7 +37,8 @@ class Law:
     The law that was meant lies within three errors of this one. Masses differ by a factor of at most
     e^`mass_error` and values by a factor of at most e^`value_error`, everywhere; beyond that, values at the
     two ends differ a little more, which moves E(X - kappa)_+ by at most `drift_remove` and
-    E(1 - kappa X)_+ by at most `drift_add`, for every kappa and after every later combination.
+    E(1 - kappa X)_+ by at most `drift_add`, for every kappa and after every later combination; of a law by
+    `symmetric.chosen`, for kappa up to the largest that it was made for.
     """
 
     x: Array
@@ -123,7 +126,7 @@ def merged(cells: Law, moment: Array, additions: int) -> Law:
         moment: Moments of the cells about their left ends.
         additions: How many terms a cell sums at most, for the bound on rounding.
     """
-    keep = cells.p > 0.0
+    keep = cells.p > SMALLEST_MASS
     x = cells.x[keep] + moment[keep] / cells.p[keep]
     return _rounded(replace(cells, x=x, p=cells.p[keep]), cells, moment, additions)
 
@@ -208,21 +211,21 @@ def mixed(base: Bracket, probability: float, res: Resolution) -> Bracket:
 def _mixed(law: Law, probability: float, tail: float) -> Law:
     """Return the mixed law, whose values hardly depend on X but where X is large.
 
-    A value errs by as much as X does, times the share that X has in it. The largest values are seldom and
-    would set the error of all, so those that hold no more than the tail pay by drifts instead. For R >= 0
-    independent of X and of mean at most 1, and an error d of the value x, E(x R - kappa)_+ moves by at most
-    d, and E(1 - kappa x R)_+ by at most d / x.
+    A value errs by what X does, times the share s that X has in it: by a factor of at most 1 + s (e^v - 1).
+    The largest values are seldom and would set the error of all, so those that hold no more than the tail pay
+    by drifts instead. For R >= 0 independent of X and of mean at most 1, and an error d of the value x,
+    E(x R - kappa)_+ moves by at most d, and E(1 - kappa x R)_+ by at most d / x.
     """
     x = (1.0 - probability) + probability * law.x
     share = np.divide(probability * law.x, x, out=np.zeros_like(x), where=x > 0.0)
-    error = np.expm1(law.value_error)
+    error = float(np.expm1(min(law.value_error, 100.0)))  # beyond, nothing can be read off anyway
     above = 2.0 * error * np.cumsum((law.p * probability * law.x)[::-1])[::-1]  # twice: masses err, too
     inner = int(np.searchsorted(-above, -tail))
     return replace(
         law,
         x=x,
         infinite=probability * law.infinite,
-        value_error=law.value_error * float(share[inner - 1] if inner else 0.0) + 8.0 * ROUNDING,
+        value_error=error * float(share[inner - 1] if inner else 0.0) + 8.0 * ROUNDING,
         drift_remove=probability * law.drift_remove + float(above[inner] if inner < x.size else 0.0),
         drift_add=law.drift_add + 2.0 * error * float(np.sum(law.p[inner:] * share[inner:])),
     )

@@ -42,18 +42,17 @@ class Ours:
 
 @dataclass(frozen=True, kw_only=True)
 class Theirs:
-    """What a peer said at a point: both ends or the upper one, or why there is no answer."""
+    """What a peer said at a point: both ends or the upper one, or why there is no answer.
+
+    A peer that `refines` goes on until it is as tight as asked, so that more time would have made it so.
+    """
 
     peer: str
     lower: float = 0.0
     upper: float = float("inf")
     measured: Measured | None = None
     failure: str = ""
-
-    @property
-    def refines(self) -> bool:
-        """Whether the peer goes on until it is as tight, so that more time would have made it so."""
-        return "adaptive" in self.peer
+    refines: bool = False
 
     def below(self, ours: Ours) -> bool:
         """Whether the peer's upper bound is less than what is proved to be reached."""
@@ -91,14 +90,15 @@ def theirs_at(
     peer: Peer, name: str, function: str, limit: float, runs: int = REPEATS, **arguments: Any
 ) -> Theirs:
     """Return what a function of a peer says, which gives a lower and an upper end."""
+    refines = "accuracy" in arguments
     if not PYTHON.exists():
         return Theirs(peer=name, failure="not installed")
     try:
         found = peer.ask(function, limit, runs, **arguments)
     except PeerError as error:
-        return Theirs(peer=name, failure=str(error))
+        return Theirs(peer=name, failure=str(error), refines=refines)
     lower, upper = found.value
-    return Theirs(peer=name, lower=lower, upper=upper, measured=found)
+    return Theirs(peer=name, lower=lower, upper=upper, measured=found, refines=refines)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from tests.benchmarks.measure import head, row, verdict
 from tests.benchmarks.peer import Peer
 from tests.benchmarks.points import KNOWN, listed, poisson_points
 
-LIMIT, EDGE_LIMIT = 10.0, 3.0
+LIMIT, EDGE_LIMIT = 4.0, 2.0
 """Seconds of processor time for one run of a peer, at the known points and at the others."""
 FINE, USUAL, RENYI, PRV = "PLD 1e-5", "PLD 1e-4", "RDP", "prv-accountant"
 

@@ -20,7 +20,7 @@ name = "scale"
 [[grid]]
 problem = "allocation-epsilon"
 methods = ["allocation.certified"]
-product = {sigma = {geometric = [0.5, 4, 150]}, steps = [1000, 3000, 10000, 30000], delta = [1e-8, 1e-5]}
+product = {sigma = {geometric = [0.5, 4, 600]}, steps = [1000, 3000, 10000, 30000], delta = [1e-8, 1e-5]}
 """
 
 

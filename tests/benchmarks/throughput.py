@@ -19,7 +19,7 @@ POINTS, SAMPLE = 1000, 5
 LEAST, MOST = 0.4, 4.0
 GRIDS = ((10**3, 1e-5), (10**4, 1e-8), (10**6, 1e-10))
 TARGET = 40.0
-LIMIT = 30.0
+LIMIT = 10.0
 SWEEP = """
 name = "throughput"
 [[grid]]

@@ -64,8 +64,8 @@ def kills(faults: Tally, tmp_path: Path, address: str, every: int) -> None:
 def test_killed_between_requests_a_run_leaves_whole_objects_and_another_machine_goes_on(
     faults: Tally, tmp_path: Path, address: str
 ) -> None:
-    """T6: kill at every twenty-fourth operation of a sweep on a bucket."""
-    kills(faults, tmp_path, address, 24)
+    """T6: kill at every forty-eighth operation of a sweep on a bucket."""
+    kills(faults, tmp_path, address, 48)
 
 
 @pytest.mark.soak

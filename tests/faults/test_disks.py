@@ -23,8 +23,8 @@ def rows_in(root: Path) -> int:
     return sum(len(read_part(path)) for path in parts(root)) if root.exists() else 0
 
 
-def refused_at_every_operation(faults: Tally, tmp_path: Path, code: int, step: int = 1) -> None:
-    """Run the sweep once for every operation, or every third, on a disk that refuses it; then again."""
+def refused_at_every_operation(faults: Tally, tmp_path: Path, code: int, step: int) -> None:
+    """Run the sweep for every operation, or every so many, on a disk that refuses it; then again."""
     points = value_of(fault_points, tmp_path / "undisturbed" / "store")
     answers = content(tmp_path / "undisturbed" / "store")
     hurt = 0
@@ -60,19 +60,24 @@ def refused_at_every_operation(faults: Tally, tmp_path: Path, code: int, step: i
     assert hurt > len(points) / 3 / step, "most operations matter"
 
 
+every_operation_or_few = pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.soak)])
+
+
+@every_operation_or_few
 def test_a_disk_that_is_full_from_any_operation_on_is_one_sentence_and_the_next_run_goes_on(
-    faults: Tally, tmp_path: Path
+    faults: Tally, tmp_path: Path, step: int
 ) -> None:
     """T7: no room at the k-th operation that needs some, for every k."""
-    refused_at_every_operation(faults, tmp_path, errno.ENOSPC)
+    refused_at_every_operation(faults, tmp_path, errno.ENOSPC, step)
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EROFS], ids=["io-error", "read-only"])
+@every_operation_or_few
 def test_a_disk_that_fails_or_turns_read_only_at_any_operation_is_one_sentence(
-    faults: Tally, tmp_path: Path, code: int
+    faults: Tally, tmp_path: Path, code: int, step: int
 ) -> None:
     """T8: an error of input and output at the k-th operation alone, or nothing allowed from there on."""
-    refused_at_every_operation(faults, tmp_path, code, step=3 if code == errno.EROFS else 1)
+    refused_at_every_operation(faults, tmp_path, code, step)
 
 
 def sweep_within(limit: int, root: Path) -> int:

@@ -149,6 +149,13 @@ def test_errors_of_mixed_values_are_covered_whether_by_values_or_by_drifts(which
             assert upper >= truth[direction] * (1.0 - 1e-9) - 1e-14
 
 
+def test_a_value_that_is_half_of_the_mix_errs_by_more_than_half_of_the_error() -> None:
+    """log(1 + s (e^v - 1)) exceeds s v: the value that was meant is 0.5 + 0.5 e^0.1."""
+    law = Law(x=np.array([1.0]), p=np.array([1.0]), value_error=0.1)
+    found = mixed(Bracket(lower=law, upper=law), 0.5, Resolution(fineness=0.1, tail=1e-300))
+    assert delta_upper(found.upper, 0.0, "remove") >= 0.5 * math.expm1(0.1)
+
+
 def test_seldom_values_do_not_set_the_error_of_all() -> None:
     """A large value of mass 1e-12 pays by a drift: the others keep the share that they have."""
     x, p = np.array([0.9, 1e9]), np.array([1.0 - 1e-12, 1e-12])
@@ -160,6 +167,15 @@ def test_seldom_values_do_not_set_the_error_of_all() -> None:
     assert low.value_error == pytest.approx(1e-6, rel=1e-2)
     assert high.value_error < 2e-12
     assert high.drift_remove == pytest.approx(2e-15, rel=1e-2, abs=0)
+
+
+def test_atoms_at_the_end_of_the_doubles_do_not_disturb_the_order_of_a_garbling() -> None:
+    """A mass of 5e-324 has no conditional mean: one that is out of order would mislead the next grid."""
+    res = Resolution(fineness=0.025, tail=1e-15)
+    bracket = mean_of(lognormal(1.0 / 3.1708520836714746, res), 10_000, res)
+    assert np.all(np.diff(bracket.lower.x) > 0.0)
+    ends = epsilon_lower(bracket.lower, 1e-8, "add-remove"), epsilon_upper(bracket.upper, 1e-8, "add-remove")
+    assert 0.0 < ends[0] < ends[1] < 1.01 * ends[0]
 
 
 def test_mass_and_mean_are_kept_by_both_sides() -> None:

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom
+from scipy.stats import binom, hypergeom
 
+from privcore.likelihood import symmetric
 from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
 from privcore.likelihood.lognormal import lognormal
 from privcore.likelihood.profile import delta_lower
@@ -74,20 +75,37 @@ def test_any_cells_give_a_garbling(participations: int, steps: int, fineness: fl
         assert lower <= exact_delta(truth, kappa, direction)
 
 
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("tail", [1e-2, 1e-4, 1e-9])
-@pytest.mark.parametrize(("participations", "steps"), [(1, 7), (3, 6), (2, 7), (4, 7)])
-def test_counts_that_are_left_out_never_raise_a_profile_that_may_be_read(
-    participations: int, steps: int, tail: float, direction: str
+@pytest.mark.parametrize("nats", [1.2, 2.0, 4.0])
+@pytest.mark.parametrize(("participations", "steps"), [(2, 7), (4, 9), (3, 40), (12, 30), (20, 59)])
+def test_counts_that_are_left_out_lower_one_direction_and_raise_the_other_by_no_more_than_their_mean(
+    participations: int, steps: int, nats: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    truth = enumerated(participations, steps)
-    most = math.log(3.0)
-    law = chosen(as_law(STEP), participations, steps, Resolution(fineness=0.02, tail=tail), most)
-    for kappa in (Fraction(1, 3), Fraction(1), Fraction(2), Fraction(3)):
-        delta = exact_delta(truth, kappa, direction)
-        lower = delta_lower(law, math.nextafter(math.log(kappa), math.inf), direction)
-        assert lower <= delta
-        assert lower >= 0.999 * float(delta) - 2.0 * tail - 1e-12
+    """With two atoms the ratio depends on how many steps have the larger: its law is binomial, and exact."""
+    low, high, p = 0.5, 3.0, 0.8
+    base = Law(x=np.array([low, high]), p=np.array([p, 1.0 - p]), mass_error=2e-16, value_error=2e-16)
+    law = chosen(base, participations, steps, Resolution(fineness=1e-4, tail=1e-12))
+    ups = np.arange(steps + 1)
+    masses = binom.pmf(ups, steps, 1.0 - p)
+    j = np.arange(participations + 1)
+    weights = hypergeom.pmf(j[None, :], steps, ups[:, None], participations)
+    values = np.where(weights > 0.0, weights * high**j * low ** (participations - j), 0.0).sum(axis=1)
+
+    monkeypatch.setattr(symmetric, "_counts", lambda n, k, t, _: _counts(n, k, t, nats))
+    fewer = chosen(base, participations, steps, Resolution(fineness=1e-4, tail=1e-12))
+    lost = 1.0 - float(fewer.p @ fewer.x)
+    assert lost <= 4.0 * steps * math.exp(-nats)
+    for kappa in (0.3, 0.9, 1.0, 1.5, 4.0):
+        remove, add = (float(masses @ np.maximum(x, 0.0)) for x in (values - kappa, 1.0 - kappa * values))
+        assert float(fewer.p @ np.maximum(fewer.x - kappa, 0.0)) <= remove + 1e-12
+        assert float(fewer.p @ np.maximum(1.0 - kappa * fewer.x, 0.0)) <= add + kappa * lost + 1e-12
+        assert float(law.p @ np.maximum(law.x - kappa, 0.0)) == pytest.approx(remove, rel=1e-3, abs=1e-9)
+
+
+def test_small_parts_leave_out_counts_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = Law(x=np.array([0.5, 3.0]), p=np.array([0.8, 0.2]), mass_error=2e-16, value_error=2e-16)
+    monkeypatch.setattr(symmetric, "_counts", lambda n, k, t, _: _counts(n, k, t, 2.0))
+    law = chosen(base, 12, 30, Resolution(fineness=1e-4, tail=1e-12))
+    assert 0.01 < 1.0 - float(law.p @ law.x) < 0.9
 
 
 @pytest.mark.parametrize("nats", [1.5, 5.0, 30.0, 200.0])
