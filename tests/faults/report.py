@@ -15,7 +15,7 @@ from tests.faults.tally import KEY
 FAULTS = {
     "T1": "worker killed in the middle of a batch",
     "T3": "run killed at a tenth, half and nine tenths",
-    "T6": "run killed at every operation on the disk",
+    "T6": "run killed at one operation on the disk after another",
     "T7": "disk full",
     "T8": "disk fails, forbids, or is read-only",
     "T9": "part truncated, emptied or deleted",
