@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from flows.plan import make_plan
-from flows.sweep import parse
+from flows.runs.plan import make_plan
+from flows.spec.sweep import parse
 from privcore import Point, evaluate, find, find_problem
 from privcore.allocation.calibration import smallest_noise
 from storage import open_store, publish, to_table
@@ -221,7 +221,7 @@ def test_a_lookup_opens_few_files_and_imports_little(large: Path) -> None:
         "import json, sys\n"
         "opened = []\n"
         "sys.addaudithook(lambda event, of: event == 'open' and opened.append(str(of[0])))\n"
-        "from flows.cli import run\n"
+        "from flows.cli.app import run\n"
         f"assert run({arguments.split()!r}) == 0\n"
         f"told = sorted(sys.modules), sum(name.startswith({str(large)!r}) for name in opened)\n"
         "print(json.dumps(told), file=sys.stderr)"

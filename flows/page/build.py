@@ -9,10 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.export import MARK
-from flows.interrupts import sigterm_interrupts
+from flows.answers.export import MARK
 from flows.page.data import Table, catalogue, content, tables
 from flows.printing import as_json
+from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError
 from storage import StoreError
 from storage.layout import reason

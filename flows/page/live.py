@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from flows.ask import LimitError, ask
+from flows.answers.ask import LimitError, ask
 from privcore import Answer, DomainError, Point, Problem, Status, find_problem
 from privcore.parameter import Text
 from tasks.batch import Batch

@@ -15,10 +15,10 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from flows.interrupts import sigterm_interrupts
 from flows.page.build import build
 from flows.page.live import LARGEST, BusyError, Desk
 from flows.printing import as_json
+from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError, PrivsweepError
 
 if TYPE_CHECKING:

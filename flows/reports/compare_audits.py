@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from flows.answers import methods_text
-from flows.ask import UncoveredError
+from flows.answers.ask import UncoveredError
+from flows.answers.show import methods_text
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text
 from flows.reports.provenance import provenance, source

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from flows.answers import methods_text
-from flows.ask import UncoveredError
+from flows.answers.ask import UncoveredError
+from flows.answers.show import methods_text
 from flows.printing import exactly
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from flows.ask import UncoveredError
+from flows.answers.ask import UncoveredError
 from flows.printing import listed
 from flows.reports.comparison import Block, lacking
 from flows.reports.document import Document, Heading, Text, counted

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from flows.answers import sure
-from flows.grid import count
+from flows.answers.show import sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Heading, Table, Text
 from flows.reports.plot import Mark, Plot, drawable
-from flows.sweep import load
+from flows.spec.grid import count
+from flows.spec.sweep import load
 from privcore.parameter import Value
 
 Block = Heading | Text | Table | Plot

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from flows.answers import sure
-from flows.drawing.colors import RAMP, between
+from flows.answers.show import sure
+from flows.figures.colors import RAMP, between
 from flows.printing import exactly, rounded_down, rounded_up
 from flows.reports.ends import Ends
 from flows.reports.layout import is_geometric

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from flows.export import target_of
+from flows.answers.export import target_of
 from flows.reports import charts
 from flows.reports.document import Document
 from flows.reports.html import html

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from flows.export import markdown as table_of
+from flows.answers.export import markdown as table_of
 from flows.reports import charts
 from flows.reports.captions import captions
 from flows.reports.document import Document, Heading, Table, Text, counted

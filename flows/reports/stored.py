@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.ask import UncoveredError
+from flows.answers.ask import UncoveredError
 from privcore import Problem, Status
 from privcore.parameter import Value
 from storage import Store, open_store

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from flows.answers import methods_text
+from flows.answers.show import methods_text
+from flows.answers.sweep_table import Line
 from flows.printing import listed
 from flows.reports.layout import Axes, axes
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.stored import Stored
-from flows.table import Line
 from privcore import Problem
 from privcore.parameter import Choice, Value
 

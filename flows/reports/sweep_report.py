@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
-from flows.ask import UncoveredError
-from flows.grid import Axis, Grid
-from flows.plan import check_size
+from flows.answers.ask import UncoveredError
+from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
 from flows.reports.document import Document, Heading, Table, Text, counted
 from flows.reports.plot import Plot
@@ -15,9 +14,10 @@ from flows.reports.provenance import provenance, source
 from flows.reports.stored import Stored, conflicts, reading, stored
 from flows.reports.sweep_charts import sweep_charts
 from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
-from flows.status import point_ids
-from flows.sweep import Sweep
-from flows.table import Line, sweep_lines
+from flows.runs.plan import check_size
+from flows.runs.status import point_ids
+from flows.spec.grid import Axis, Grid
+from flows.spec.sweep import Sweep
 from privcore import Problem, Status
 from privcore.answer import FAILURES
 from storage.schema import problem_id

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from flows.answers import methods_text, sure
+from flows.answers.show import methods_text, sure
+from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Table, counted
 from flows.reports.stored import Stored
-from flows.table import Line
 from privcore import Problem
 from privcore.parameter import Value
 

@@ -182,7 +182,7 @@ def test_a_ray_job_ends_cleans_up_and_has_a_deadline() -> None:
 def test_the_command_line_understands_the_entrypoint_of_a_ray_job() -> None:
     from typer.main import get_command
 
-    from flows.cli import app
+    from flows.cli.app import app
 
     program, command, sweep, *options = shlex.split(read("rayjob")["spec"]["entrypoint"])
     assert (program, sweep) == ("privsweep", "quickstart")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows import cli
+from flows.cli import app as cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0  # seconds for a command

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem
 from storage import publish, to_table
 from tests.storage.made_up import row

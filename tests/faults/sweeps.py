@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-import flows.orchestration
-import flows.run
+import flows.runs.orchestration
+import flows.runs.run
 import tasks.batch
 import tasks.engine
-from flows.grid import expand
-from flows.sweep import parse
+from flows.spec.grid import expand
+from flows.spec.sweep import parse
 from privcore.evaluate import evaluate
 from storage import open_store
 from storage.schema import provenance
@@ -76,12 +76,12 @@ def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = Fal
         workers: Number of workers that the batches are cut for.
         guarded: Whether to compute in a guard's child as the command does, which takes a second to start.
     """
-    flows.orchestration.under_prefect = consume
+    flows.runs.orchestration.under_prefect = consume
     tasks.batch.SHORTEST = 1e-9  # else points as cheap as these make one batch
     if not guarded:
         tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports and does not export
     WHERE[0] = root.parent
-    return flows.run.run(
+    return flows.runs.run.run(
         parse(spec.encode(), "harmed.toml"), root, workers=workers, engine_name=tasks.engine.SERIAL
     ).computed
 
@@ -101,9 +101,9 @@ def sweep_on_spec(spec: str, number: int, root: Path) -> int:
 
 def mend(root: Path) -> None:
     """Repair a store as the command does, in this process; for children."""
-    from flows.repair import repair
+    from flows.runs.repair import repair
 
-    flows.orchestration.under_prefect = consume
+    flows.runs.orchestration.under_prefect = consume
     tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports
     WHERE[0] = root.parent
     repair(root, engine_name=tasks.engine.SERIAL)

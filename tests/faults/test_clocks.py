@@ -24,11 +24,11 @@ HOUR = 3600.0
 
 WALL_CLOCKS = {
     # Where a clock on the wall is looked at, and what for. Deadlines and durations are monotonic.
-    "flows/beating.py": {"datetime.now"},  # when a run last said that it lives: shown, see below
-    "flows/origin.py": {"datetime.now"},  # the date of an answer that was computed now: shown
-    "flows/repair.py": {"datetime.now"},  # when a repair began: shown, decides nothing
-    "flows/run.py": {"datetime.now"},  # when a sweep began: shown, decides nothing
-    "flows/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests
+    "flows/runs/heartbeat.py": {"datetime.now"},  # when a run last said that it lives: shown, see below
+    "flows/answers/origin.py": {"datetime.now"},  # the date of an answer that was computed now: shown
+    "flows/runs/repair.py": {"datetime.now"},  # when a repair began: shown, decides nothing
+    "flows/runs/run.py": {"datetime.now"},  # when a sweep began: shown, decides nothing
+    "flows/runs/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests
     "storage/catalog.py": {"time.time_ns"},  # whether a folder's time is too recent to prove anything
     "storage/garbage.py": {"time.time"},  # the age of what may belong to somebody at work, in days
     "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat needs no watching: it is fresh
@@ -75,11 +75,11 @@ def set_clock(offset: float) -> None:
         def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
             return datetime.fromtimestamp(time.time(), UTC)
 
-    import flows.run
+    import flows.runs.run
     import tasks.work
     import tests.faults.sweeps
 
-    for module in (flows.run, tasks.guard, tasks.work, tests.faults.sweeps):
+    for module in (flows.runs.run, tasks.guard, tasks.work, tests.faults.sweeps):
         module.datetime = Moved  # type: ignore[attr-defined]
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import flows.plan
-import flows.run
+import flows.runs.plan
+import flows.runs.run
 from storage import open_store, parts, write_manifest
 from storage.parts import read_part
 from tests.faults.children import FORKED, Child
@@ -61,14 +61,14 @@ def test_two_thousand_commits_of_eight_writers_are_all_there_once(faults: Tally,
 
 def sweep_after(root: Path, start: object) -> int:
     """Run the sweep, but only plan it before everybody else has planned it too."""
-    plan = flows.plan.make_plan
+    plan = flows.runs.plan.make_plan
 
     def planned(*arguments: object, **options: object) -> object:
         made = plan(*arguments, **options)  # type: ignore[arg-type]
         start.wait(timeout=60)  # type: ignore[attr-defined]
         return made
 
-    flows.run.make_plan = planned  # type: ignore[assignment,attr-defined]  # a name it imports
+    flows.runs.run.make_plan = planned  # type: ignore[assignment,attr-defined]  # a name it imports
     return sweep(root)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from privcore import Answer, DomainError, Status
 from storage import QueryError, StoreError, open_store, parts, publish, to_table, write_manifest
 from storage.errors import DegradedWarning
@@ -112,7 +112,7 @@ def test_damage_is_refused_by_name_read_around_if_allowed_and_repaired(
     faults: Tally, root: Path, harm: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T9: a part that was truncated, emptied or deleted."""
-    monkeypatch.setattr("flows.orchestration.under_prefect", consume)
+    monkeypatch.setattr("flows.runs.orchestration.under_prefect", consume)
     value_of(sweep, root)
     answers = content(root)
     part = parts(root)[1]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.grid import expand
-from flows.sweep import parse
+from flows.spec.grid import expand
+from flows.spec.sweep import parse
 from storage import open_store, parts
 from tasks import engine
 from tasks.batch import cut, group

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import flows.orchestration
-import flows.run
-from flows.cli import run as command_line
+import flows.runs.orchestration
+import flows.runs.run
+from flows.cli.app import run as command_line
 from storage import StoreError, open_store, parts
 from storage.parts import read_part
 from tests.faults.children import run, value_of
@@ -143,7 +143,7 @@ def without_privileges(arguments: list[str], log: Path) -> int:
     with log.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-        flows.orchestration.under_prefect = consume
+        flows.runs.orchestration.under_prefect = consume
         return command_line(arguments)
 
 

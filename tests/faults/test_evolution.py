@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from storage import SCHEMA_VERSION, StoreError, open_store, parts, write_manifest
 from storage.schema import VERSION_KEY
 from tests.faults.tally import Tally

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from storage import StoreError, open_store, parts
 from storage.parts import read_part
 from tests.faults.sweeps import consume
@@ -40,7 +40,7 @@ Output = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def privsweep(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Output:
     """Run `privsweep ARGUMENTS` here; return code, standard output and standard error."""
-    monkeypatch.setattr("flows.orchestration.under_prefect", consume)
+    monkeypatch.setattr("flows.runs.orchestration.under_prefect", consume)
 
     def call(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -83,7 +83,7 @@ def test_a_trillion_points_are_counted_exactly_and_refused_at_once(
     given = {"name": "big", "sigma": "1", "steps": "1", "delta": "1e-5", "epochs": "1"} | axes
     spec.write_text(SPEC.format(**given))
     script = (
-        "import json, pathlib, sys, time; from flows.cli import run; code = run(sys.argv[1:]);"
+        "import json, pathlib, sys, time; from flows.cli.app import run; code = run(sys.argv[1:]);"
         "peak = pathlib.Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0];"
         "print(json.dumps([code, int(peak) * 1024, time.process_time()]), file=sys.stderr)"
     )

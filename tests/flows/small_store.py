@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows import cli
+from flows.cli import app as cli
 from privcore import Point, evaluate, find, find_problem
 from storage import Row, open_store, publish, to_table
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.answers import bracket_text
-from flows.ask import Asked, Reply, ask, combined, is_tight
+from flows.answers.ask import Asked, Reply, ask, combined, is_tight
+from flows.answers.show import bracket_text
 from privcore import METHODS, Answer, Method, PrivsweepError, Status, find, find_problem
 
 QUESTION = find_problem("unamplified-epsilon").from_fields({"sigma": 1, "delta": 1e-5})

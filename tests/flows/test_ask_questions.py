@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flows.answers.parse import answer_lines, training_question
 from flows.printing import as_json, exactly
-from flows.questions import answer_lines, fields_from, number, training_question
+from flows.spec.words import fields_from, number
 from privcore import PrivsweepError
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from flows.audit import Counted, audited, counted
-from flows.cli import run
+from flows.answers.audit import Counted, audited, counted
+from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem
 
 

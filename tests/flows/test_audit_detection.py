@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from scipy.special import bdtr, bdtrc
 
-from flows.grid import expand
-from flows.sweep import load
+from flows.spec.grid import expand
+from flows.spec.sweep import load
 from privcore import Answer, Point, audit_params, evaluate, find, find_problem
 from privcore.auditing.canary_training import CLIP_NORM, PULL, recipe
 from privcore.auditing.optimal import expected_correct

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from flows.audit_figures import confidence, guesses
-from flows.audit_figures.looks import (
+from flows.cli.app import run
+from flows.figures.auditing import confidence, guesses
+from flows.figures.auditing.looks import (
     APPROXIMATE,
     APPROXIMATE_CEILING,
     DPSGD,
@@ -17,12 +18,11 @@ from flows.audit_figures.looks import (
     TRUE,
     Look,
 )
-from flows.audit_figures.paper import FIGURES
-from flows.cli import run
-from flows.drawing.figure import Figure, picture
-from flows.drawing.pictures import Panel, Picture, Trace
-from flows.grid import expand
-from flows.sweep import load, parse
+from flows.figures.auditing.paper import FIGURES
+from flows.figures.figure import Figure, picture
+from flows.figures.panels import Panel, Picture, Trace
+from flows.spec.grid import expand
+from flows.spec.sweep import load, parse
 from privcore import Answer, Direction, Point, evaluate
 from tests.flows.support.figures import check_legends, check_page, check_traces, points_of, store_of
 

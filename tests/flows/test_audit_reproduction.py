@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import betaincc, ndtr, ndtri
 
-from flows.grid import expand
-from flows.sweep import load
+from flows.spec.grid import expand
+from flows.spec.sweep import load
 from privcore import Point, evaluate, find, find_problem
 from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.gaussian_family import epsilon_of

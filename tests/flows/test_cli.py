@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from privcore import PrivsweepError
 
 
 def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:
     script = (
-        "import sys, time; began = time.process_time(); from flows.cli import run; run(['--help']); "
+        "import sys, time; began = time.process_time(); from flows.cli.app import run; run(['--help']); "
         "heavy = {'numpy', 'numba', 'scipy', 'ray', 'prefect', 'duckdb', 'pyarrow', 'privcore'}; "
         "heavy &= sys.modules.keys(); "
         "print(heavy, time.process_time() - began, file=sys.stderr)"
@@ -68,7 +68,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def load(_reference: str) -> None:
         raise error
 
-    monkeypatch.setattr("flows.typed_sweep.load", load)
+    monkeypatch.setattr("flows.spec.typed.load", load)
     return run(["plan", "x"])
 
 

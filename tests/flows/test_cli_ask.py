@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows import cli
-from flows.cli_options import exit_code
-from flows.grid import expand
-from flows.sweep import load
+from flows.cli import app as cli
+from flows.cli.options import exit_code
+from flows.spec.grid import expand
+from flows.spec.sweep import load
 from privcore import METHODS, PROBLEMS, Answer, Point, evaluate, find, find_problem
 from storage import Manifest, Row, open_store, publish, to_table, write_manifest
 from tests.flows.small_store import Command

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from flows import cli
+from flows.cli import app as cli
 from storage import open_store
 from storage.parts import parts as parts_of
 from storage.parts import read_part

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from flows.ask import Asked, ask
-from flows.compare import problems
-from flows.compare import rows as rows_of
-from flows.sourced import Sourced
+from flows.answers.ask import Asked, ask
+from flows.answers.compare import problems
+from flows.answers.compare import rows as rows_of
+from flows.answers.sourced import Sourced
 from privcore import Problem, find_problem
 from tests.flows.small_store import Command, point, store_of
 

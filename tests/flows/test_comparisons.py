@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from flows.reports.compare_audits import compare_audits
 from flows.reports.compare_labels import compare_labels
 from flows.reports.compare_membership import compare_membership
@@ -15,7 +15,7 @@ from flows.reports.compare_training import SCHEMES, compare_training
 from flows.reports.comparison import Entry, side_by_side
 from flows.reports.document import Document, Table
 from flows.reports.plot import Form, Mark
-from flows.sweep import load
+from flows.spec.sweep import load
 from privcore import Answer, find, find_problem
 from tests.storage.made_up import put, row
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import completion
+from flows.cli import completion
 from privcore import METHODS, PROBLEMS
 from privcore.params import ADJACENCY
 
@@ -79,7 +79,7 @@ def test_completion_is_fast_and_imports_nothing_heavy() -> None:
         "import os, sys, time; began = time.process_time(); "
         "os.environ.update(_PRIVSWEEP_COMPLETE='complete_bash', COMP_CWORD='4', "
         "COMP_WORDS='privsweep lookup --store s3://a/b x')\n"
-        "from flows.cli import run\n"
+        "from flows.cli.app import run\n"
         "try: run([])\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'numba', 'scipy', 'ray', 'prefect', 'duckdb', 'pyarrow', 'privcore', 'storage'}\n"

@@ -2,7 +2,7 @@
 
 import re
 
-from flows.computed import LINES, WARNINGS, Computed
+from flows.deployments.summary import LINES, WARNINGS, Computed
 from privcore.answer import Status
 from tasks.work import Done
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.explain import assumptions_of, claim_of, question_of
+from flows.answers.explain import assumptions_of, claim_of, question_of
 from privcore import METHODS, PROBLEMS, find
 from storage import open_store, provenance
 from tests.flows.small_store import WHEN, Command, point, store_of

@@ -8,11 +8,11 @@ from queue import Queue
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli import run
-from flows.cli_store import _ended
-from flows.export import markdown, target_of, tex
-from flows.status import point_ids, record
-from flows.sweep import parse
+from flows.answers.export import markdown, target_of, tex
+from flows.cli.app import run
+from flows.cli.store import _ended
+from flows.runs.status import point_ids, record
+from flows.spec.sweep import parse
 from privcore import DomainError
 from tests.storage.made_up import NOON, epsilon, put, row, rows
 from tests.storage.plain import plainly
@@ -118,7 +118,7 @@ def test_a_query_that_takes_memory_beyond_its_limit_ends_the_command(
 ) -> None:
     codes: Queue[int] = Queue()
     monkeypatch.setattr("os._exit", codes.put)
-    monkeypatch.setattr("flows.cli_store.MOST_BYTES", -1)
+    monkeypatch.setattr("flows.cli.store.MOST_BYTES", -1)
     with _ended(60):
         assert codes.get(timeout=10) == 4
     assert "privsweep: The query needs too much memory.\n" in capsys.readouterr().err

@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.grid import expand
-from flows.sweep import parse
+from flows.spec.grid import expand
+from flows.spec.sweep import parse
 from storage import Store, open_store
 from storage.parts import parts as parts_of
 from storage.parts import read_part

@@ -13,13 +13,13 @@ import pytest
 from matplotlib.axes import Axes
 from PIL import Image
 
-from flows.cli import run
-from flows.figures.curves import belongs, coordinate, picture
-from flows.figures.draw import canvas, draw
-from flows.figures.paper import FIGURES, Figure
-from flows.figures.series import Series, Shows
-from flows.grid import expand
-from flows.sweep import load
+from flows.cli.app import run
+from flows.figures.allocation.curves import belongs, coordinate, picture
+from flows.figures.allocation.draw import canvas, draw
+from flows.figures.allocation.paper import FIGURES, Figure
+from flows.figures.allocation.series import Series, Shows
+from flows.spec.grid import expand
+from flows.spec.sweep import load
 from privcore import Answer, Point, Status
 from privcore.parameter import Value
 from storage import Row, publish, to_table

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.grid import count, expand
-from flows.plan import readable
-from flows.sweep import Sweep, parse
+from flows.runs.plan import readable
+from flows.spec.grid import count, expand
+from flows.spec.sweep import Sweep, parse
 from privcore import DomainError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 CHILD = """
 import sys, time
 from pathlib import Path
-from flows.interrupts import end_with_parent, sigterm_interrupts
+from flows.runs.signals import end_with_parent, sigterm_interrupts
 gone = end_with_parent()
 with sigterm_interrupts():
     try:

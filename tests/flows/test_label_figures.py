@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows.cli import run
-from flows.drawing.draw import canvas, draw
-from flows.drawing.figure import Figure, picture
-from flows.drawing.pictures import Kind, Panel, Picture, Trace
-from flows.drawing.stored import Stored
-from flows.grid import expand
-from flows.label_figures import rates, scatter
-from flows.label_figures.paper import FIGURES
-from flows.label_figures.theme import COLORS, DATA, PRIORS
-from flows.sweep import load, parse
+from flows.cli.app import run
+from flows.figures.draw import canvas, draw
+from flows.figures.figure import Figure, picture
+from flows.figures.labels import rates, scatter
+from flows.figures.labels.paper import FIGURES
+from flows.figures.labels.theme import COLORS, DATA, PRIORS
+from flows.figures.panels import Kind, Panel, Picture, Trace
+from flows.figures.stored import Stored
+from flows.spec.grid import expand
+from flows.spec.sweep import load, parse
 from privcore import Answer, Point, Status, evaluate
 from tests.flows.support.figures import axes_of, check_legends, check_page, check_traces, points_of, store_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flows.sweep import load
+from flows.spec.sweep import load
 from privcore.labels.fourier import half_width
 from privcore.labels.poisson_binomial import binomial
 from privcore.labels.release import debiased_proportion

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.cli import run
-from flows.label_comparison import Comparison
+from flows.answers.labels import Comparison
+from flows.cli.app import run
 
 
 def content(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:

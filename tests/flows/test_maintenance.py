@@ -12,13 +12,13 @@ from typing import Any, Self
 
 import pytest
 
-import flows.orchestration
-import flows.run
+import flows.runs.orchestration
+import flows.runs.run
 import tasks.batch
 import tasks.engine
-from flows.cli import run as command_line
-from flows.repair import NAME, Repair, repair, sweep_of
-from flows.sweep import parse
+from flows.cli.app import run as command_line
+from flows.runs.repair import NAME, Repair, repair, sweep_of
+from flows.spec.sweep import parse
 from privcore import Answer, Point, Status, find, find_problem
 from privcore.evaluate import evaluate
 from storage import Row, open_store, parts, publish, to_table, write_manifest
@@ -68,14 +68,14 @@ class Here:
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """No scheduler and no child; batches of four points."""
     monkeypatch.setattr(
-        flows.orchestration, "under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0)
+        flows.runs.orchestration, "under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0)
     )
     monkeypatch.setattr(tasks.engine, "Guard", Here)
     monkeypatch.setattr(tasks.batch, "MOST_POINTS", 4)
 
 
-def run(store: Path, text: str = SWEEP) -> flows.run.Report:
-    return flows.run.run(parse(text.encode(), "sweep.toml"), store, engine_name="serial", workers=1)
+def run(store: Path, text: str = SWEEP) -> flows.runs.run.Report:
+    return flows.runs.run.run(parse(text.encode(), "sweep.toml"), store, engine_name="serial", workers=1)
 
 
 def mend(store: Path, *, dry_run: bool = False) -> Repair:
@@ -295,7 +295,7 @@ def test_a_sweep_of_given_points_asks_for_exactly_these(store: Path) -> None:
             method=find("unamplified.exact")(),
         ),
     ]
-    from flows.grid import expand
+    from flows.spec.grid import expand
 
     assert {p.id for p in expand(sweep_of(points).grids)} == {p.id for p in points}
 
@@ -362,7 +362,7 @@ def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Pat
     slow = Answer.without(Status.TIMEOUT, "slow")
     put(store, [row(epsilon(sigma=0.5, delta=d), slow, seconds_later=-99) for d in (1e-8, 1e-5)])
     run(store)
-    flows.run.run(parse(SWEEP.encode(), "s"), store, engine_name="serial", workers=1, retry=True)
+    flows.runs.run.run(parse(SWEEP.encode(), "s"), store, engine_name="serial", workers=1, retry=True)
     before = answers(store)
     assert {answer["status"] for answer in before} == {"ok"}
     table = {path: read_part(path).to_pylist() for path in parts(store)}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.measured import measured
+from flows.runs.measured import measured
 from privcore import evaluate, find, find_problem
 from privcore.point import Point
 from storage import open_store

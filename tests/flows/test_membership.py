@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.cli import run
-from flows.membership import Known, Weights, sandwich
+from flows.answers.membership import Known, Weights, sandwich
+from flows.cli.app import run
 from privcore import DomainError
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc, ndtr
 
-from flows.cli import run
-from flows.grid import expand
-from flows.sweep import load
+from flows.cli.app import run
+from flows.spec.grid import expand
+from flows.spec.sweep import load
 from privcore import METHODS, find, find_problem
 from privcore.laws.spelling import law
 from privcore.membership.cauchy_schwarz import diversity_bound

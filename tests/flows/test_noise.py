@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.ask import Asked, LimitError, UncoveredError, ask
-from flows.noise import Noise, find_noise
-from flows.noise_search import Search, sigma_of
+from flows.answers.ask import Asked, LimitError, UncoveredError, ask
+from flows.answers.noise import Noise, find_noise
+from flows.answers.noise_search import Search, sigma_of
 from privcore import DomainError, PrivsweepError, UnknownNameError, find_problem
 from privcore.params import SIGMA
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import run
-from flows.plan import Plan, make_plan
-from flows.sweep import Sweep, parse
+from flows.cli.app import run
+from flows.runs.plan import Plan, make_plan
+from flows.spec.sweep import Sweep, parse
 from privcore import DomainError
 from storage import open_store
 from tasks import engine
@@ -176,7 +176,7 @@ def test_refusing_a_monstrous_sweep_takes_two_seconds_and_200_megabytes_at_most(
         + GRID.format(sigmas="{linear = [1, 2, 1_000_000_000_000]}").replace("[1e-8, 1e-5]", "0.1")
     )
     script = (
-        "import pathlib, sys, time; from flows.cli import run; code = run(sys.argv[1:]); "
+        "import pathlib, sys, time; from flows.cli.app import run; code = run(sys.argv[1:]); "
         "print(pathlib.Path('/proc/self/status').read_text(), time.process_time()); sys.exit(code)"
     )
     command = [sys.executable, "-c", script, "plan", str(spec)]

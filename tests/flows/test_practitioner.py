@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.practitioner import Run, epsilons
+from flows.answers.training_run import Run, epsilons
 from privcore import DomainError
 
 SIZES = st.integers(0, 15).flatmap(lambda power: st.integers(1, 10**power))

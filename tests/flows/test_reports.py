@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from flows.reports import charts
 from flows.reports.document import Document, Heading
 from flows.reports.html import html
@@ -433,8 +433,8 @@ def test_settings_are_drawn_whole_or_left_out_with_a_sentence(monkeypatch: pytes
 
 
 def test_kinds_of_mechanisms_that_vary_in_other_fields_have_charts_of_their_own() -> None:
+    from flows.answers.sweep_table import Line
     from flows.reports.sweep_charts import sweep_charts
-    from flows.table import Line
 
     kind = find_problem("label-advantage")
     fields = [{"mechanism": "rr", "label_epsilon": e} for e in (0.5, 1.0, 2.0)]

@@ -11,11 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows.cli import run
-from flows.plan import make_plan
-from flows.schedule import DISPATCH, END, END_OF_RAY, START, Cluster, ClusterError, read_cluster, simulate
-from flows.sweep import Sweep, parse
-from flows.workload import PER_BATCH, PER_POINT, Work, work_of
+from flows.cli.app import run
+from flows.runs.forecast import (
+    DISPATCH,
+    END,
+    END_OF_RAY,
+    START,
+    Cluster,
+    ClusterError,
+    read_cluster,
+    simulate,
+)
+from flows.runs.plan import make_plan
+from flows.runs.workload import PER_BATCH, PER_POINT, Work, work_of
+from flows.spec.sweep import Sweep, parse
 from tasks import engine
 from tasks.limits import Limits
 from tasks.work import Job

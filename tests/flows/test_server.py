@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import server
+from flows.runs import server
 
 
 def test_a_port_that_somebody_else_took_is_replaced_by_another_one(
@@ -64,7 +64,7 @@ def test_nothing_in_the_store_takes_a_lock(repository: Path) -> None:
         for path in (repository / package).rglob("*.py")
         if re.search(r"\b(flock|lockf|filelock|FileLock)\b", path.read_text())
     }
-    assert takers == {"flows/server.py", "tasks/cluster.py"}  # for Prefect's database, for Ray's folder
+    assert takers == {"flows/runs/server.py", "tasks/cluster.py"}  # for Prefect's database, for Ray's folder
 
 
 def test_a_server_that_ends_at_once_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

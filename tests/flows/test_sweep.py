@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import run
-from flows.grid import count, expand
-from flows.reader import SweepError
-from flows.sweep import from_spec, load, parse
+from flows.cli.app import run
+from flows.spec.grid import count, expand
+from flows.spec.sweep import from_spec, load, parse
+from flows.spec.toml import SweepError
 from privcore import find
 from tasks.limits import Limits
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from privcore import Answer
 from tests.storage.made_up import epsilon, put, row, rows
 

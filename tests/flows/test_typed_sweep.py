@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.grid import expand
-from flows.typed_sweep import _axis, named_or_typed
+from flows.spec.grid import expand
+from flows.spec.typed import _axis, named_or_typed
 from privcore import PrivsweepError
 from privcore.membership_params import LAW
 from privcore.parameter import Value

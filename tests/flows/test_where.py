@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.where import LONGEST, condition
+from flows.spec.condition import LONGEST, condition
 from privcore import PrivsweepError, find_problem
 from privcore.errors import DomainError
 from privcore.parameter import Value

@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 
 from flows.page.tabs import TABS, Tab
 from flows.printing import exactly, rounded_down, rounded_up
-from flows.sweep import parse
+from flows.spec.sweep import parse
 from privcore import DomainError, Problem, find_problem
 from privcore.parameter import Integer, Real
 from storage import Store, StoreError, open_store

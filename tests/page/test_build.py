@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import run
+from flows.cli.app import run
 from flows.page import build as building
 from flows.page import data
 from flows.page.build import build
 from flows.page.tabs import TABS, Tab, rules
-from flows.sweep import load
+from flows.spec.sweep import load
 from privcore import PROBLEMS, DomainError, find_problem
 from storage import Store, open_store
 from storage.lookup_table import LookupTable, lookup_table, read_lookup_table

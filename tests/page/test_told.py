@@ -12,9 +12,9 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from flows.cli import run
+from flows.cli.app import run
 from flows.printing import rounded_down, rounded_up
-from flows.sweep import parse
+from flows.spec.sweep import parse
 from privcore import find_problem
 from storage import open_store
 from storage.lookup_table import lookup_table, read_lookup_table

@@ -2,6 +2,6 @@
 
 import privsweep_with_faults  # type: ignore[import-not-found]  # noqa: F401  beside this file; it registers them
 
-from flows.deployments import scheduled_sweep
+from flows.deployments.flow import scheduled_sweep
 
 __all__ = ["scheduled_sweep"]

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image
 
-from flows.drawing.draw import canvas, draw
-from flows.drawing.figure import Figure
-from flows.drawing.pictures import Kind, Panel, Picture
-from flows.drawing.stored import Stored
+from flows.figures.draw import canvas, draw
+from flows.figures.figure import Figure
+from flows.figures.panels import Kind, Panel, Picture
+from flows.figures.stored import Stored
 from privcore import Answer, Point
 from storage import Row, publish, to_table
 

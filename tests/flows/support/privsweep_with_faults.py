@@ -8,6 +8,6 @@ from privcore import registry
 registry.METHODS = (*registry.METHODS, faulty_methods.Slow, faulty_methods.Mixed, fatal_methods.Fatal)
 
 if __name__ == "__main__":
-    from flows.cli import main
+    from flows.cli.app import main
 
     main()

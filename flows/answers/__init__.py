@@ -1,0 +1,1 @@
+"""Answers to one question: asked, explained, compared, exported."""

@@ -1,0 +1,173 @@
+"""One training run under four ways to choose the examples of a step, side by side."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from flows.answers.ask import CONFLICT
+from flows.answers.explain import Explanation
+from flows.answers.parse import SAMPLING, training_question
+from flows.answers.sourced import COMPUTED, Sourced
+from flows.answers.training_run import Run
+from flows.spec.words import number
+from privcore import Problem, find_problem
+
+SHUFFLING = "shuffling-epsilon"
+FROM_BELOW = "The lower end is that of the first epoch alone, whatever the others add."
+FROM_ABOVE = "The upper end is that of no amplification: more is proved only for one epoch in batches of one."
+ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
+
+Answering = Callable[[Problem], Sourced | None]
+"""Answers a problem; None where it may not be computed and nothing is stored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """A bracket whose ends come from one answer, or, for some shuffling, from two."""
+
+    below: Sourced
+    above: Sourced
+
+    @property
+    def lower(self) -> float:
+        """No truth lies below."""
+        return self.below.lower
+
+    @property
+    def upper(self) -> float:
+        """No truth lies above."""
+        return self.above.upper
+
+    @property
+    def confidence(self) -> float:
+        """Probability that both ends hold; of two answers, by the union bound."""
+        if self.below is self.above:
+            return self.below.confidence
+        return max(0.0, self.below.confidence + self.above.confidence - 1.0)
+
+    @property
+    def told(self) -> str:
+        """The source in words."""
+        below, above = self.below, self.above
+        same = below.told == above.told or below.source == above.source == COMPUTED
+        return below.told if same else f"lower end {below.told}; upper end {above.told}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One way to choose examples.
+
+    Attributes:
+        sampling: Its name: `allocation`, `poisson`, `shuffling` or `none`.
+        problem: What was asked; None where the run has no such case.
+        ends: The bracket; None where there is no answer.
+        status: `ok`, `not_applicable`, `missing` where nothing is stored, or what went wrong.
+        notes: What has to be known about the row, or why it is empty; a sentence each.
+    """
+
+    sampling: str
+    problem: Problem | None
+    ends: Ends | None = None
+    status: str = "ok"
+    notes: tuple[str, ...] = ()
+
+
+def _row(sampling: str, problem: Problem, below: Sourced | None, above: Sourced | None, *notes: str) -> Row:
+    """Return the row with these answers, or the reason why there is none."""
+    if below is None or above is None:
+        return Row(sampling=sampling, problem=problem, status="missing", notes=notes)
+    for answer in (below, above):
+        if not answer.ok:
+            told = (*notes, answer.detail)
+            return Row(sampling=sampling, problem=problem, status=answer.status, notes=told)
+    ends = Ends(below=below, above=above)
+    if ends.lower > ends.upper:
+        crossed = f"{below.lower_by} gives at least {ends.lower!r}, {above.upper_by} at most {ends.upper!r}."
+        told = (*notes, f"Methods contradict one another: {crossed}")
+        return Row(sampling=sampling, problem=problem, status=CONFLICT, notes=told)
+    return Row(sampling=sampling, problem=problem, ends=ends, notes=notes)
+
+
+def explanation(row: Row, explained: Callable[[Sourced], Explanation]) -> Explanation | None:
+    """Return what stands behind a row; None where there is no answer."""
+    if row.ends is None or row.problem is None:
+        return None
+    below = explained(row.ends.below)
+    if row.ends.below is row.ends.above:
+        return below
+    told = {"lower": below, "upper": explained(row.ends.above)}
+    origins = [origin.only(end) for end in told for origin in told[end].origins if end in origin.ends]
+    return Explanation(problem=row.problem, origins=tuple(origins))
+
+
+def problems(
+    options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
+) -> tuple[dict[str, Problem], list[str]]:
+    """Return the problems that ask for the privacy of one run, by sampling, and notes for people.
+
+    Poisson sampling uses as many examples of a step on average: at rate k b / n, rounded up, in n / b steps,
+    rounded up; where only steps are known, at rate k / steps.
+
+    Args:
+        options: Text of sigma, steps, delta, participations, epochs and adjacency; None where not given.
+        examples: As in `training_question`.
+        batch_size: As in `training_question`.
+
+    Raises:
+        PrivsweepError: Options contradict one another, or one is missing or outside its domain.
+    """
+    kind, fields, notes = training_question("allocation", options, examples=examples, batch_size=batch_size)
+    allocation = kind.from_fields(fields)
+    fields = allocation.as_fields()
+    rest = {name: fields[name] for name in ("sigma", "delta", "adjacency")}
+    if examples is not None and batch_size is not None:
+        sizes = {"examples": number(examples), "batch_size": number(batch_size)}
+        run = Run.checked(sizes | {name: fields[name] for name in ("epochs", "participations")})
+        poisson = run.fields(run.safe("poisson"))
+    else:
+        rate = float(fields["participations"]) / float(fields["steps"])
+        poisson = {"steps": fields["steps"], "epochs": fields["epochs"], "sampling_probability": rate}
+    found = {
+        "allocation": allocation,
+        "poisson": find_problem(SAMPLING["poisson"]).from_fields(rest | poisson),
+        "none": find_problem(SAMPLING["none"]).from_fields(fields),
+    }
+    if fields["participations"] == 1:
+        found["shuffling"] = find_problem(SHUFFLING).from_fields(rest | {"steps": fields["steps"]})
+    return found, notes
+
+
+def rows(asked: Mapping[str, Problem], answering: Answering, *, batch_size: int | None) -> Iterator[Row]:
+    """Yield the row of every sampling, as soon as it is known.
+
+    Args:
+        asked: What `problems` returns.
+        answering: Answers a problem.
+        batch_size: Examples of a step, if that is known.
+    """
+    none = answering(asked["none"])
+    for name in ("allocation", "poisson"):
+        answer = answering(asked[name])
+        yield _row(name, asked[name], answer, answer)
+    yield _shuffling(asked, none, answering, batch_size)
+    yield _row("none", asked["none"], none, none)
+
+
+def _shuffling(
+    asked: Mapping[str, Problem], none: Sourced | None, answering: Answering, batch_size: int | None
+) -> Row:
+    """Return the row of shuffling.
+
+    The lower bound holds for batches of any size, all other examples of a batch being opposed or idle, and
+    for more epochs, since leaving out their outputs is post-processing. The upper bound by clones needs
+    batches of one example; that of no amplification needs nothing.
+    """
+    fields = asked["none"].as_fields()
+    problem = asked.get("shuffling")
+    if problem is None:
+        why = ONCE.format(fields["participations"])
+        return Row(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
+    answer, one_epoch = answering(problem), fields["epochs"] == 1
+    if one_epoch and batch_size == 1:
+        return _row("shuffling", problem, answer, answer)
+    notes = (FROM_ABOVE,) if one_epoch else (FROM_BELOW, FROM_ABOVE)
+    return _row("shuffling", problem, answer, none, *notes)

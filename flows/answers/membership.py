@@ -1,0 +1,179 @@
+"""The sandwich: all that is known of how well members can be told, on one problem."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from flows.answers.ask import Asked, ask
+from privcore import DomainError, Problem, find_problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One thing that is known about a learner, and the question that it turns into.
+
+    Attributes:
+        what: In words, for the table.
+        about: Of which learners the answer is the largest advantage: `all` who fit, or `this` one.
+        question: The problem.
+    """
+
+    what: str
+    about: str
+    question: Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """How the tested records are drawn, and what a hit counts.
+
+    Attributes:
+        nonmember_share: Probability nu that the tested record is fresh, in (0, 1).
+        member_weight: Weight lambda > 0 of members that are found.
+    """
+
+    nonmember_share: float = 0.5
+    member_weight: float = 1.0
+
+    @property
+    def odds(self) -> float:
+        """The odds gamma that the advantage depends on."""
+        return self.nonmember_share / (self.member_weight * (1.0 - self.nonmember_share))
+
+    def accuracy(self, advantage: float) -> float:
+        """Return the best weighted accuracy at an advantage."""
+        fresh, member = self.nonmember_share, self.member_weight * (1.0 - self.nonmember_share)
+        return max(fresh, member) + min(fresh, member) * advantage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What a user knows; None where it is not known.
+
+    Attributes:
+        law: Law of a discrete record.
+        sample: Sample of records of an unknown law.
+        records: Size of the training set.
+        privacy: Epsilon and delta, with the neighbours that they are about.
+        bits: Bits of what is released.
+        information: Mutual information of the release and a record, in nats.
+        attack: True positives, members, false positives and non-members of a tried attack.
+        confidence: Of what is computed from data.
+    """
+
+    law: str | None = None
+    sample: str | None = None
+    records: int | None = None
+    privacy: tuple[float, float, str] | None = None
+    bits: int | None = None
+    information: float | None = None
+    attack: tuple[int, int, int, int] | None = None
+    confidence: float = 0.95
+    tested: Weights = field(default_factory=Weights)
+
+    def evidence(self) -> Iterable[Evidence]:
+        """Yield the questions that follow; raises `DomainError` where the size of the training set lacks."""
+        odds = {"odds": self.tested.odds}
+        sure = odds | {"confidence_level": self.confidence}
+        if self.attack is not None:
+            names = ("true_positives", "members", "false_positives", "nonmembers")
+            counts = dict(zip(names, self.attack, strict=True))
+            yield _evidence("a tried attack", "this", "membership-attack-advantage", counts | sure)
+        if self.law is not None:
+            given = {"law": self.law, "records": self._records("--law")} | odds
+            yield _evidence(f"records of {_short(self.law)}", "all", "membership-advantage", given)
+        if self.sample is not None:
+            given = {"sample": self.sample, "records": self._records("--sample")} | sure
+            yield _evidence(f"a sample {_short(self.sample)}", "all", "membership-sample-advantage", given)
+        if self.privacy is not None:
+            epsilon, delta, neighbours = self.privacy
+            given = {"claimed_epsilon": epsilon, "claimed_delta": delta, "neighbours": neighbours} | odds
+            what = f"({epsilon:g}, {delta:g})-DP, {neighbours}"
+            yield _evidence(what, "all", "membership-private-advantage", given)
+        if self.bits is not None:
+            given = {"bits": self.bits, "records": self._records("--bits")}
+            yield _evidence(f"{self.bits} bits released", "all", "membership-bits-advantage", given)
+        if self.information is not None:
+            given = {"information": self.information}
+            what = f"{self.information:g} nats about a record"
+            yield _evidence(what, "all", "membership-information-advantage", given)
+
+    def _records(self, option: str) -> int:
+        if self.records is None:
+            raise DomainError(f"Expected --records with {option}: how many the learner is trained on.")
+        return self.records
+
+
+def _evidence(what: str, about: str, problem: str, fields: Mapping[str, Any]) -> Evidence:
+    return Evidence(what=what, about=about, question=find_problem(problem).from_fields(dict(fields)))
+
+
+def _short(text: str) -> str:
+    """Return a law as it was written, without the hash of its data, and not too much of it."""
+    shown = text.split(",sha256:", maxsplit=1)[0] + ")" if ",sha256:" in text else text
+    return shown if len(shown) <= 50 else f"{shown[:47]}..."
+
+
+def sandwich(known: Known) -> dict[str, Any]:
+    """Return every bound that follows from what is known, and the bracket that they leave together, for JSON.
+
+    The advantage of the best attack on this learner is at most the largest over all learners of whom the same
+    is known, and at least what a tried attack shows. Bounds from data hold with their confidence; the bracket
+    holds with that of all of them, by the union bound.
+
+    Args:
+        known: What the user knows.
+
+    Returns:
+        The bounds, a row each, and the bracket of the advantage, of the security and of the best accuracy.
+
+    Raises:
+        DomainError: Nothing is known, or something is impossible.
+    """
+    rows = [_row(evidence, ask(evidence.question), known.tested.odds) for evidence in known.evidence()]
+    if not rows:
+        raise DomainError(
+            "Expected something that is known: --law, --sample, --epsilon, --bits, --information or --attack."
+        )
+    lower = max(row["lower"] for row in rows)
+    upper = min(row["upper"] for row in rows)
+    used = [row["confidence"] for row in rows if row["confidence"] < 1.0]
+    confidence = min(used, default=1.0) if len(used) < 2 else 1.0 - math.fsum(1.0 - c for c in used)
+    content: dict[str, Any] = {
+        "nonmember_share": known.tested.nonmember_share,
+        "member_weight": known.tested.member_weight,
+        "odds": known.tested.odds,
+        "bounds": rows,
+        "consistent": lower <= upper,
+        "confidence": confidence,
+    }
+    if lower > upper:
+        return content
+    return content | {
+        "advantage": {"lower": lower, "upper": upper},
+        "security": {"lower": 1.0 - upper, "upper": 1.0 - lower},
+        "accuracy": {
+            "lower": known.tested.accuracy(lower),
+            "upper": known.tested.accuracy(upper),
+        },
+    }
+
+
+def _row(evidence: Evidence, asked: Asked, odds: float) -> dict[str, Any]:
+    """Return what an answer says of this learner: a largest advantage over many is no lower bound for one."""
+    if not asked.ok:
+        raise DomainError(f"No answer from {evidence.question.name}: {asked.detail}")
+    mine = evidence.about == "this"
+    # Limits without odds are those of odds 1, which are the largest: no lower end for others.
+    least = asked.lower if odds in (1.0, evidence.question.as_fields().get("odds")) else 0.0
+    return {
+        "known": evidence.what,
+        "problem": evidence.question.name,
+        "fields": evidence.question.as_fields(),
+        "lower": asked.lower if mine else 0.0,
+        "upper": asked.upper,
+        "worst_case": None if mine else {"lower": least, "upper": asked.upper},
+        "confidence": asked.confidence,
+        "method": asked.lower_by if mine else asked.upper_by,
+    }

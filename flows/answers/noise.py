@@ -1,0 +1,200 @@
+"""The least noise for a target epsilon, on the safe side, with a proof that less is too little."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, Asked, ask
+from flows.answers.explain import explained_run
+from flows.answers.noise_search import Search, sigma_of
+from flows.answers.show import methods_text
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
+from privcore import METHODS, Direction, Method, PrivsweepError, Problem
+from privcore.parameter import Real
+from privcore.params import EPSILON
+
+PRECISION = Real(
+    name="precision",
+    symbol=r"\rho",
+    lower=1e-9,
+    upper=1.0,
+    typical=(1e-3,),
+    meaning="Relative distance between a noise multiplier that suffices and one that does not",
+)
+TARGET = Real(
+    name="epsilon",
+    symbol=EPSILON.symbol,
+    unit=EPSILON.unit,
+    lower=0.0,
+    upper=EPSILON.upper,
+    lower_open=True,
+    typical=(0.1, 1.0, 8.0),
+    meaning="Largest epsilon that is allowed",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """A noise multiplier that is proved to suffice, and a smaller one that is proved not to.
+
+    Attributes:
+        target: The epsilon that was asked for.
+        enough: The bracket at the returned sigma; its upper end is at most the target.
+        short: The bracket at a smaller sigma whose lower end exceeds the target. None where even the smallest
+            sigma of the domain suffices, or where no method proves that less is too little.
+        brackets: How many brackets the search computed.
+    """
+
+    target: float
+    enough: Asked
+    short: Asked | None
+    brackets: int
+
+    def __post_init__(self) -> None:
+        """Check the claim once more, from the brackets alone."""
+        enough, short = self.enough, self.short
+        if not (enough.ok and enough.confidence == 1.0 and enough.upper <= self.target):
+            raise PrivsweepError(f"The search ended on the wrong side: epsilon may be {enough.upper!r}.")
+        if short is not None and not short.lower > self.target:
+            raise PrivsweepError(f"The search ended too early: epsilon may be {short.lower!r}.")
+        if short is not None and not sigma_of(short) < self.sigma:
+            raise PrivsweepError(
+                f"Methods contradict one another: sigma={self.sigma!r} suffices, "
+                f"but {sigma_of(short)!r} does not, though it is more noise."
+            )
+
+    @property
+    def sigma(self) -> float:
+        """The noise multiplier that suffices."""
+        return sigma_of(self.enough)
+
+    @property
+    def short_sigma(self) -> float | None:
+        """The noise multiplier that does not suffice, if one is known."""
+        return None if self.short is None else sigma_of(self.short)
+
+    @property
+    def gap(self) -> float:
+        """Relative distance to the noise multiplier that does not suffice; infinite where none is known."""
+        return math.inf if self.short is None else self.sigma / sigma_of(self.short) - 1.0
+
+    def as_content(self) -> dict[str, Any]:
+        """Return what the command prints as JSON."""
+        fields = self.enough.problem.as_fields()
+        return {
+            "problem": self.enough.problem.name,
+            "fields": fields,
+            "epsilon": self.target,
+            "sigma": self.sigma,
+            "lower": self.enough.lower,
+            "upper": self.enough.upper,
+            "sigma_short": self.short_sigma,
+            "lower_short": None if self.short is None else self.short.lower,
+            "gap": self.gap,
+            "status": self.enough.status,
+            "adjacency": fields.get("adjacency"),
+            "method": self.enough.upper_by,
+            "lower_method": None if self.short is None else self.short.lower_by,
+            "source": "computed",
+            "brackets": self.brackets,
+        }
+
+
+def find_noise(
+    kind: type[Problem],
+    fields: Mapping[str, Any],
+    target: float,
+    *,
+    precision: float = 1e-3,
+    methods: Sequence[Method] | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
+    limit_bytes: float = LIMIT_BYTES,
+) -> Noise:
+    """Return the least sigma, up to a relative precision, whose epsilon is proved to be at most the target.
+
+    Args:
+        kind: Problem that asks for epsilon and has a field sigma in which it is proved to fall.
+        fields: Its other fields.
+        target: Largest epsilon that is allowed, in (0, 10000].
+        precision: Relative distance to a sigma that is proved not to suffice; in [1e-9, 1]. What the methods
+            can tell apart may be less: `Noise.gap` says what was reached.
+        methods: Methods to use; None means all that give both ends.
+        limit_seconds: As in `ask`, for one bracket.
+        limit_bytes: As in `ask`.
+
+    Returns:
+        The two neighbours with their brackets. Sigma has few digits, so that it is printed without rounding.
+
+    Raises:
+        DomainError: The target, the precision or a field is outside its domain.
+        UncoveredError: No sigma of the domain reaches the target.
+        LimitError: A limit kept the methods from answering.
+
+    Example:
+        >>> from privcore import find_problem
+        >>> noise = find_noise(find_problem("unamplified-epsilon"), {"delta": 1e-5}, 1.0)
+        >>> noise.sigma, noise.enough.upper <= 1.0 < noise.short.lower
+        (3.7321, True)
+    """
+    target = TARGET.check(target)
+    precision = PRECISION.check(precision)
+    usual = [method() for method in METHODS if kind in method.problems]
+    both = [method for method in usual if method.direction is Direction.ENCLOSURE]
+    chosen = list(methods) if methods is not None else both or usual
+
+    def look(sigma: float, tolerance: float) -> Asked:
+        problem = kind.from_fields({**fields, "sigma": sigma})
+        tuned = [_tuned(method, tolerance) for method in chosen]
+        return ask(
+            problem,
+            tuned,
+            limit_seconds=limit_seconds,
+            limit_bytes=limit_bytes,
+            until=lambda asked: asked.upper <= target or asked.lower > target,
+        )
+
+    domain = kind.parameters["sigma"]
+    assert isinstance(domain, Real)
+    search = Search(look=look, target=target, precision=precision, domain=(domain.lower, domain.upper))
+    enough, short = search.run()
+    return Noise(target=target, enough=enough, short=short, brackets=len(search.trials))
+
+
+def _tuned(method: Method, tolerance: float) -> Method:
+    """Return the method with this tolerance, where it has such a knob."""
+    if "tolerance" not in method.knobs:
+        return method
+    return method.from_knobs({**method.identity(), "tolerance": tolerance})
+
+
+def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
+    """Print a noise multiplier that suffices, with the proof, and one that does not.
+
+    Args:
+        found: What the search found.
+        json: Whether to print JSON.
+        explain: Whether to tell what stands behind both.
+    """
+    enough, short = found.enough, found.short
+    reasons = {"suffices": explained_run(enough, ("upper",))} if explain else {}
+    if explain and short is not None:
+        reasons["does not suffice"] = explained_run(short, ("lower",))
+    if json:
+        told = {name.replace(" ", "_"): reason.as_content() for name, reason in reasons.items()}
+        print(as_json(found.as_content() | ({"explanation": told} if explain else {})))
+        return
+    rest = {name: value for name, value in enough.problem.as_fields().items() if name != "sigma"}
+    print(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
+    if short is None:
+        print("less noise: nothing is proved about it")
+    else:
+        low = rounded_down(short.lower)
+        print(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
+    print(f"problem    {enough.problem.name} {listed(rest)}")
+    print(f"methods    {methods_text(short.lower_by if short else '', enough.upper_by)}")
+    print(f"source     computed now from {found.brackets} brackets")
+    for name, reason in reasons.items():
+        sigma = found.sigma if name == "suffices" else found.short_sigma
+        print(f"\nwhy sigma {exactly(sigma)} {name}", end="")
+        reason.show(question=name == "suffices")

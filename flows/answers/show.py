@@ -1,0 +1,119 @@
+"""How answers are told: ends rounded outwards, with who proved them and where they come from."""
+
+from typing import Any, Protocol
+
+from flows.answers.ask import Asked
+from flows.answers.explain import Explanation
+from flows.answers.sourced import Sourced
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
+from privcore import Problem
+
+
+class Bracket(Protocol):
+    """Anything with two ends."""
+
+    @property
+    def lower(self) -> float:
+        """Lower end."""
+
+    @property
+    def upper(self) -> float:
+        """Upper end."""
+
+
+def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = None) -> None:
+    """Print an answer: the bracket, what kind it is, who gave its ends, and where it is from.
+
+    Args:
+        answer: What to print; without the status `ok`, only JSON says something.
+        json: Whether to print JSON.
+        explanation: What stands behind it, to be printed as well.
+    """
+    problem, by = answer.problem, (answer.lower_by, answer.upper_by)
+    fields = problem.as_fields()
+    content: dict[str, Any] = {
+        "problem": problem.name,
+        "fields": fields,
+        "lower": answer.lower,
+        "upper": answer.upper,
+        "confidence": answer.confidence,
+        "status": answer.status,
+        "kind": kind_of(problem, answer),
+        "lower_method": by[0] or None,
+        "upper_method": by[1] or None,
+        "method": methods_text(*by),
+        "source": answer.source,
+        **answer.corners,
+    }
+    if "adjacency" in fields:
+        content["adjacency"] = fields["adjacency"]
+    if answer.detail:
+        content["detail"] = answer.detail
+    if explanation is not None:
+        content["explanation"] = explanation.as_content()
+    if json:
+        print(as_json(content))
+        return
+    if answer.status != "ok":
+        return
+    print(bracket_text(problem, answer))
+    rest = {name: value for name, value in fields.items() if name != "adjacency"}
+    print(f"problem    {problem.name} {listed(rest)}")
+    if "adjacency" in fields:
+        print(f"adjacency  {fields['adjacency']}")
+    print(f"kind       {content['kind']}")
+    print(f"method     {methods_text(*by)}")
+    print(f"source     {answer.told}")
+    if explanation is not None:
+        explanation.show()
+
+
+def kind_of(problem: Problem, bracket: Bracket) -> str:
+    """Return what kind of bound a bracket is, such as `enclosure, proved`."""
+    from_below, from_above = bracket.lower > 0.0, bracket.upper < problem.largest
+    names = {(True, True): "enclosure", (True, False): "lower bound", (False, True): "upper bound"}
+    if (name := names.get((from_below, from_above))) is None:
+        return "no bound"
+    confidence = getattr(bracket, "confidence", 1.0)
+    return f"{name}, proved" if confidence == 1.0 else f"{name}, confidence {sure(confidence)}"
+
+
+def bracket_text(problem: Problem, bracket: Bracket) -> str:
+    """Return `epsilon in [0.06, 0.07]`, both ends rounded outwards, with a confidence below 1."""
+    confidence = getattr(bracket, "confidence", 1.0)
+    ends = f"{problem.asks} in [{rounded_down(bracket.lower)}, {rounded_up(bracket.upper)}]"
+    return ends if confidence == 1.0 else f"{ends} with confidence {sure(confidence)}"
+
+
+def sure(confidence: float) -> str:
+    """Return a confidence as it was asked for, or rounded down where it has many digits.
+
+    Example:
+        >>> sure(0.95), sure(1.0 - 0.1 - 0.2 / 3.0)
+        ('0.95', '0.833333')
+    """
+    text = exactly(confidence)
+    return text if len(text) <= 8 else rounded_down(confidence)
+
+
+def methods_text(lower_by: str, upper_by: str) -> str:
+    """Return who gave the ends, once where it is the same method."""
+    if lower_by == upper_by:
+        return upper_by or "none"
+    ends = {"lower end": lower_by, "upper end": upper_by}
+    return ", ".join(f"{name} ({end})" for end, name in ends.items() if name)
+
+
+def show_replies(asked: Asked) -> None:
+    """Print a table with what each method said."""
+    rows = []
+    for reply in asked.replies:
+        answer = reply.answer
+        ends = ["", "", "", ""]
+        if answer.ok:
+            value = "" if answer.value is None else f"{answer.value:.6g}"
+            ends = [rounded_down(answer.lower), rounded_up(answer.upper), value, exactly(answer.confidence)]
+        rows.append([reply.method.name, *ends, answer.status.value, f"{reply.seconds:.2g}", answer.detail])
+    names = ["method", "lower", "upper", "estimate", "confidence", "status", "seconds", "detail"]
+    wanted = [k for k, name in enumerate(names) if name not in {"estimate"} or any(row[k] for row in rows)]
+    show([names[k] for k in wanted], [[row[k] for k in wanted] for row in rows])

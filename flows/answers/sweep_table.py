@@ -1,0 +1,158 @@
+"""The lookup table of a sweep: one line for each problem, with the best bounds that are stored."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from flows.answers.ask import UncoveredError
+from flows.answers.show import methods_text
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
+from flows.spec.sweep import Sweep, from_spec, load
+from privcore import PROBLEMS, Problem
+from privcore.errors import unknown
+from storage import Store, open_store
+from storage.schema import problem_id
+
+MOST_ROWS = 1000
+"""Lines of a table for people; JSON and SQL give all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One problem of a sweep with its stored bounds; without methods where nothing is stored."""
+
+    problem: Problem
+    lower: float = 0.0
+    upper: float = float("inf")
+    lower_method: str | None = None
+    upper_method: str | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.lower_method or self.upper_method)
+
+
+def sweep_named(name: str, store: Path) -> Sweep | None:
+    """Return the sweep of that name: as it ran on this store, or embedded, or in a TOML file.
+
+    Args:
+        name: Name of a sweep, path of a TOML file, or name of a problem.
+        store: Folder of the store; it need not exist.
+
+    Returns:
+        The sweep, or None where it is the name of a problem.
+
+    Raises:
+        SweepError: The file is wrong or missing.
+        UnknownNameError: It is neither; the closest name is suggested.
+    """
+    if name.endswith(".toml"):
+        return load(name)
+    ran = {}
+    if store.exists():
+        with open_store(store) as opened:
+            ran = {manifest.name: manifest.spec for manifest in opened.manifests()}
+    if name in ran:
+        return from_spec(ran[name], f"sweep {name}")
+    folder = resources.files("flows") / "sweeps"
+    embedded = {re.sub(r"\.toml$", "", file.name) for file in folder.iterdir() if file.name.endswith(".toml")}
+    if name in embedded:
+        return load(name)
+    problems = [kind.name for kind in PROBLEMS]
+    if name in problems:
+        return None
+    raise unknown("problem or sweep", name, [*problems, *ran, *embedded])
+
+
+def show_sweep(sweep: Sweep, store: Path, json: bool) -> None:
+    """Print the table of a sweep.
+
+    Raises:
+        UncoveredError: Nothing of it is stored.
+    """
+    if not store.exists():
+        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store}.")
+    with open_store(store) as opened:
+        lines = sweep_lines(sweep, opened)
+    if not any(line.stored for line in lines):
+        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store}.")
+    if json:
+        print(as_json({"sweep": sweep.name, "problems": [_line_content(line) for line in lines]}))
+        return
+    for k, kind in enumerate(dict.fromkeys(type(line.problem) for line in lines)):
+        print("\n" if k else "", end="")
+        _show_kind(sweep, kind, [line for line in lines if type(line.problem) is kind])
+
+
+def sweep_lines(sweep: Sweep, store: Store) -> list[Line]:
+    """Return one line for each problem of a sweep: by kind in the sweep's order, then sorted by fields."""
+    asked: dict[type[Problem], dict[str, Problem]] = {}
+    for grid in sweep.grids:
+        asked.setdefault(grid.problem, {}).update((problem_id(p), p) for p in grid.problems())
+    lines = []
+    for kind, problems in asked.items():
+        known = dict(_best(store, kind))
+        some = [Line(problem=problem, **known.get(key, {})) for key, problem in problems.items()]
+        lines += sorted(some, key=lambda line: tuple(line.problem.as_fields().values()))
+    return lines
+
+
+def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield id and best bracket of every stored problem of a kind."""
+    names = ["lower", "upper", "lower_method", "upper_method"]
+    table = store.sql(f"select problem_id, {', '.join(names)} from best where problem = '{kind.name}'")
+    for key, *values in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        yield key, dict(zip(names, values, strict=True))
+
+
+def _line_content(line: Line) -> dict[str, Any]:
+    return {
+        "problem": line.problem.name,
+        "fields": line.problem.as_fields(),
+        "lower": line.lower,
+        "upper": line.upper,
+        "lower_method": line.lower_method,
+        "upper_method": line.upper_method,
+        "status": "ok" if line.stored else "missing",
+    }
+
+
+def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None:
+    """Print the lines of one kind of problem; what is the same in all of them goes into the title."""
+    columns = {name: [exactly(line.problem.as_fields()[name]) for line in lines] for name in kind.parameters}
+    methods = [_methods(line) for line in lines]
+    same = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1 and len(lines) > 1}
+    table = {name: cells for name, cells in columns.items() if name not in same}
+    table[f"{kind.asks} lower"] = [rounded_down(line.lower) if line.stored else "" for line in lines]
+    table[f"{kind.asks} upper"] = [rounded_up(line.upper) if line.stored else "" for line in lines]
+    table["width"] = [_width(line) for line in lines]
+    title = f"{sweep.name}: {kind.name}"
+    title += f" with {listed(same)}" if same else ""
+    if len(set(methods)) == 1:
+        title += f", by {methods[0]}"
+    else:
+        table["method"] = [
+            text if line.stored else "not stored" for text, line in zip(methods, lines, strict=True)
+        ]
+    stored = sum(line.stored for line in lines)
+    title += f"\n{len(lines)} problems, {'all' if stored == len(lines) else stored} with bounds"
+    rows = list(zip(*table.values(), strict=True))
+    show(list(table), rows[:MOST_ROWS], title=title)
+    if len(rows) > MOST_ROWS:
+        print(f"... and {len(rows) - MOST_ROWS} more: use --json, or privsweep sql")
+
+
+def _width(line: Line) -> str:
+    """Return the relative width of a bracket in per cent, rounded up."""
+    if not line.stored or not 0.0 < line.lower <= line.upper < float("inf"):
+        return ""
+    width = 100.0 * (line.upper / line.lower - 1.0)
+    return "<0.01%" if width < 0.01 else f"{rounded_up(width, 2)}%"
+
+
+def _methods(line: Line) -> str:
+    return methods_text(line.lower_method or "", line.upper_method or "") if line.stored else "not stored"

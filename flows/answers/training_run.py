@@ -1,0 +1,230 @@
+"""A training run as practitioners describe it: n examples in batches of b, and which rounding is safe."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from flows.answers.ask import Asked, ask, is_tight
+from flows.printing import as_json, exactly, rounded_down, rounded_up, show
+from privcore import DomainError, find_problem
+from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
+
+BATCH_SIZE = replace(
+    EXAMPLES, name="batch_size", symbol="b", meaning="Examples of a step on average, at one participation"
+)
+
+WHY = {
+    "allocation": (
+        "fewer steps leave an example fewer places to hide, so what bounds epsilon for the fewer steps "
+        "bounds it for both"
+    ),
+    "poisson": (
+        "every step reveals something more, so what bounds epsilon for the more steps bounds it for both, "
+        "at one and the same rate"
+    ),
+}
+"""Why a rounding is safe: allocation falls in the number of steps, Poisson sampling grows with it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding:
+    """One way to turn examples and batch size into steps.
+
+    Attributes:
+        sampling: `allocation` or `poisson`.
+        way: `down`, `up`, or `exact` where the batch size divides the examples.
+        steps: Steps of an epoch.
+        total_steps: Steps of all epochs.
+        mean_batch: Examples that a step uses on average.
+        sampling_probability: Rate of Poisson sampling, never below the true one; None for allocation.
+        safe: Whether the privacy of either rounding is bounded by that of this one.
+    """
+
+    sampling: str
+    way: str
+    steps: int
+    total_steps: int
+    mean_batch: float
+    sampling_probability: float | None
+    safe: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A training run: n examples, batches of b, E epochs, k participations of an example in each.
+
+    The steps of an epoch are n / b, rounded. With k participations a step uses k b examples on average.
+    """
+
+    examples: int
+    batch_size: int
+    epochs: int = 1
+    participations: int = 1
+
+    @classmethod
+    def checked(cls, given: Mapping[str, object]) -> "Run":
+        """Return the run that these numbers describe, those of the class's fields.
+
+        Raises:
+            DomainError: A number is outside its domain, or examples, batch size and participations contradict
+                one another.
+        """
+        domains = (EXAMPLES, BATCH_SIZE, EPOCHS, PARTICIPATIONS)
+        run = cls(**{p.name: int(p.check(given[p.name])) for p in domains if p.name in given})
+        n, b, k = run.examples, run.batch_size, run.participations
+        if b > n:
+            raise DomainError(f"Expected batch_size <= examples, got batch_size={b}, examples={n}.")
+        if k * b > n:
+            raise DomainError(
+                "Expected participations <= examples / batch_size, the steps of an epoch, "
+                f"got participations={k}, batch_size={b}, examples={n}."
+            )
+        STEPS.check(-(-n // b))
+        return run
+
+    @property
+    def rate(self) -> float:
+        """Probability with which Poisson sampling includes an example in a step: k b / n, rounded up."""
+        exact = Fraction(self.participations * self.batch_size, self.examples)
+        rate = float(exact)
+        return rate if Fraction(rate) >= exact else min(1.0, math.nextafter(rate, 1.0))
+
+    @property
+    def quotient(self) -> str:
+        """Text of n / b, cut after three decimals; without any where it is whole."""
+        n, b = self.examples, self.batch_size
+        return f"{n // b}" if n % b == 0 else f"{n // b}.{1000 * (n % b) // b:03d}"
+
+    def roundings(self, sampling: str) -> tuple[Rounding, ...]:
+        """Return both roundings of the steps, down and up; or the only one where nothing is to be rounded.
+
+        Allocation is safe rounded down, which bounds the run with one step more as well, since epsilon falls
+        in the number of steps. Poisson sampling is safe rounded up, since at one rate epsilon grows with it.
+
+        Args:
+            sampling: `allocation` or `poisson`.
+        """
+        down, up = self.examples // self.batch_size, -(-self.examples // self.batch_size)
+        ways = {"exact": down} if down == up else {"down": down, "up": up}
+        safe = {"allocation": "down", "poisson": "up"}[sampling]
+        rate, used = self.rate if sampling == "poisson" else None, self.participations * self.batch_size
+        return tuple(
+            Rounding(
+                sampling=sampling,
+                way=way,
+                steps=steps,
+                total_steps=steps * self.epochs,
+                mean_batch=float(used if rate else Fraction(self.participations * self.examples, steps)),
+                sampling_probability=rate,
+                safe=way in ("exact", safe),
+            )
+            for way, steps in ways.items()
+        )
+
+    def all_roundings(self) -> tuple[Rounding, ...]:
+        """Return the roundings of allocation, then those of Poisson sampling."""
+        return self.roundings("allocation") + self.roundings("poisson")
+
+    def safe(self, sampling: str) -> Rounding:
+        """Return the rounding whose privacy bounds that of both."""
+        return next(rounding for rounding in self.roundings(sampling) if rounding.safe)
+
+    def fields(self, rounding: Rounding) -> dict[str, Any]:
+        """Return the fields of the problem that asks for the privacy of this run, so rounded."""
+        fields: dict[str, Any] = {"steps": rounding.steps, "epochs": self.epochs}
+        if rounding.sampling_probability is None:
+            return fields | {"participations": self.participations}
+        return fields | {"sampling_probability": rounding.sampling_probability}
+
+    def notes(self, sampling: str) -> list[str]:
+        """Return what people should know about the steps of their question, one sentence each.
+
+        Args:
+            sampling: `allocation`, `poisson`, or `none`, which no number of steps makes better or worse.
+        """
+        name = "poisson" if sampling == "poisson" else "allocation"
+        taken, *rest = sorted(self.roundings(name), key=lambda rounding: not rounding.safe)
+        notes = [f"steps={taken.steps}: examples / batch_size, nothing to round."]
+        if rest:
+            told = {
+                "allocation": "fewer steps is worse",
+                "poisson": "more steps is worse",
+                "none": "steps that do not use an example do not matter",
+            }[sampling]
+            notes[0] = (
+                f"steps={taken.steps}: examples / batch_size = {self.quotient}, rounded {taken.way}, "
+                f"since {told}; rounded {rest[0].way} it is {rest[0].steps}."
+            )
+        if self.participations > 1:
+            notes.append(
+                f"batch_size={self.batch_size} is that of one participation: with participations="
+                f"{self.participations} a step uses {taken.mean_batch:.6g} examples on average."
+            )
+        return notes
+
+
+def epsilons(run: Run, noise: Mapping[str, Any], limit_seconds: float) -> list[Asked]:
+    """Return brackets of epsilon for every rounding of a run, in the order of `all_roundings`.
+
+    Args:
+        run: The training run.
+        noise: The fields sigma and delta, and adjacency where it is not the usual one.
+        limit_seconds: As in `ask`.
+
+    Raises:
+        DomainError: Sigma or delta is missing, or outside its domain.
+    """
+    problems = [
+        find_problem(f"{rounding.sampling}-epsilon").from_fields(run.fields(rounding) | dict(noise))
+        for rounding in run.all_roundings()
+    ]
+    tight = lambda asked: is_tight(asked, 0.01)
+    return [ask(problem, limit_seconds=limit_seconds, until=tight) for problem in problems]
+
+
+def print_roundings(run: Run, asked: Sequence[Asked], json: bool) -> None:
+    """Print both roundings of both schemes beside each other, which one is safe, and why.
+
+    Args:
+        run: The training run.
+        asked: Brackets of epsilon, one for each rounding; or none.
+        json: Whether to print JSON.
+    """
+    roundings = run.all_roundings()
+    if json:
+        rows = [asdict(rounding) for rounding in roundings]
+        for row, one in zip(rows, asked, strict=False):
+            row["epsilon"] = one.as_content()
+        safe = {rounding.sampling: rounding.way for rounding in roundings if rounding.safe}
+        quotient = run.examples / run.batch_size
+        print(as_json({**asdict(run), "quotient": quotient, "safe": safe, "why": WHY, "roundings": rows}))
+        return
+    names = ["sampling", "round", "steps", "in all", "probability", "mean batch", "safe"]
+    lines = [
+        [
+            rounding.sampling,
+            rounding.way,
+            str(rounding.steps),
+            str(rounding.total_steps),
+            exactly(rounding.sampling_probability),
+            f"{rounding.mean_batch:.6g}",
+            "yes" if rounding.safe else "no",
+        ]
+        for rounding in roundings
+    ]
+    if asked:
+        names += ["epsilon lower", "epsilon upper"]
+        lines = [
+            [*line, *([rounded_down(one.lower), rounded_up(one.upper)] if one.ok else ["", ""])]
+            for line, one in zip(lines, asked, strict=True)
+        ]
+    title = f"examples / batch_size = {run.examples} / {run.batch_size} = {run.quotient} steps an epoch"
+    title += f", epochs={run.epochs}, participations={run.participations}"
+    show(names, lines, title=title)
+    if len(roundings) == 2:
+        print("nothing to round: the batch size divides the examples")
+        return
+    for sampling, why in WHY.items():
+        print(f"{sampling}: rounding {run.safe(sampling).way} is safe: {why}")

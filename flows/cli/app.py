@@ -1,0 +1,154 @@
+"""The command `privsweep`: every error is one sentence on standard error and an exit code.
+
+Nothing heavy is imported here or by the modules of commands at their top: `--help` has to be fast.
+"""
+
+import atexit
+import gc
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from flows.cli import ask as cli_ask
+from flows.cli import audit as cli_audit
+from flows.cli import figures as cli_report
+from flows.cli import labels as cli_labels
+from flows.cli import maintenance as cli_maintenance
+from flows.cli import membership as cli_membership
+from flows.cli import page as cli_page
+from flows.cli import status as cli_status
+from flows.cli import sweep as cli_sweep
+from flows.cli import table as cli_table
+
+MISUSE = 2
+INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
+MANY_OBJECTS = 50_000
+"""New objects after which Python looks for garbage: imports make many, and that took a tenth of a start."""
+
+app = typer.Typer(
+    name="privsweep",
+    help="Sweeps of privacy numerics: grids of problems in, rigorous enclosures in Parquet out.",
+    epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
+    "4 a limit was hit, 5 Ray or Prefect is gone, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"privsweep {version('privsweep')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Hold the options that stand before a command."""
+
+
+cli_sweep.register(app)
+cli_status.register(app)
+cli_ask.register(app)
+cli_labels.register(app)
+cli_audit.register(app)
+cli_membership.register(app)
+cli_report.register(app)
+cli_table.register(app)
+cli_page.register(app)
+cli_maintenance.register(app)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors have become a sentence on standard error.
+
+    Args:
+        arguments: What follows `privsweep`.
+
+    Returns:
+        0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, 4 a limit was hit,
+        5 Ray or Prefect is gone, 130 interrupted. An error class that stands for another code than
+        2 says so in `exit_code`.
+    """
+    try:
+        command = typer.main.get_command(app)
+        cli_maintenance.allow_degraded(command)
+        result = command.main(args=list(arguments), prog_name="privsweep", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of a pipe, such as head, has seen enough; nothing more can be written to it.
+        sys.stdout = None
+        return 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a bug is raised again below
+        code, sentence = _explain(error)
+        return _fail(sentence, code)
+    if result == INTERRUPTED:  # typer has already taken the KeyboardInterrupt
+        return _fail("Interrupted.", INTERRUPTED)
+    return result if isinstance(result, int) else 0
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    """Return exit code and sentence for an error; one that nobody raised on purpose is raised again."""
+    from privcore.errors import PrivsweepError
+
+    match error:
+        case PrivsweepError():
+            return getattr(error, "exit_code", MISUSE), str(error)
+        case TyperException():
+            return MISUSE, error.format_message()
+        case KeyboardInterrupt():
+            return INTERRUPTED, "Interrupted."
+        case OSError(strerror=str() as what):
+            return MISUSE, f"{error.filename}: {what}." if error.filename else f"{what}."
+    raise error
+
+
+def _fail(sentence: str, code: int) -> int:
+    """Print one sentence to standard error; return the code."""
+    if sentence:
+        from storage.located import shown
+
+        print(f"privsweep: {' '.join(shown(sentence).split())}", file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers, which the next file would get
+        if getattr(sys, name) is None:  # the shell closed it, as in `>&-`
+            setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as Ray's workers have: else last bits of sums differ
+    gc.set_threshold(MANY_OBJECTS)
+    _leave(run(sys.argv[1:]))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, at once where nothing else goes on in it.
+
+    Taking a thousand modules apart is a sixth of a lookup, and gives back what the system takes anyway.
+    """
+    if threading.active_count() > 1 or not sys.modules.keys().isdisjoint({"ray", "prefect"}):
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

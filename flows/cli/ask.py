@@ -1,0 +1,130 @@
+"""Commands about any problem, ask and methods; with `register` for all commands that answer questions."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli import compare as cli_compare
+from flows.cli import completion
+from flows.cli import store as cli_store
+from flows.cli import training as cli_training
+from flows.cli.options import (
+    FAILED,
+    LIMIT,
+    MISUSED,
+    Json,
+    LimitBytes,
+    LimitSeconds,
+    MethodNames,
+    exit_code,
+    finish,
+    named_methods,
+)
+
+if TYPE_CHECKING:
+    from privcore import Method
+
+
+def register(app: typer.Typer) -> None:
+    """Add `epsilon`, `noise`, `compare`, `ask`, `methods`, `lookup` and `sql` to the command line."""
+    cli_training.register(app)
+    cli_compare.register(app)
+    app.command("ask")(ask)
+    app.command("methods")(methods)
+    cli_store.register(app)
+
+
+def ask(
+    problem: Annotated[
+        str | None,
+        typer.Argument(help="Name of a problem; see `methods`.", autocompletion=completion.problems),
+    ] = None,
+    fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
+    method: MethodNames = None,
+    batch: Annotated[
+        Path | None,
+        typer.Option(help="Answer a file of JSON lines, `-` for standard input, with one JSON line each."),
+    ] = None,
+    limit_seconds: LimitSeconds = 300.0,
+    limit_bytes: LimitBytes = 2e9,
+    json: Json = False,
+) -> None:
+    """Any problem, answered now by all methods that apply, or by the named ones."""
+    from flows.answers import show as answers
+    from flows.answers.ask import ask as ask_methods
+    from flows.printing import as_json, listed
+    from flows.spec.words import fields_from
+    from privcore import DomainError, find_problem
+
+    if (problem is None) == (batch is None):
+        raise DomainError("Expected the name of a problem, or --batch with a file.")
+    chosen = named_methods(method)
+    if batch is not None:
+        if fields:
+            raise DomainError("Expected no fields beside --batch.")
+        return _answer_batch(batch, chosen, limit_seconds, limit_bytes)
+    assert problem is not None
+    question = find_problem(problem).from_fields(fields_from(fields or []))
+    asked = ask_methods(question, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
+    if json:
+        print(as_json(asked.as_content()))
+        return finish(asked)
+    print(f"{question.name} {listed(question.as_fields())}")
+    if asked.ok:
+        print(answers.bracket_text(question, asked))
+    answers.show_replies(asked)
+    return finish(asked)
+
+
+def methods(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A problem or a method; else the matrix of all.",
+            autocompletion=completion.problems_and_methods,
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also the fields of all problems.")] = False,
+    json: Json = False,
+) -> None:
+    """Which methods bound which problem and how; with a name, its fields or knobs."""
+    from flows.answers.catalogue import catalogue, show_fields, show_methods, show_one
+    from flows.answers.matrix import show_matrix
+    from flows.printing import as_json
+    from privcore import DomainError
+
+    if name is not None:
+        if everything:
+            raise DomainError("Expected a name or --all, got both.")
+        show_one(name, json)
+    elif json:
+        print(as_json(catalogue(), indent=1))
+    else:
+        show_matrix()
+        print()
+        show_methods()
+        if everything:
+            print()
+            show_fields()
+
+
+def _answer_batch(
+    path: Path, chosen: "list[Method] | None", limit_seconds: float, limit_bytes: float
+) -> None:
+    """Print one JSON line for each line of a file, as soon as it is known."""
+    from flows.answers.parse import MISUSE, answer_lines
+    from flows.printing import as_json
+
+    worst: set[int] = set()
+    with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
+        contents = answer_lines(lines, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
+        for content in contents:
+            print(as_json(content), flush=True)
+            if content["status"] != "ok":
+                worst.add(MISUSED if content["status"] == MISUSE else exit_code(content["status"]))
+    for code in (MISUSED, FAILED, LIMIT):
+        if code in worst:
+            raise typer.Exit(code)

@@ -1,0 +1,123 @@
+"""The command about audits in one run: from scores of canaries, or their counts, to a refuted epsilon."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.cli.options import Json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("audit")(audit)
+
+
+def audit(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    scores: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Parquet or CSV file, a row for every canary.")
+    ] = None,
+    score_column: Annotated[
+        str, typer.Option(metavar="NAME", help="Its column of scores, higher if more likely in.")
+    ] = "score",
+    included_column: Annotated[
+        str, typer.Option(metavar="NAME", help="Its column of inclusion bits, true or false or 1 or 0.")
+    ] = "included",
+    guesses: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Guesses, half in and half out, fixed before seeing scores."),
+    ] = None,
+    counts: Annotated[
+        tuple[str, str, str] | None,
+        typer.Option(metavar="M GUESSES CORRECT", help="Counts, instead of a file."),
+    ] = None,
+    delta: Annotated[str, typer.Option(metavar="NUMBER", help="Of the epsilon that is to be refuted.")],
+    confidence: Annotated[str, typer.Option(metavar="NUMBER", help="Of the refutation.")] = "0.95",
+    alternatives: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Choices for every canary; more than 2 with --counts only.")
+    ] = "2",
+    one_sided: Annotated[
+        bool, typer.Option("--one-sided", help="Guess the highest scores to be in, and nothing to be out.")
+    ] = False,
+    claimed_epsilon: Annotated[
+        str | None, typer.Option(metavar="EPSILON", help="A claim whose p-value is wanted.")
+    ] = None,
+    null_check: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Also audit with shuffled inclusion bits, so many times."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Which epsilon an audit in one run refutes: every canary was in or out by a fair coin of its own.
+
+    The refuted epsilons hold for every mechanism, at the confidence. A model-based one holds if the mechanism
+    is like Gaussian noise, and can exceed the true epsilon if it is not. Ties of scores are broken at random,
+    with a seed that is a hash of the scores.
+    """
+    from flows.answers.audit import Counted, audited, counted
+    from flows.printing import as_json
+    from flows.spec.words import number
+    from privcore import DomainError
+    from privcore.audit_params import ALTERNATIVES, CANARIES, CLAIMED_EPSILON, CORRECT, GUESSES
+    from privcore.params import CONFIDENCE, DELTA, REPETITIONS
+
+    if (scores is None) == (counts is None):
+        raise DomainError("Expected either --scores or --counts.")
+    choices = int(ALTERNATIVES.check(number(alternatives)))
+    level, tolerated = float(CONFIDENCE.check(number(confidence))), float(DELTA.check(number(delta)))
+    claim = None if claimed_epsilon is None else float(CLAIMED_EPSILON.check(number(claimed_epsilon)))
+    if counts is not None:
+        if guesses is not None or one_sided or null_check is not None:
+            raise DomainError("Expected --guesses, --one-sided and --null-check with --scores only.")
+        m, made, right = (
+            p.check(number(x)) for p, x in zip((CANARIES, GUESSES, CORRECT), counts, strict=True)
+        )
+        found = Counted(canaries=int(m), guesses=int(made), correct=int(right))
+    else:
+        assert scores is not None
+        if guesses is None:
+            raise DomainError("Expected --guesses, which has to be fixed before the scores are seen.")
+        if choices != 2:
+            raise DomainError(f"Expected --alternatives 2 with --scores, got {choices}.")
+        found = counted(
+            scores.expanduser(),
+            score_column,
+            included_column,
+            int(GUESSES.check(number(guesses))),
+            one_sided=one_sided,
+            shuffles=0 if null_check is None else int(REPETITIONS.check(number(null_check))),
+        )
+    content = audited(found, tolerated, level, alternatives=choices, claimed_epsilon=claim)
+    print(as_json(content)) if json else _show(content)
+
+
+def _show(content: Mapping[str, Any]) -> None:
+    """Print an audit for people."""
+    from flows.printing import exactly, rounded_down, rounded_up, show
+
+    level, delta = exactly(content["confidence"]), exactly(content["delta"])
+    print(
+        f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct"
+    )
+    rows = [
+        [name, rounded_down(epsilon), "for every mechanism"]
+        for name, epsilon in content["refuted_epsilon"].items()
+    ]
+    rows += [
+        [name, rounded_down(epsilon), "model-based: if the mechanism is like Gaussian noise"]
+        for name, epsilon in content["model_based_epsilon"].items()
+    ]
+    show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
+    if "claim" in content:
+        claim = content["claim"]
+        bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
+        verdict = "refuted" if claim["refuted"] else "not refuted"
+        print(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
+    if "null_check" in content:
+        check = content["null_check"]
+        print(
+            f"null check: {check['refuted']} of {check['audits']} audits with shuffled inclusion bits refute "
+            f"some epsilon > 0; nominal are at most about {check['nominal']:.4g}"
+        )

@@ -1,0 +1,82 @@
+"""The command compare: one training run under four ways to choose the examples of a step."""
+
+import typer
+
+from flows.cli.options import DEFAULT_STORE, FAILED, LIMIT, Explain, Json, LimitSeconds, StorePath, exit_code
+from flows.cli.store import stored_answer
+from flows.cli.training import (
+    Adjacency,
+    BatchSize,
+    Delta,
+    Epochs,
+    Examples,
+    Participations,
+    Sigma,
+    Steps,
+    StoredOnly,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("compare")(compare)
+
+
+def compare(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    sigma: Sigma = None,
+    steps: Steps = None,
+    delta: Delta = None,
+    participations: Participations = None,
+    epochs: Epochs = None,
+    adjacency: Adjacency = None,
+    examples: Examples = None,
+    batch_size: BatchSize = None,
+    store: StorePath = DEFAULT_STORE,
+    stored_only: StoredOnly = False,
+    limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
+    json: Json = False,
+) -> None:
+    """The privacy of one training run by random allocation, Poisson sampling, shuffling, and unamplified.
+
+    Every row comes from the store if that has the very question, or bounds within 1 % by monotonicity;
+    otherwise it is computed now.
+    """
+    from flows.answers.ask import UncoveredError
+    from flows.answers.compare import problems, rows
+    from flows.answers.compare_printing import print_rows
+    from flows.answers.explain import explained
+    from flows.answers.sourced import Sourced, computed, from_store
+    from flows.cli.training import tell
+    from flows.cli.waiting import waiting
+    from flows.spec.words import number
+    from privcore import Problem
+
+    def answering(problem: Problem) -> Sourced | None:
+        if found := stored_answer(store, problem, any_width=stored_only):
+            return from_store(problem, found)
+        if stored_only:
+            return None
+        with waiting(f"computing {problem.name}"):
+            return computed(problem, limit_seconds=limit_seconds)
+
+    given = {
+        "sigma": sigma,
+        "steps": steps,
+        "delta": delta,
+        "participations": participations,
+        "epochs": epochs,
+        "adjacency": adjacency,
+    }
+    asked, notes = problems(given, examples=examples, batch_size=batch_size)
+    tell(notes)
+    size = None if batch_size is None else int(number(batch_size))
+    found = list(rows(asked, answering, batch_size=size))
+    if stored_only and all(row.ends is None for row in found):
+        raise UncoveredError(f"Nothing stored in {store} covers any of the four.")
+    print_rows(found, json, (lambda answer: explained(answer, store)) if explain else None)
+    codes = {exit_code(row.status) for row in found if row.status not in ("not_applicable", "missing")}
+    for code in (FAILED, LIMIT):
+        if code in codes:
+            raise typer.Exit(code)

@@ -1,0 +1,67 @@
+"""The command about labels: bags of labels and randomized response on one footing."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from flows.cli.options import Json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("labels")(labels)
+
+
+def labels(
+    *,
+    prior: Annotated[str, typer.Option(metavar="LAW", help='Law of eta, such as "beta(2,30)" or "uniform".')],
+    bag_size: Annotated[str | None, typer.Option(metavar="NUMBER", help="Examples in a bag.")] = None,
+    versus_rr: Annotated[
+        str | None, typer.Option("--versus-rr", metavar="EPSILON", help="Of the randomized response.")
+    ] = None,
+    mechanism: Annotated[
+        str,
+        typer.Option(metavar="WORD", help="What a bag releases: llp, llp-geometric or llp-laplace."),
+    ] = "llp",
+    label_epsilon: Annotated[
+        str, typer.Option(metavar="EPSILON", help="Of the noise that a bag's sum gets.")
+    ] = "inf",
+    level: Annotated[str, typer.Option(metavar="NUMBER", help="Level of the ratio's quantile.")] = "0.98",
+    json: Json = False,
+) -> None:
+    """What bags of labels reveal, beside randomized response, and where both reveal as much.
+
+    Two measures: how much more often the best guess of a label is right (additive advantage), and the
+    quantile of the absolute log-likelihood ratio of the two labels (multiplicative advantage), in nats and in
+    bits, its logarithm to base 2.
+    """
+    from flows.answers.labels import Comparison
+    from flows.answers.labels_printing import as_content, table
+    from flows.printing import as_json
+    from flows.spec.words import number
+    from privcore import DomainError
+    from privcore.label_params import BAG_SIZE, LABEL_EPSILON, LEVEL, MECHANISM, PRIOR
+
+    if bag_size is None and versus_rr is None:
+        raise DomainError("Expected --bag-size, --versus-rr, or both.")
+    waits = sys.stderr.isatty() and not json
+    comparison = Comparison(
+        prior=str(PRIOR.check(number(prior))),
+        mechanism=str(MECHANISM.check(mechanism)),
+        label_epsilon=float(LABEL_EPSILON.check(number(label_epsilon))),
+        level=float(LEVEL.check(number(level))),
+        report=(lambda text: print(f"\r{text:70}", end="", file=sys.stderr)) if waits else lambda _: None,
+    )
+    if comparison.mechanism not in ("llp", "llp-geometric", "llp-laplace"):
+        raise DomainError(
+            f"Expected --mechanism in {{llp, llp-geometric, llp-laplace}}, got {comparison.mechanism}."
+        )
+    k = None if bag_size is None else int(BAG_SIZE.check(number(bag_size)))
+    epsilon = None if versus_rr is None else float(LABEL_EPSILON.check(number(versus_rr)))
+    if epsilon == float("inf"):
+        raise DomainError("Expected a finite --versus-rr, got inf.")
+    content = as_content(comparison, k, epsilon)
+    if waits:
+        print(f"\r{'':70}\r", end="", file=sys.stderr)
+    print(as_json(content) if json else table(content))

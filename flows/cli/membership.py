@@ -1,0 +1,132 @@
+"""The command about membership inference: what limits any attack, and what an attack has shown."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from flows.cli.options import FAILED, Json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("membership")(membership)
+
+
+def membership(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    law: Annotated[
+        str | None, typer.Option(metavar="LAW", help='Law of a discrete record, such as "zipf(1.2)".')
+    ] = None,
+    sample: Annotated[
+        str | None, typer.Option(metavar="COUNTS", help='Sample of a law, "60,30,10" or "column(FILE,NAME)".')
+    ] = None,
+    records: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Records that the learner is trained on.")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="Of a private learner.")] = None,
+    delta: Annotated[str, typer.Option(metavar="NUMBER", help="Of a private learner.")] = "0",
+    neighbours: Annotated[
+        str, typer.Option(metavar="WORD", help="Of its privacy: substitution or add-remove.")
+    ] = "substitution",
+    bits: Annotated[str | None, typer.Option(metavar="NUMBER", help="Bits of what is released.")] = None,
+    information: Annotated[
+        str | None, typer.Option(metavar="NATS", help="Mutual information of the release and a record.")
+    ] = None,
+    attack: Annotated[
+        tuple[str, str, str, str] | None,
+        typer.Option(
+            metavar="TP MEMBERS FP NONMEMBERS",
+            help="Of a tried attack, a training run for each trial.",
+        ),
+    ] = None,
+    nonmember_share: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Share of non-members among the tested records.")
+    ] = "0.5",
+    member_weight: Annotated[
+        str, typer.Option(metavar="NUMBER", help="What a found member counts; a non-member counts 1.")
+    ] = "1",
+    confidence: Annotated[str, typer.Option(metavar="NUMBER", help="Of bounds from data.")] = "0.95",
+    json: Json = False,
+) -> None:
+    """How well any attack can tell who was in the training set: all that follows from what is known.
+
+    The advantage is 0 for guessing and 1 for certainty; the security is 1 minus the advantage. Limits hold
+    for every attack on every learner of whom the same is known, over training runs and records.
+    """
+    from flows.answers.membership import Known, Weights, sandwich
+    from flows.printing import as_json
+    from flows.spec.words import number
+    from privcore import DomainError
+    from privcore.audit_params import CLAIMED_EPSILON
+    from privcore.membership_params import (
+        BITS,
+        CLAIMED_DELTA,
+        CONFIDENCE_LEVEL,
+        INFORMATION,
+        MEMBER_WEIGHT,
+        NEIGHBOURS,
+        NONMEMBER_SHARE,
+        RECORDS,
+    )
+
+    privacy = None
+    if epsilon is not None:
+        privacy = (
+            float(CLAIMED_EPSILON.check(number(epsilon))),
+            float(CLAIMED_DELTA.check(number(delta))),
+            str(NEIGHBOURS.check(neighbours)),
+        )
+    elif delta != "0" or neighbours != "substitution":
+        raise DomainError("Expected --delta and --neighbours with --epsilon only.")
+    trials = None
+    if attack is not None:
+        counts = [number(text) for text in attack]
+        if not all(isinstance(count, int) and count >= 0 for count in counts):
+            raise DomainError(f"Expected four counts for --attack, got {' '.join(attack)}.")
+        trials = tuple(int(count) for count in counts)
+    content = sandwich(
+        Known(
+            law=law,
+            sample=sample,
+            records=None if records is None else int(RECORDS.check(number(records))),
+            privacy=privacy,
+            bits=None if bits is None else int(BITS.check(number(bits))),
+            information=None if information is None else float(INFORMATION.check(number(information))),
+            attack=trials,  # type: ignore[arg-type]
+            confidence=float(CONFIDENCE_LEVEL.check(number(confidence))),
+            tested=Weights(
+                nonmember_share=float(NONMEMBER_SHARE.check(number(nonmember_share))),
+                member_weight=float(MEMBER_WEIGHT.check(number(member_weight))),
+            ),
+        )
+    )
+    print(as_json(content)) if json else _show(content)
+    if not content["consistent"]:
+        raise typer.Exit(FAILED)
+
+
+def _show(content: Mapping[str, Any]) -> None:
+    """Print a sandwich for people."""
+    from flows.answers.show import sure
+    from flows.printing import exactly, rounded_down, rounded_up, show
+
+    rows = [
+        [
+            row["known"],
+            rounded_down(row["lower"]),
+            rounded_up(row["upper"]),
+            "proved" if row["confidence"] == 1.0 else exactly(row["confidence"]),
+            row["method"],
+        ]
+        for row in content["bounds"]
+    ]
+    show(["known", "at least", "at most", "confidence", "by"], rows, title="advantage of the best attack")
+    if not content["consistent"]:
+        sure_of = f", with confidence {sure(content['confidence'])}"
+        print(f"the attack is better than the limits allow: they are not of this learner{sure_of}")
+        return
+    doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
+    for name in ("advantage", "security", "accuracy"):
+        ends = content[name]
+        print(f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]{doubt}")

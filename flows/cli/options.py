@@ -1,0 +1,120 @@
+"""Options that several commands share, and how a command ends."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli import completion
+
+if TYPE_CHECKING:
+    from flows.answers.ask import Asked
+    from flows.answers.sourced import Sourced
+    from privcore import Method
+
+FAILED, MISUSED, LIMIT = 1, 2, 4
+DEFAULT_STORE = Path("store")
+
+
+def _folder(context: typer.Context, store: Path) -> Path:
+    """Return the folder to work in: of an address, the one that mirrors it, made equal to it."""
+    if ":" not in str(store):  # a look at the option should not import the store
+        return store
+    if context.resilient_parsing:  # somebody pressed a key for the next word
+        return store
+    from storage.located import located, refresh
+
+    folder = located(store)
+    refresh(folder)
+    return folder
+
+
+StorePath = Annotated[
+    Path,
+    typer.Option(
+        "--store",
+        metavar="FOLDER",
+        callback=_folder,
+        help="Where results are stored: a folder, or s3://bucket/prefix.",
+    ),
+]
+
+
+def shown(store: Path) -> str:
+    """Return what the user calls a store."""
+    from storage.located import shown
+
+    return shown(str(store))
+
+
+MethodNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="Use this method; may stand repeatedly.",
+        autocompletion=completion.methods,
+    ),
+]
+
+
+def at_least_zero(limit: float) -> float:
+    """Return a limit; below zero nothing could be done, and NaN would limit nothing."""
+    if not limit >= 0.0:
+        raise typer.BadParameter(f"Expected a limit of at least 0, got {limit}.")
+    return limit
+
+
+LimitSeconds = Annotated[
+    float,
+    typer.Option(
+        callback=at_least_zero, help="Do not start a method whose estimate is above this many seconds."
+    ),
+]
+LimitBytes = Annotated[float, typer.Option(callback=at_least_zero, help="Same for its memory in bytes.")]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Also tell theorem, assumptions, sampling, row, commit and date."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON with all digits.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, max=100_000, help="Worker processes; one a core, or all of a named cluster."),
+]
+Engine = Annotated[str, typer.Option(help="ray, or serial: one process after another.")]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="Compute on this Ray cluster, before RAY_ADDRESS; `local` starts one here."
+    ),
+]
+
+
+def check_engine(engine: str, ray_address: str | None) -> None:
+    """Refuse an engine that there is not, and a cluster for one that needs none."""
+    from tasks.engine import RAY, SERIAL
+
+    if engine not in (RAY, SERIAL):
+        raise typer.BadParameter(f"Expected --engine {RAY} or {SERIAL}, got {engine}.")
+    if engine == SERIAL and ray_address:
+        raise typer.BadParameter(f"Expected --ray-address with --engine {RAY} only, got it with {SERIAL}.")
+
+
+def named_methods(names: list[str] | None) -> "list[Method] | None":
+    """Return the methods of these names with their usual knobs; None, meaning all, without a name."""
+    from privcore import find
+
+    return [find(name)() for name in names] if names else None
+
+
+def exit_code(status: str) -> int:
+    """Return the exit code that stands for the status of an answer."""
+    return {"ok": 0, "timeout": LIMIT, "out_of_memory": LIMIT}.get(status, FAILED)
+
+
+def finish(asked: "Asked | Sourced") -> None:
+    """Say why there is no answer, and end with the code for it."""
+    if not asked.ok:
+        print(f"privsweep: {asked.status}: {asked.detail}", file=sys.stderr)
+        raise typer.Exit(exit_code(asked.status))

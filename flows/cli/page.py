@@ -1,0 +1,70 @@
+"""Commands for the lookup page: build it as files, or serve it with computation behind it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.cli.options import DEFAULT_STORE, Json, StorePath
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    pages = typer.Typer(help="A lookup page of what is stored, for browsers.", no_args_is_help=True)
+    pages.command("build")(build)
+    app.add_typer(pages, name="page")
+    app.command("serve")(serve)
+
+
+def build(
+    store: StorePath = DEFAULT_STORE,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; an older page is replaced.")] = Path(
+        "page"
+    ),
+    json: Json = False,
+) -> None:
+    """A static folder that answers from the store without a backend; any file server will do."""
+    import shlex
+    import sys
+
+    from flows.page.build import build as build_page
+    from flows.printing import as_json
+    from flows.runs.progress import size
+    from storage import open_store
+
+    with open_store(store) as opened:
+        built = build_page(opened, out)
+    if built.conflicts:
+        print(
+            f"privsweep: The store contradicts itself about {_counted(built.conflicts, 'problem')}; "
+            "see the view conflicts.",
+            file=sys.stderr,
+        )
+    if json:
+        content = {"out": str(built.out), "version": built.version, "rows": built.rows}
+        print(as_json(content | {"problems": built.problems, "bytes": built.bytes}, indent=1))
+        return
+    held = f"{_counted(built.rows, 'row')} of {_counted(len(built.problems), 'problem')}"
+    print(f"{built.out}: {held}, {size(built.bytes)}, table {built.version}")
+    print(f"look at it: python3 -m http.server --directory {shlex.quote(str(built.out))} --bind 127.0.0.1")
+
+
+def serve(
+    store: StorePath = DEFAULT_STORE,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free one.")] = 8730,
+    json: Json = False,
+) -> None:
+    """The same page on this machine alone, which also computes what is not stored. Ctrl-C ends it."""
+    from flows.page.serve import serve as serve_page
+    from flows.printing import as_json
+    from storage import open_store
+
+    def ready(address: str) -> None:
+        print(as_json({"address": address}) if json else f"{address}  (Ctrl-C ends it)", flush=True)
+
+    with open_store(store) as opened:
+        serve_page(opened, port, ready)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

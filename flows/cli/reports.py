@@ -1,0 +1,149 @@
+"""Commands that write reports to read: `report SWEEP`, and comparisons of what a store holds."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from flows.cli.options import DEFAULT_STORE, FAILED, Json, StorePath
+
+if TYPE_CHECKING:
+    from flows.reports.document import Document
+
+SWEEP = "sweep"
+
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
+Format = Annotated[str, typer.Option("--format", help="html, md or both.")]
+Figures = Annotated[
+    bool, typer.Option("--figures", help="Write every chart as SVG and PDF too; md does so anyway.")
+]
+AllSettings = Annotated[
+    bool, typer.Option("--all-settings", help="--figures for every setting of a chart, not the first alone.")
+]
+DEFAULT_OUT = Path("reports")
+
+
+class SweepGroup(TyperGroup):
+    """Commands below `report`; a word that is none of them is the name of a sweep."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command in front that `report SWEEP` leaves out."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [SWEEP, *args]
+        return super().parse_args(ctx, args)
+
+
+def register(report: typer.Typer) -> None:
+    """Add the commands to `report`."""
+    report.command(SWEEP)(sweep)
+    for name, (make, what) in COMPARISONS.items():
+        report.command(name, help=what)(_comparison(make))
+
+
+def sweep(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="SWEEP", help="A sweep that ran on the store, or embedded, or a TOML file."),
+    ],
+    store: StorePath = DEFAULT_STORE,
+    out: Out = DEFAULT_OUT,
+    kind: Format = "html",
+    figures: Figures = False,
+    all_settings: AllSettings = False,
+    json: Json = False,
+) -> None:
+    """What came of a sweep: tables, charts, failures and provenance; the word sweep may be left out."""
+    from flows.answers.sweep_table import sweep_named
+    from flows.reports.sweep_report import sweep_report
+    from privcore import DomainError
+
+    asked = sweep_named(name, store)
+    if asked is None:
+        raise DomainError(f"Expected the name of a sweep, got the problem {name}.")
+    _write(lambda: sweep_report(asked, store), out, kind, figures, all_settings, json)
+
+
+def _comparison(make: "Callable[[Path], Document]") -> Callable[..., None]:
+    """Return the command that writes a comparison."""
+
+    def command(
+        store: StorePath = DEFAULT_STORE,
+        out: Out = DEFAULT_OUT,
+        kind: Format = "html",
+        figures: Figures = False,
+        all_settings: AllSettings = False,
+        json: Json = False,
+    ) -> None:
+        _write(lambda: make(store), out, kind, figures, all_settings, json)
+
+    return command
+
+
+def _training(store: Path) -> "Document":
+    from flows.reports.compare_training import compare_training
+
+    return compare_training(store)
+
+
+def _labels(store: Path) -> "Document":
+    from flows.reports.compare_labels import compare_labels
+
+    return compare_labels(store)
+
+
+def _audits(store: Path) -> "Document":
+    from flows.reports.compare_audits import compare_audits
+
+    return compare_audits(store)
+
+
+def _membership(store: Path) -> "Document":
+    from flows.reports.compare_membership import compare_membership
+
+    return compare_membership(store)
+
+
+COMPARISONS = {
+    "compare-training": (
+        _training,
+        "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings.",
+    ),
+    "compare-labels": (_labels, "Bags of labels beside the randomized response that reveals as much."),
+    "compare-audits": (
+        _audits,
+        "The epsilon that audits refute, planned and on trainings, beside the true one.",
+    ),
+    "compare-membership": (
+        _membership,
+        "All bounds of membership inference on the same problem, one interval below another.",
+    ),
+}
+
+
+def _write(
+    make: "Callable[[], Document]", out: Path, kind: str, figures: bool, all_settings: bool, json: bool
+) -> None:
+    """Write a report, and say where it is and what it lacks."""
+    from flows.printing import as_json
+    from flows.reports.charts import NEEDED, available
+    from flows.reports.files import FORMATS, write
+    from privcore import DomainError
+
+    if kind not in FORMATS:
+        raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")
+    figures = figures or all_settings
+    if figures and not available():
+        raise DomainError(NEEDED)
+    document = make()
+    written = write(document, out, kind, figures=figures, all_settings=all_settings)
+    if json:
+        print(as_json(written, indent=1))
+    else:
+        print(*written["files"], sep="\n", flush=True)
+    for sentence in [*document.incomplete, *([] if available() else [NEEDED])]:
+        print(f"privsweep: {sentence}", file=sys.stderr)
+    if document.incomplete:
+        raise typer.Exit(FAILED)

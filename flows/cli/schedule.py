@@ -1,0 +1,68 @@
+"""What `plan --cluster` prints: how a sweep would go on a cluster."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flows.runs.forecast import Cluster, Schedule
+    from flows.spec.sweep import Sweep
+
+
+def show_schedule(
+    sweep: "Sweep", store: Path, words: str, *, max_points: float, retry: bool, json: bool
+) -> None:
+    """Simulate a sweep on the cluster that words describe, and print how it would go."""
+    from flows.printing import as_json
+    from flows.runs.forecast import read_cluster, simulate
+    from flows.runs.workload import work_of
+
+    cluster = read_cluster(words)
+    schedule = simulate(work_of(sweep, store, cluster.workers, max_points=max_points, retry=retry), cluster)
+    if json:
+        work = schedule.work
+        content = {
+            "sweep": sweep.name,
+            "nodes": cluster.nodes,
+            "cores": cluster.cores,
+            "points": work.points,
+            "sampled": work.sampled,
+            "measured_share": work.measured_share,
+            "batches": len(work.seconds),
+            "core_seconds": float(work.seconds.sum()),
+            "planning_seconds": work.planning,
+            "driver_bytes": work.driver_bytes,
+            "makespan_seconds": schedule.makespan,
+            "busy": schedule.busy,
+            "tail_seconds": schedule.tail,
+            "longest_batch_seconds": schedule.longest,
+            "commits_per_second": schedule.commits_per_second[0],
+            "commits_per_second_at_most": schedule.commits_per_second[1],
+            "store_bytes": schedule.store_bytes,
+        }
+        print(as_json(content, indent=1))
+    else:
+        _print(sweep.name, cluster, schedule)
+
+
+def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
+    from flows.runs.plan import readable
+    from flows.runs.progress import duration, size
+
+    work = schedule.work
+    how = f"costs of {work.sampled:,} drawn ones" if work.sampled else "each one priced"
+    nodes = f"{cluster.nodes} nodes of {cluster.cores} cores"
+    print(f"{name}: {readable(work.points)} new points, {how}; {nodes}")
+    whole, planning = duration(schedule.makespan), duration(work.planning)
+    print(f"time     about {whole}, of which {planning} to plan, on one core")
+    seconds, batches = duration(float(work.seconds.sum())), readable(len(work.seconds))
+    busy = f"{schedule.busy:.0%} of the time"
+    print(f"work     {seconds} of one core in {batches} batches, workers are busy {busy}")
+    tail, longest = duration(schedule.tail), duration(schedule.longest)
+    print(
+        f"end      the first worker runs out of work {tail} before the end; the longest batch takes {longest}"
+    )
+    mean, most = schedule.commits_per_second
+    print(f"store    {size(schedule.store_bytes)}, {mean:.3g} parts a second, at most {most:.3g}")
+    print(f"driver   {size(work.driver_bytes)} of memory")
+    share = f"{work.measured_share:.0%} of the work"
+    print(f"costs    measured for {share}, by rows of the store; else estimated, on the safe side")

@@ -1,0 +1,95 @@
+"""The command on what runs and what is stored: status."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.completion import sweeps
+from flows.cli.options import DEFAULT_STORE, StorePath, shown
+
+if TYPE_CHECKING:
+    from storage.heartbeats import Heartbeat
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("status")(status)
+
+
+def status(
+    sweep: Annotated[
+        str | None,
+        typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the store.", autocompletion=sweeps),
+    ] = None,
+    store: StorePath = DEFAULT_STORE,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """How much of each sweep is stored, what failed, and whether it runs; also from another shell."""
+    from flows.printing import as_json, show
+    from flows.runs.plan import MAX_POINTS, check_size
+    from flows.runs.status import coverage, point_ids, recorded, recorded_sweeps, runs
+    from flows.spec.grid import count
+    from flows.spec.sweep import load
+
+    sweeps = [load(sweep)] if sweep else recorded_sweeps(store)
+    lines: list[dict[str, Any]] = []
+    for asked in sweeps:
+        going = runs(asked, store)
+        # After the runs: what has just ended is all stored. To count a very large sweep would take minutes.
+        now = recorded(asked, store) if count(asked.grids) > MAX_POINTS else None
+        if now is None:
+            check_size(asked)
+            now = coverage(asked, point_ids(asked), store)
+        lines.append(
+            {
+                "sweep": now.sweep,
+                "points": now.total,
+                "stored": now.stored,
+                "failed": now.failed,
+                "missing": now.missing,
+                "state": going.state(now),
+                "statuses": dict(now.statuses),
+                "runs": [_run_content(run, alive=True) for run in going.alive]
+                + [_run_content(run, alive=False) for run in going.dead],
+            }
+        )
+    if json:
+        print(as_json(lines[0] if sweep else lines, indent=1))
+    elif lines:
+        names = ["sweep", "points", "stored", "failed", "missing", "state"]
+        show(names, [[str(line[name]) for name in names] for line in lines])
+        for line in lines:
+            for run in line["runs"]:
+                print(_told(line["sweep"], run))
+    else:
+        print(f"No sweep was run on {shown(store)} yet.")
+
+
+def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:
+    return {
+        "state": "running" if alive else "killed",
+        "host": run.host[:100] if run.host.isprintable() else "?",
+        "process": run.process,
+        "started_at": run.started_at.isoformat(timespec="seconds"),
+        "heartbeat_at": run.beaten_at.isoformat(timespec="seconds"),
+        "new": run.new,
+        "done": run.done,
+        "failed": run.failed,
+        "points_per_second": run.points_per_second,
+        "seconds_left": run.seconds_left if alive else None,
+    }
+
+
+def _told(sweep: str, run: dict[str, Any]) -> str:
+    """Return one line about a run."""
+    from flows.runs.progress import duration
+
+    where = f"{run['host']}, process {run['process']}"
+    if run["state"] == "killed":
+        return (
+            f"{sweep}: killed on {where}, at {run['done']} of {run['new']} points; the same command goes on"
+        )
+    failed = f", {run['failed']} failed" if run["failed"] else ""
+    pace = f", {run['points_per_second']:.3g} points/s" if run["points_per_second"] else ""
+    left = f", {duration(run['seconds_left'])} left" if run["seconds_left"] is not None else ""
+    return f"{sweep}: running on {where}, {run['done']} of {run['new']} points{failed}{pace}{left}"

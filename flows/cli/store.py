@@ -1,0 +1,203 @@
+"""Commands that read a store, and compute nothing: lookup, sql and export."""
+
+import contextlib
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.completion import problems_and_sweeps
+from flows.cli.options import DEFAULT_STORE, Explain, Json, StorePath, at_least_zero
+
+if TYPE_CHECKING:
+    from privcore import Problem
+    from storage import Found
+
+LimitSeconds = Annotated[float, typer.Option(callback=at_least_zero, help="Time that the query may take.")]
+
+TIGHT = 0.01
+"""Relative width of a bracket from other grid points up to which it is an answer without being asked for."""
+
+
+GRACE_SECONDS = 3.0
+"""Time in which a query that was interrupted has to end."""
+
+MOST_BYTES = 5_000_000_000
+"""Memory that a query can need at most: what DuckDB is allowed, the result, and what holds both."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("lookup")(lookup)
+    app.command("sql")(sql)
+    app.command("export")(export)
+
+
+def lookup(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A problem with its fields, or a sweep alone.", autocompletion=problems_and_sweeps
+        ),
+    ],
+    fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
+    store: StorePath = DEFAULT_STORE,
+    explain: Explain = False,
+    json: Json = False,
+) -> None:
+    """The stored bounds that cover a problem, or the table of a sweep; nothing is computed."""
+    from flows.answers.explain import explained
+    from flows.answers.show import print_answer
+    from flows.answers.sourced import from_store
+    from flows.answers.sweep_table import show_sweep, sweep_named
+    from flows.cli.uncovered import uncovered
+    from flows.spec.words import fields_from
+    from privcore import DomainError, find_problem
+
+    if not fields and (sweep := sweep_named(name, store)) is not None:
+        if explain:
+            raise DomainError("Expected a problem with its fields beside --explain, got a sweep.")
+        return show_sweep(sweep, store, json)
+    problem = find_problem(name).from_fields(fields_from(fields or []))
+    if (found := stored_answer(store, problem, any_width=True)) is None:
+        raise uncovered(store, problem)
+    answer = from_store(problem, found)
+    return print_answer(answer, json, explained(answer, store) if explain else None)
+
+
+def sql(
+    query: Annotated[str, typer.Argument(help="One SELECT over results, best, conflicts, failures, ...")],
+    store: StorePath = DEFAULT_STORE,
+    limit_seconds: LimitSeconds = 60.0,
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
+) -> None:
+    """Any SELECT over a store; the views are in the documentation."""
+    from flows.answers.export import FORMATS, rows_of
+    from flows.printing import exactly, show
+    from privcore import DomainError
+
+    if json and csv:
+        raise DomainError("Expected --json or --csv, got both.")
+    table = _queried(store, query, limit_seconds)
+    if json or csv:
+        print(FORMATS["json" if json else "csv"](table).decode(), end="")
+    else:
+        show(table.column_names, [list(map(exactly, row)) for row in rows_of(table)])
+
+
+def export(
+    query: Annotated[str | None, typer.Argument(help="One SELECT, as for sql.")] = None,
+    store: StorePath = DEFAULT_STORE,
+    format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json, md or tex; else as in --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
+    store_sql: Annotated[
+        bool, typer.Option("--store-sql", help="Instead, the views and macros for plain DuckDB.")
+    ] = False,
+    limit_seconds: LimitSeconds = 60.0,
+) -> None:
+    """The result of a SELECT over a store as a file for others."""
+    from flows.answers.export import FORMATS, chosen_format, target_of
+    from privcore import DomainError
+    from storage import open_store
+    from storage.export import store_sql as statements
+    from storage.layout import write_atomically
+
+    if (query is None) != store_sql:
+        raise DomainError("Expected a query or --store-sql, and not both.")
+    target = None if out is None else target_of(out)
+    if query is None:
+        with open_store(store) as opened:
+            content = statements(opened.root).encode()
+    else:
+        name = chosen_format(format, out)
+        if name == "parquet" and out is None:
+            raise DomainError("Expected --out FILE for the format parquet.")
+        content = FORMATS[name](_queried(store, query, limit_seconds))
+    if target is None:
+        print(content.decode(), end="")
+    else:
+        write_atomically(target, content)
+
+
+def _queried(store: Path, query: str, limit_seconds: float) -> Any:
+    """Return the table that a query gives; a limit ends the command with its own code."""
+    from flows.answers.ask import LimitError
+    from storage import LimitError as QueryLimitError
+    from storage import open_store
+
+    try:
+        with open_store(store) as opened:
+            opened.sql("select 1")  # what a query runs on may have to be built, which no limit concerns
+            with _ended(limit_seconds):
+                return opened.sql(query, limit_seconds=limit_seconds)
+    except QueryLimitError as error:
+        raise LimitError(str(error)) from error
+
+
+@contextlib.contextmanager
+def _ended(limit_seconds: float) -> Iterator[None]:
+    """End this process, with code 4, where a query runs on beyond its limits and cannot be stopped.
+
+    DuckDB looks neither at the clock nor at its memory while it computes one call of a function, such as
+    `range(1000000000)`, and a thread cannot be killed.
+    """
+    from flows.answers.ask import LimitError
+
+    done = threading.Event()
+
+    def watch() -> None:
+        end, most = time.monotonic() + limit_seconds + GRACE_SECONDS, _peak_bytes() + MOST_BYTES
+        while not done.wait(0.1):
+            if (late := time.monotonic() > end) or _peak_bytes() > most:
+                reason = f"took longer than {limit_seconds:g} s" if late else "needs too much memory"
+                print(f"privsweep: The query {reason}.", file=sys.stderr, flush=True)
+                os._exit(LimitError.exit_code)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _peak_bytes() -> float:
+    """Return the most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+# ------------------------------------------------------------------------------ answers from a store
+
+
+def stored_answer(store: Path, problem: "Problem", *, any_width: bool) -> "Found | None":
+    """Return what a store says about a problem, where it is worth an answer.
+
+    Args:
+        store: Folder; it need not exist.
+        problem: The question.
+        any_width: Whether any upper bound will do; else the problem itself must be stored with both ends, or
+            the bracket from its neighbours be tight. An exact hit without an upper bound is an answer too.
+
+    Raises:
+        StoreError: The folder is no store, or the store is damaged or newer.
+    """
+    from flows.answers.ask import is_tight
+    from storage import open_store
+
+    if not store.exists():
+        return None
+    with open_store(store) as opened:
+        found = opened.lookup(problem)
+    if found is None or is_tight(found, TIGHT):
+        return found
+    both = found.exact and found.lower_method and found.upper_method
+    worth = found.exact or found.upper_method if any_width else both
+    return found if worth else None

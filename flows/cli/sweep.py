@@ -1,0 +1,197 @@
+"""Commands on sweeps: plan and run."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.completion import problems_and_sweeps
+from flows.cli.options import (
+    DEFAULT_STORE,
+    Engine,
+    MethodNames,
+    RayAddress,
+    StorePath,
+    Workers,
+    at_least_zero,
+    check_engine,
+    shown,
+)
+from flows.cli.schedule import show_schedule
+
+if TYPE_CHECKING:
+    from flows.runs.plan import Plan
+    from flows.runs.run import Report
+
+FAILED = 1
+
+SweepName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SWEEP",
+        help="A TOML file, the name of an embedded sweep, or of a problem.",
+        autocompletion=problems_and_sweeps,
+    ),
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FIELD=VALUES]...",
+        help="Of a problem: values with commas, or linear(first,last,count), geometric(...), range(...).",
+    ),
+]
+MaxPoints = Annotated[
+    float, typer.Option(min=1, callback=at_least_zero, help="Refuse a sweep with more points than this.")
+]
+Retry = Annotated[bool, typer.Option("--retry", help="Compute stored failures and timeouts again.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("plan")(plan)
+    app.command("run")(run)
+
+
+def plan(  # noqa: PLR0913, PLR0917  the options of a command
+    sweep: SweepName,
+    words: Words = None,
+    method: MethodNames = None,
+    store: StorePath = DEFAULT_STORE,
+    workers: Workers = None,
+    max_points: MaxPoints = 1e6,
+    retry: Retry = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="Simulate its schedule there, such as nodes=200,cores=32.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What a sweep would cost: points, seconds, bytes. Starts and writes nothing."""
+    from flows.runs.plan import TooLargeError, make_plan
+    from flows.spec.typed import named_or_typed
+    from tasks.engine import cores
+
+    asked = named_or_typed(sweep, words or [], method or [])
+    if cluster is not None:
+        if workers is not None:
+            raise typer.BadParameter("Expected --workers or --cluster, got both.")
+        show_schedule(asked, store, cluster, max_points=max_points, retry=retry, json=json)
+        return
+    workers = workers or cores()
+    made = make_plan(asked, store, workers=workers, max_points=max_points, retry=retry)
+    if json:
+        _print_json({"sweep": asked.name, **_plan_content(made)})
+    if made.refused:
+        raise TooLargeError(made.refused)
+    if not json:
+        _show_plan(asked.name, made, workers)
+
+
+def run(  # noqa: PLR0913, PLR0917  the options of a command
+    sweep: SweepName,
+    words: Words = None,
+    method: MethodNames = None,
+    store: StorePath = DEFAULT_STORE,
+    workers: Workers = None,
+    engine: Engine = "ray",
+    ray_address: RayAddress = None,
+    max_points: MaxPoints = 1e6,
+    retry: Retry = False,
+    json: Json = False,
+) -> None:
+    """Compute the points of a sweep that are not stored yet. Ctrl-C loses nothing; run it again to go on."""
+    from flows.runs.progress import Progress
+    from flows.runs.run import run as run_sweep
+    from flows.spec.typed import named_or_typed
+
+    check_engine(engine, ray_address)
+    with Progress() as progress:
+        report = run_sweep(
+            named_or_typed(sweep, words or [], method or []),
+            store,
+            workers=workers,
+            engine_name=engine,
+            max_points=max_points,
+            retry=retry,
+            watch=progress,
+            ray_address=ray_address,
+        )
+    if json:
+        _print_json(_report_content(report))
+    else:
+        _show_report(report)
+    if report.now.failed:
+        raise typer.Exit(FAILED)
+
+
+def _print_json(content: Any) -> None:
+    from flows.printing import as_json
+
+    print(as_json(content, indent=1))
+
+
+def _plan_content(made: "Plan") -> dict[str, Any]:
+    return {
+        "points": made.total,
+        "stored": sum(made.stored.values()),
+        "stored_by_status": dict(made.stored),
+        "new": made.new,
+        "by_method": [share.__dict__ for share in made.shares],
+        "batches": len(made.batches),
+        "cpu_seconds": made.cpu_seconds,
+        "memory_bytes": made.memory_bytes,
+        "disk_bytes": made.disk_bytes,
+        "beyond_limits": made.beyond,
+        "refused": made.refused,
+    }
+
+
+def _show_plan(name: str, made: "Plan", workers: int) -> None:
+    from flows.printing import show
+    from flows.runs.progress import duration, size
+
+    print(f"{name}: {made.total} points, {sum(made.stored.values())} stored, {made.new} new")
+    if not made.new:
+        return
+    rows = [[s.problem, s.method, str(s.points), f"{s.seconds:.3g}"] for s in made.shares]
+    show(["problem", "method", "new points", "core seconds"], rows)
+    print(f"time     at most about {duration(made.cpu_seconds / workers)} on {workers} workers")
+    print(f"memory   at most about {size(made.memory_bytes)}")
+    print(f"disk     about {size(made.disk_bytes)}")
+    if made.beyond:
+        print(f"limits   {made.beyond} points may need more than the limits allow and will not be started")
+
+
+def _report_content(report: "Report") -> dict[str, Any]:
+    return {
+        "sweep": report.now.sweep,
+        "points": report.now.total,
+        "computed": report.computed,
+        "stored_before": report.before,
+        "stored": report.now.stored,
+        "failed": report.now.failed,
+        "missing": report.now.missing,
+        "statuses": dict(report.now.statuses),
+        "seconds": report.seconds,
+        "store": shown(report.store),
+    }
+
+
+def _show_report(report: "Report") -> None:
+    from flows.runs.progress import duration
+    from privcore.answer import FAILURES
+
+    now = report.now
+    what = (
+        f"{report.computed} computed, {report.before} stored before"
+        if report.computed
+        else "nothing to compute"
+    )
+    print(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
+    print(f"store    {shown(report.store)}")
+    if now.failed:
+        counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
+        print(
+            f"failures {counts}: privsweep sql --store {shown(report.store)} 'select * from failures'",
+            file=sys.stderr,
+        )

@@ -1,0 +1,105 @@
+"""Commands on lookup tables: publish what a store answers as one file, import such a file, compare two."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.cli.options import DEFAULT_STORE, FAILED, Json, StorePath
+
+TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A lookup table, a Parquet file.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    table = typer.Typer(help="Lookup tables: all answers of a store in one versioned Parquet file.")
+    table.command("publish")(publish)
+    table.command("show")(show)
+    table.command("import")(import_)
+    table.command("diff")(diff)
+    app.add_typer(table, name="table")
+
+
+def publish(
+    store: StorePath = DEFAULT_STORE,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the file lookup-<version>.parquet is written.")
+    ] = Path(),
+    json: Json = False,
+) -> None:
+    """Write all answers of a store into one Parquet file, whose version changes only with them."""
+    if str(out).startswith("s3:"):
+        raise typer.BadParameter(f"Expected a folder for --out, got the address {out}.")
+    from storage import open_store
+    from storage.lookup_table import lookup_table, write_lookup_table
+
+    with open_store(store) as opened:
+        table = lookup_table(opened)
+    path = out / f"lookup-{table.version}.parquet"
+    write_lookup_table(table, path)
+    _print({"file": str(path), "version": table.version, "rows": len(table.rows)}, json)
+
+
+def show(file: TableFile, json: Json = False) -> None:
+    """Check a lookup table, and tell its version and what it holds."""
+    from collections import Counter
+
+    from storage.lookup_table import read_lookup_table
+
+    table = read_lookup_table(file)
+    counts = Counter(table.rows["problem"].to_pylist())
+    if json:
+        _print(
+            {"version": table.version, "rows": len(table.rows), "problems": dict(sorted(counts.items()))},
+            json,
+        )
+        return
+    _print({"version": table.version, "rows": len(table.rows)}, json)
+    for problem, count in sorted(counts.items()):
+        print(f"{count:>9}  {problem}")
+
+
+def import_(file: TableFile, store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
+    """Put the rows of a lookup table into a store, so that lookups and SQL find them."""
+    from flows.cli.options import shown
+    from storage.lookup_table import import_lookup_table, read_lookup_table
+
+    table = read_lookup_table(file)
+    parts = import_lookup_table(table, store)
+    content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": shown(store)}
+    _print(content, json)
+
+
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="A lookup table.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Another one.")],
+    json: Json = False,
+) -> None:
+    """Which brackets two lookup tables have in common, which moved; exit code 1 if any contradict."""
+    from dataclasses import asdict, fields
+
+    from flows.printing import as_json
+    from flows.printing import show as show_table
+    from storage.lookup_table import read_lookup_table
+    from storage.table_diff import Moved, compare
+
+    tables = [read_lookup_table(path) for path in (old, new)]
+    moved = compare(*tables)
+    disjoint = sum(one.disjoint for one in moved)
+    if json:
+        versions = {"old": tables[0].version, "new": tables[1].version}
+        print(as_json({**versions, "problems": [asdict(one) for one in moved]}, indent=1))
+    else:
+        print(f"{tables[0].version} to {tables[1].version}")
+        names = [field.name for field in fields(Moved)]
+        show_table(names, [[str(cell) for cell in asdict(one).values()] for one in moved])
+        if disjoint:
+            print(f"{disjoint} brackets contradict one another: one of the tables is wrong")
+    if disjoint:
+        raise typer.Exit(FAILED)
+
+
+def _print(content: dict[str, Any], json: bool) -> None:
+    from flows.printing import as_json
+
+    print(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))

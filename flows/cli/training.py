@@ -1,0 +1,226 @@
+"""Commands about one training run: epsilon, noise and steps."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli import completion
+from flows.cli.options import (
+    DEFAULT_STORE,
+    Explain,
+    Json,
+    LimitSeconds,
+    MethodNames,
+    StorePath,
+    finish,
+    named_methods,
+)
+from flows.cli.store import stored_answer
+
+if TYPE_CHECKING:
+    from privcore import Problem
+
+Sigma = Annotated[
+    str | None,
+    typer.Option("--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise over sensitivity, a step."),
+]
+Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Steps of one epoch.")]
+Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help="Probability budget, in (0, 1).")]
+Participations = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Steps of an epoch that use an example; 1 by default.")
+]
+Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Epochs; 1 by default.")]
+Adjacency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="add-remove (default), add or remove.",
+        autocompletion=completion.words("add-remove", "add", "remove"),
+    ),
+]
+Sampling = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD",
+        help="How steps choose examples: allocation, poisson or none.",
+        autocompletion=completion.words("allocation", "poisson", "none"),
+    ),
+]
+Probability = Annotated[
+    str | None, typer.Option("--sampling-probability", metavar="NUMBER", help="Of poisson: a step's rate.")
+]
+Examples = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Size of the training set; warns about a large delta.")
+]
+BatchSize = Annotated[
+    str | None, typer.Option("--batch-size", metavar="NUMBER", help="With --examples, instead of --steps.")
+]
+
+StoredOnly = Annotated[
+    bool, typer.Option("--stored-only", help="Never compute; exit 3 if the store has no answer.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("epsilon")(epsilon)
+    app.command("noise")(noise)
+    app.command("steps")(steps_of)
+
+
+def epsilon(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    sigma: Sigma = None,
+    steps: Steps = None,
+    delta: Delta = None,
+    participations: Participations = None,
+    epochs: Epochs = None,
+    adjacency: Adjacency = None,
+    sampling: Sampling = "allocation",
+    sampling_probability: Probability = None,
+    examples: Examples = None,
+    batch_size: BatchSize = None,
+    method: MethodNames = None,
+    store: StorePath = DEFAULT_STORE,
+    stored_only: StoredOnly = False,
+    limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
+    json: Json = False,
+) -> None:
+    """The privacy of one training run: a lower and an upper bound on epsilon.
+
+    The answer comes from the store if it has the very question, or bounds within 1 % by monotonicity;
+    otherwise it is computed now.
+    """
+    from flows.answers.explain import explained
+    from flows.answers.show import print_answer
+    from flows.answers.sourced import Sourced, computed, from_store
+    from flows.cli.uncovered import uncovered
+    from flows.cli.waiting import waiting
+
+    def answered(answer: Sourced) -> None:
+        print_answer(answer, json, explained(answer, store) if explain and answer.ok else None)
+
+    kind, fields = _question(
+        sampling,
+        examples,
+        batch_size,
+        sigma=sigma,
+        steps=steps,
+        delta=delta,
+        participations=participations,
+        epochs=epochs,
+        adjacency=adjacency,
+        sampling_probability=sampling_probability,
+    )
+    problem = kind.from_fields(fields)
+    if not method and (found := stored_answer(store, problem, any_width=stored_only)):
+        return answered(from_store(problem, found))
+    if stored_only:
+        raise uncovered(store, problem)
+    with waiting(f"computing {problem.name}"):
+        answer = computed(problem, named_methods(method), limit_seconds=limit_seconds)
+    answered(answer)
+    return finish(answer)
+
+
+def noise(  # noqa: PLR0913
+    *,
+    epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Largest epsilon that is allowed.")],
+    steps: Steps = None,
+    delta: Delta = None,
+    participations: Participations = None,
+    epochs: Epochs = None,
+    adjacency: Adjacency = None,
+    sampling: Sampling = "allocation",
+    sampling_probability: Probability = None,
+    examples: Examples = None,
+    batch_size: BatchSize = None,
+    method: MethodNames = None,
+    precision: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Relative distance to a sigma that does not suffice.")
+    ] = "1e-3",
+    limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
+    json: Json = False,
+) -> None:
+    """The least noise multiplier whose epsilon is proved to be at most the target."""
+    from flows.answers.noise import PRECISION, TARGET, find_noise, print_noise
+    from flows.cli.waiting import waiting
+    from flows.spec.words import number
+
+    kind, fields = _question(
+        sampling,
+        examples,
+        batch_size,
+        steps=steps,
+        delta=delta,
+        participations=participations,
+        epochs=epochs,
+        adjacency=adjacency,
+        sampling_probability=sampling_probability,
+    )
+    target, gap, methods = (
+        TARGET.check(number(epsilon)),
+        PRECISION.check(number(precision)),
+        named_methods(method),
+    )
+    with waiting(f"searching the noise for epsilon {epsilon}"):
+        found = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
+    if found.short is not None and found.gap > gap:
+        tell(["Between the two values of sigma the methods prove nothing, however long they are asked."])
+    print_noise(found, json, explain=explain)
+
+
+def steps_of(  # noqa: PLR0913
+    *,
+    examples: Annotated[str, typer.Option(metavar="NUMBER", help="Size of the training set.")],
+    batch_size: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Examples of a step on average, at one participation.")
+    ],
+    epochs: Epochs = None,
+    participations: Participations = None,
+    sigma: Sigma = None,
+    delta: Delta = None,
+    adjacency: Adjacency = None,
+    limit_seconds: LimitSeconds = 300.0,
+    json: Json = False,
+) -> None:
+    """The steps of examples and batch size, rounded both ways, and which way is safe for which sampling.
+
+    With --sigma and --delta, also the epsilon of either rounding.
+    """
+    from flows.answers.parse import large_delta
+    from flows.answers.training_run import Run, epsilons, print_roundings
+    from flows.cli.waiting import waiting
+    from flows.spec.words import number
+
+    given = {"epochs": epochs, "participations": participations}
+    numbers = {name: number(text) for name, text in given.items() if text is not None}
+    run = Run.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
+    given = {"sigma": sigma, "delta": delta, "adjacency": adjacency}
+    noise = {name: number(text) for name, text in given.items() if text is not None}
+    tell(large_delta(noise.get("delta"), run.examples))
+    with waiting("computing epsilon both ways"):
+        asked = epsilons(run, noise, limit_seconds) if noise else []
+    print_roundings(run, asked, json)
+    for one in asked:
+        finish(one)
+
+
+def _question(
+    sampling: str, examples: str | None, batch_size: str | None, **options: str | None
+) -> "tuple[type[Problem], dict[str, Any]]":
+    """Return the question that options describe, having told what has to be told about it."""
+    from flows.answers.parse import training_question
+
+    kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
+    tell(notes)
+    return kind, fields
+
+
+def tell(notes: list[str]) -> None:
+    """Print notes for people on standard error."""
+    for note in notes:
+        print(f"privsweep: {note}", file=sys.stderr)

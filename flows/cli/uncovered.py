@@ -1,0 +1,91 @@
+"""What a store does cover, for a question that it does not, and which field is in the way."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from flows.answers.ask import UncoveredError
+from flows.cli.options import DEFAULT_STORE, shown
+from flows.printing import exactly, listed
+from privcore import Problem
+from storage import Store, open_store
+from storage.corners import relation
+
+MOST_WORDS = 12
+"""Values that are told one by one; of more the first and the last."""
+
+
+def uncovered(store: Path, problem: Problem) -> UncoveredError:
+    """Return the error that says what is stored instead, and which line would plan the question.
+
+    Args:
+        store: Folder; it need not exist.
+        problem: The question.
+    """
+    question = f"{problem.name} {listed(problem.as_fields())}"
+    words = [f"{name}={exactly(value)}" for name, value in problem.as_fields().items()]
+    option = [] if store == DEFAULT_STORE else ["--store", shown(store)]
+    advice = f"`{shlex.join(['privsweep', 'plan', problem.name, *words, *option])}` tells what it would cost"
+    if not store.exists():
+        return UncoveredError(f"Nothing is stored for {question}: there is no store at {store}; {advice}.")
+    with open_store(store) as opened:
+        stored, near = _stored(opened, problem)
+    if not any(stored.values()):
+        return UncoveredError(
+            f"Nothing is stored for {question}, nor for any other {problem.name}; {advice}."
+        )
+    told = ", ".join(
+        f"{name} {_told(values, ordered=name in problem.monotone)}" for name, values in stored.items()
+    )
+    if beside := " or ".join(_reach(problem, name, values) for name, values in near.items() if values):
+        told += f"; with its other fields, {beside} is covered"
+    return UncoveredError(f"Nothing stored covers {question}; stored is {told}; {advice}.")
+
+
+def _stored(store: Store, problem: Problem) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Return the stored values of every field; all, then those where the other fields cover the question.
+
+    Of a field with a proved trend these are the ends alone, since lookups go between its values.
+    """
+    kind, fields = type(problem), problem.as_fields()
+    wanted = {name: f'"{name}" {relation(kind, name, "upper")} {_literal(fields[name])}' for name in fields}
+    columns = []
+    for beside in (False, True):
+        for name in fields:
+            others = [condition for other, condition in wanted.items() if beside and other != name]
+            where = " and ".join([*others, "upper_method is not null"] if beside else ["true"])
+            ends = f'[min("{name}") filter (where {where}), max("{name}") filter (where {where})]'
+            each = f'list_sort(list(distinct "{name}") filter (where {where}))'
+            columns.append(f'{ends if name in kind.monotone else each} as "{name} {beside}"')
+    # One query, since the view takes long to plan.
+    found = store.sql(f"select {', '.join(columns)} from best where problem = '{problem.name}'").to_pylist()[
+        0
+    ]
+    stored, near = (
+        {name: [value for value in found[f"{name} {beside}"] or [] if value is not None] for name in fields}
+        for beside in (False, True)
+    )
+    return stored, near
+
+
+def _reach(problem: Problem, name: str, values: list[Any]) -> str:
+    """Return which values of a field are covered from above by those that are stored."""
+    match relation(type(problem), name, "upper"):
+        case "<=":
+            return f"{name} from {exactly(values[0])}"
+        case ">=":
+            return f"{name} up to {exactly(values[-1])}"
+        case _:
+            return f"{name} {_told(values, ordered=False)}"
+
+
+def _told(values: list[Any], *, ordered: bool) -> str:
+    """Return sorted values as people read them; of a field with a trend, or of too many, the ends."""
+    words = list(dict.fromkeys(map(exactly, values)))
+    few = not ordered and len(words) <= MOST_WORDS
+    return "|".join(words) if few else " to ".join(dict.fromkeys((words[0], words[-1])))
+
+
+def _literal(value: object) -> str:
+    """Return a value as SQL has it."""
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else f"'{value!r}'::double"

@@ -1,0 +1,1 @@
+"""The flow that deployments start, and what Prefect shows of it."""

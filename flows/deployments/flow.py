@@ -1,0 +1,260 @@
+"""The flow that deployments start: a sweep on a schedule, and all that Prefect shows of it.
+
+What it computes is what `privsweep run` computes; deploy/README.md says how it is deployed.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from logging import Logger, LoggerAdapter
+from math import ceil
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from prefect import artifacts, flow, get_client, get_run_logger
+from prefect.client.schemas.objects import FlowRunPolicy, State
+from prefect.concurrency.sync import concurrency
+from prefect.context import FlowRunContext
+from prefect.exceptions import ObjectAlreadyExists
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.states import Cancelled, Completed, Crashed, Failed
+
+from flows.deployments.summary import Computed
+from flows.runs.orchestration import STAGES_ON_SERVER
+from flows.runs.plan import MAX_POINTS, Plan
+from flows.runs.progress import duration
+from flows.runs.run import InterruptedRunError, Report, run
+from flows.runs.signals import end_with_parent
+from flows.spec.sweep import Sweep, load
+from privcore.answer import FAILURES
+from privcore.errors import PrivsweepError
+from tasks.errors import EngineError
+from tasks.work import Done
+
+Log = Logger | LoggerAdapter[Logger]
+
+WITH_FAILURES = "Completed with failures"
+LEASE_SECONDS = 120.0  # after which the store is free again where a run was killed
+
+
+@flow(name="privsweep", flow_run_name="{sweep}", persist_result=False)
+def scheduled_sweep(
+    sweep: str,
+    store: str = "store",
+    workers: int | None = None,
+    retry: bool = False,
+    max_points: float = MAX_POINTS,
+    reports: str | None = None,
+    ray_address: str | None = None,
+) -> State[None]:
+    """Compute the points of a sweep that are not stored yet, one run a store at a time.
+
+    Args:
+        sweep: Name of an embedded sweep, or path of a TOML file.
+        store: Folder or address of the store, made where it does not exist.
+        workers: Number of worker processes; one a core without it.
+        retry: Whether to compute stored failures again.
+        max_points: Number of points above which the sweep is refused.
+        reports: Folder that gets the HTML report; none is written without it.
+        ray_address: The Ray cluster; without it what RAY_ADDRESS says to the worker, or a Ray of its own.
+
+    Returns:
+        How the run ended: Completed, "Completed with failures" where points have no answer, Cancelled where
+        it was stopped, Crashed where its worker is gone, Failed with one sentence.
+
+    Raises:
+        PrivsweepError: The run failed, and its deployment lets it try again.
+    """
+    logger = get_run_logger()
+    told = _Told(sweep, logger)
+    worker_is_gone = end_with_parent() if _of_a_deployment() else lambda: False
+    try:
+        asked = load(sweep)
+        with _only_run_on(store, logger):
+            report = run(
+                asked,
+                Path(store),
+                workers=workers,
+                max_points=max_points,
+                retry=retry,
+                ray_address=ray_address,
+                watch=told.watch,
+            )
+            told.end()
+    except InterruptedRunError as error:
+        told.end()
+        logger.info("%s", error)
+        if worker_is_gone():
+            return Crashed(message=f"Its worker is gone. {error}")
+        return Cancelled(message=str(error))
+    except PrivsweepError as error:
+        if _may_repeat(error):
+            raise error.with_traceback(None) from None
+        return Failed(message=str(error))
+    if reports is not None:
+        told.report(asked, report.store, Path(reports))
+    return _ending(report, store)
+
+
+def _of_a_deployment() -> bool:
+    """Return whether a worker started this process, and nobody at a terminal."""
+    context = FlowRunContext.get()
+    return context is not None and context.flow_run is not None and bool(context.flow_run.deployment_id)
+
+
+def _ending(report: Report, store: str) -> State[None]:
+    """Return the state that a run ends in, with counts and the command that shows what failed."""
+    now = report.now
+    done = f"{now.total} points, {report.computed} computed in {duration(report.seconds)}"
+    if not now.failed:
+        return Completed(message=f"{done}.")
+    counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
+    where = store if ":" in store else str(report.store)
+    command = f"privsweep sql --store {shlex.quote(where)} 'select * from failures'"
+    return Completed(name=WITH_FAILURES, message=f"{done}, {now.failed} failed ({counts}): {command}")
+
+
+def _may_repeat(error: PrivsweepError) -> bool:
+    """Return whether the run is to be tried again; where not, tell Prefect, which would do so.
+
+    A cluster or a disk can come back, a mistake in a sweep stays.
+    """
+    from storage.errors import StoreError
+
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:  # somebody called the function itself
+        return False
+    with get_client(sync_client=True) as client:
+        now = client.read_flow_run(context.flow_run.id)
+        tries_left = now.run_count <= (now.empirical_policy.retries or 0)
+        if isinstance(error, EngineError | StoreError) and tries_left:
+            return True
+        client.update_flow_run(now.id, empirical_policy=FlowRunPolicy(retries=0))
+    return False
+
+
+@contextmanager
+def _only_run_on(store: str, logger: Log) -> Iterator[None]:
+    """Wait until no other deployed run is at work on a store: both would compute the same points.
+
+    It is a matter of economy, and nothing breaks where Prefect forgets who is at work.
+    """
+    address = store if ":" in store else str(Path(store).absolute())
+    name = f"store {re.sub(r'[^A-Za-z0-9._-]+', ' ', address).strip()}"
+    with get_client(sync_client=True) as client:
+        with suppress(ObjectAlreadyExists):  # two runs made it at once
+            client.upsert_global_concurrency_limit_by_name(name, 1)
+        if client.read_global_concurrency_limit_by_name(name).active_slots:
+            logger.info("Waiting until another run on the store %s has ended.", address)
+    slot = ExitStack()
+    slot.enter_context(concurrency(name, lease_duration=LEASE_SECONDS, raise_on_lease_renewal_failure=False))
+    try:
+        yield
+    finally:
+        try:
+            with _asking_once():
+                slot.close()
+        except Exception as error:  # noqa: BLE001  of Prefect's; the lease ends by itself
+            logger.debug("The store was not handed back: %s", error)
+
+
+@contextmanager
+def _asking_once() -> Iterator[None]:
+    """Ask Prefect's server once: else one that is gone would cost a minute, for what is not worth it."""
+    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
+        yield
+
+
+class _Told:
+    """What Prefect shows of a run beside its state: log, progress, table, link to the report."""
+
+    def __init__(self, sweep: str, logger: Log) -> None:
+        self._name = sweep
+        self._logger = logger
+        self._computed = Computed(0)
+        self._progress: UUID | None = None
+
+    def watch(self, plan: Plan, done: Done | None) -> None:
+        """Tell the plan, then what every batch adds."""
+        computed = self._computed
+        if done is None:
+            self._begin(plan)
+            return
+        computed.add(done)
+        if line := computed.line():
+            self._logger.info("%s", line)
+        if warning := computed.warning(done):
+            self._logger.warning("%s", warning)
+        if computed.finished % ceil(computed.expected / STAGES_ON_SERVER) == 0:
+            self._show_progress()
+
+    def end(self) -> None:
+        """Tell what is left to tell, and show the table of what was computed."""
+        if line := self._computed.rest():
+            self._logger.info("%s", line)
+        if warning := self._computed.warning_of_rest():
+            self._logger.warning("%s", warning)
+        if table := self._computed.table():
+            self._show_progress()
+            self._show(
+                lambda: artifacts.create_table_artifact(
+                    table, key=self._key("computed"), description=f"What this run of {self._name} computed."
+                )
+            )
+
+    def report(self, sweep: Sweep, store: Path, folder: Path) -> None:
+        """Write the HTML report of the sweep, and show a link to it."""
+        from flows.reports.charts import NEEDED, available
+        from flows.reports.files import write
+        from flows.reports.sweep_report import sweep_report
+
+        if not available():
+            self._logger.info("No report was written. %s", NEEDED)
+            return
+        try:
+            (file,) = write(sweep_report(sweep, store), folder, "html", figures=False)["files"]
+        except (PrivsweepError, OSError) as error:
+            self._logger.warning("No report was written: %s", error)
+            return
+        link = Path(file).absolute().as_uri()
+        self._logger.info("The report is %s", link)
+        self._show(
+            lambda: artifacts.create_link_artifact(
+                link,
+                link_text=Path(file).name,
+                key=self._key("report"),
+                description=f"Report of {self._name}.",
+            )
+        )
+
+    def _begin(self, plan: Plan) -> None:
+        self._computed = Computed(len(plan.batches))
+        self._logger.info("Computing %s of %s points.", plan.new, plan.total)
+        if plan.batches:
+            self._progress = self._show(
+                lambda: artifacts.create_progress_artifact(
+                    0.0, key=self._key("progress"), description=f"Batches of {self._name} that are done."
+                )
+            )
+
+    def _show_progress(self) -> None:
+        progress, computed = self._progress, self._computed
+        if progress is not None:
+            share = min(1.0, computed.finished / computed.expected)
+            self._show(lambda: artifacts.update_progress_artifact(progress, 100 * share))
+
+    def _show(self, make: Callable[[], Any]) -> Any:
+        """Make or change an artifact; where Prefect's server is gone, the sweep goes on without."""
+        try:
+            with _asking_once():
+                return make()
+        except Exception as error:  # noqa: BLE001  whatever it is, it is no reason to stop
+            self._progress = None
+            self._logger.warning("Prefect shows less than there is: %s: %s", type(error).__name__, error)
+        return None
+
+    def _key(self, what: str) -> str:
+        """Return the key of an artifact; it has versions, one a run."""
+        return f"{re.sub(r'[^a-z0-9]+', '-', Path(self._name).stem.lower()).strip('-')}-{what}"

@@ -1,0 +1,1 @@
+"""The figures of arXiv:2502.08202v3."""

@@ -1,0 +1,1 @@
+"""The figures of arXiv:2410.22235v1."""

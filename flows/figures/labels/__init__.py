@@ -1,0 +1,1 @@
+"""The figures of arXiv:2406.02797v1."""

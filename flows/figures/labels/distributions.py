@@ -1,0 +1,102 @@
+"""Distributions of both advantages at one setting, below the scatter plots of the same releases."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from flows.figures.labels import scatter
+from flows.figures.labels.setting import Setting
+from flows.figures.labels.simulated import releases
+from flows.figures.labels.theme import COLORS, NAMES, PRIORS
+from flows.figures.panels import Kind, Panel, Trace
+from flows.figures.stored import Stored, number
+
+SETTINGS = (
+    Setting(mechanism="llp-geometric", bag_size=8, label_epsilon=1.0),
+    Setting(mechanism="llp", bag_size=8),
+    Setting(mechanism="rr", label_epsilon=1.0),
+)
+RELEASES = 4000
+"""Simulated bags of a distribution function of additive advantages."""
+_SHOWN: Mapping[str, float] = MappingProxyType(dict(zip(PRIORS, (0.25, 0.05, 0.25, 0.05), strict=True)))
+"""How far the axes of additive advantages go."""
+
+
+def both_advantages(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
+    """Return a row of scatter plots, one of multiplicative and one of additive advantages."""
+    top, middle, bottom = [], [], []
+    for column, (prior, title) in enumerate(PRIORS.items()):
+        first = column == 0
+        top.append(
+            Panel(
+                title=title,
+                x_label=scatter.PRIOR_LABEL,
+                y_label="posterior" if first else "",
+                traces=scatter.overlaid(prior, SETTINGS),
+                x_limits=(0.0, scatter.shown(prior)),
+                y_limits=(-0.02, 1.02),
+                diagonal=True,
+            )
+        )
+        middle.append(
+            Panel(
+                x_label=r"multiplicative advantage $|I|$",
+                y_label="distribution function" if first else "",
+                traces=tuple(t for s in SETTINGS for t in _multiplicative(stored, s.mechanism, prior)),
+                x_limits=(0.0, 4.0),
+                y_limits=(0.0, 1.03),
+            )
+        )
+        bottom.append(
+            Panel(
+                x_label="additive advantage given all features",
+                y_label="distribution function" if first else "",
+                traces=tuple(t for s in SETTINGS for t in _additive(stored, s, prior)),
+                x_limits=(0.0, _SHOWN[prior]),
+                y_limits=(0.0, 1.03),
+            )
+        )
+    return tuple(top), tuple(middle), tuple(bottom)
+
+
+def _multiplicative(stored: Stored, mechanism: str, prior: str) -> list[Trace]:
+    """Return the distribution function from stored probabilities, and what it never exceeds."""
+    answers = list(stored.answers("label-ratio-tail", {"mechanism": mechanism, "prior": prior}))
+    if not answers:
+        return []
+    places = sorted((float(fields["log_ratio"]), row) for fields, row in answers)
+    lower = tuple(1.0 - min(1.0, float(row["upper"])) for _, row in places)
+    upper = tuple(1.0 - float(row["lower"]) for _, row in places)
+    traces = [
+        Trace(
+            label=NAMES[mechanism],
+            color=COLORS[mechanism],
+            x=tuple(x for x, _ in places),
+            y=tuple(1.0 - number(row) for _, row in places),
+            band=(lower, upper),
+            kind=Kind.STEPS,
+        )
+    ]
+    for _, row in stored.answers("label-ratio-infinite", {"mechanism": mechanism, "prior": prior}):
+        y = 1.0 - number(row)
+        label = "LLP, all but infinite $|I|$"
+        traces.append(Trace(label=label, color=COLORS[mechanism], x=(0.0, 4.0), y=(y, y), style=":"))
+    return traces
+
+
+def _additive(stored: Stored, setting: Setting, prior: str) -> list[Trace]:
+    """Return the distribution function: exact for randomized response, that of simulated bags else."""
+    kind = Kind.STEPS
+    if setting.mechanism == "rr":
+        kind = Kind.LINE  # continuous but for its jump at 0
+        answers = stored.answers("label-advantage-tail", {"mechanism": setting.mechanism, "prior": prior})
+        places = sorted((float(fields["threshold"]), 1.0 - number(row)) for fields, row in answers)
+        places = [(0.0, 0.0), *places] if places else []
+    else:
+        drawn = np.sort(releases(setting, prior, RELEASES).advantages)
+        places = [(0.0, 0.0), *((float(x), (i + 1) / RELEASES) for i, x in enumerate(drawn)), (0.5, 1.0)]
+    if not places:
+        return []
+    x, y = zip(*places, strict=True)
+    return [Trace(label=NAMES[setting.mechanism], color=COLORS[setting.mechanism], x=x, y=y, kind=kind)]

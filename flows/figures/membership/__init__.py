@@ -1,0 +1,1 @@
+"""The figures of arXiv:2310.13786v6."""

@@ -1,0 +1,54 @@
+"""What an attack learns from the coefficients of least squares, by the number of records per feature."""
+
+from flows.figures.membership.looks import BLACK, BLUE, GREEN, ORANGE, Look
+from flows.figures.panels import Panel, Trace
+from flows.figures.stored import Stored, number
+
+COORDINATES = (2, 10, 50)
+
+BEST = Look(label="best attack", color=BLACK, marker="o")
+CERTAIN = Look(label="", color=BLACK, marker="o")
+DRAWS = Look(label="the same by draws,\n99 % confidence", color=BLUE)
+LOSS = Look(label="best threshold for the loss", color=ORANGE, marker="^")
+LIMIT = Look(label="limit for many records", color=GREEN, style="--")
+
+_CURVES = (
+    (CERTAIN, "membership.interpolation", "value"),
+    (BEST, "membership.sobol", "value"),
+    (DRAWS, "membership.sampling", "band"),
+    (LOSS, "membership.threshold", "lower"),
+    (LIMIT, "membership.influence", "value"),
+)
+"""Look, method, and what of its answer is drawn: the one number, that with both ends, or the lower end."""
+
+
+def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
+    """Return a panel for each dimension; the curve jumps where there are as many records as features."""
+    return (
+        tuple(
+            Panel(
+                title=f"{d} features",
+                x_label="records a feature, $n / d$",
+                y_label="" if place else "advantage",
+                traces=_traces(stored, d),
+                scales=("log", "log"),
+                x_limits=(0.4, 600.0),
+                y_limits=(0.003, 1.2),
+            )
+            for place, d in enumerate(COORDINATES)
+        ),
+    )
+
+
+def _traces(stored: Stored, d: int) -> tuple[Trace, ...]:
+    """Return the curves of a dimension."""
+    traces: list[Trace] = []
+    for look, method, end in _CURVES:
+        answers = list(stored.answers("membership-regression-advantage", {"coordinates": d}, method))
+        places = [
+            (float(fields["records"]) / d, float(row["lower"]) if end == "lower" else number(row))
+            for fields, row in answers
+        ]
+        band = [(float(row["lower"]), float(row["upper"])) for _, row in answers] if end == "band" else []
+        traces += look.trace(places, band)
+    return tuple(traces)

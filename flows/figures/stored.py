@@ -1,0 +1,81 @@
+"""The stored answers that a figure wants, and which of them are missing."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flows.figures.allocation.curves import stored_rows
+from flows.spec.grid import expand
+from flows.spec.sweep import load
+from privcore import Point, Problem, Status
+from privcore.answer import FAILURES
+from privcore.parameter import Value
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """The points that a figure wants with what a store holds of them.
+
+    Attributes:
+        points: All of them, each once.
+        rows: Stored answers by point id.
+    """
+
+    points: tuple[Point, ...]
+    rows: Mapping[str, Row]
+
+    @classmethod
+    def of(cls, sweeps: tuple[str, ...], wants: Callable[[Problem], bool], store: Path) -> "Stored":
+        """Return what a store holds of the wanted points of some sweeps; the store need not exist."""
+        points = {p.id: p for name in sweeps for p in expand(load(name).grids) if wants(p.problem)}
+        return cls(points=tuple(points.values()), rows=stored_rows(list(points.values()), store))
+
+    @property
+    def missing(self) -> Counter[str]:
+        """Number of points that are not stored, by method."""
+        return Counter(p.method.name for p in self.points if p.id not in self.rows)
+
+    @property
+    def failed(self) -> Counter[str]:
+        """Number of points that failed, by method."""
+        return Counter(
+            p.method.name for p in self.points if p.id in self.rows and self.rows[p.id]["status"] in FAILURES
+        )
+
+    def answers(
+        self, problem: str, fields: Mapping[str, Value], method: str = ""
+    ) -> Iterator[tuple[Mapping[str, Value], Row]]:
+        """Yield the answered problems of a kind, each once, in the order of the sweeps.
+
+        Args:
+            problem: Name of the problem.
+            fields: What some of its fields have to be.
+            method: Name of the method; by default the first one of the sweeps.
+        """
+        seen: set[Problem] = set()
+        for point in self.points:
+            if (
+                point.problem.name != problem
+                or point.problem in seen
+                or method not in ("", point.method.name)
+            ):
+                continue
+            given = point.problem.as_fields()
+            row = self.rows.get(point.id)
+            if any(given[name] != value for name, value in fields.items()) or row is None:
+                continue
+            if row["status"] == Status.OK:
+                seen.add(point.problem)
+                yield given, row
+
+
+def number(row: Row) -> float:
+    """Return the one number of an answer: its value, else the middle of its ends."""
+    if row["value"] is not None:
+        return float(row["value"])
+    lower, upper = float(row["lower"]), float(row["upper"])
+    return lower if lower == upper else 0.5 * (lower + upper)

@@ -1,0 +1,1 @@
+"""Running a sweep: plan, run, progress, repair, and the forecast for a cluster."""

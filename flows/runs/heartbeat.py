@@ -1,0 +1,91 @@
+"""The heartbeats of a run, from a thread of their own, and the pace that they tell."""
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from flows.spec.sweep import Sweep
+from privcore.answer import FAILURES
+from tasks.work import Done
+
+
+class Pace:
+    """Points a second since the first batch was done: before it, workers were starting."""
+
+    def __init__(self) -> None:
+        self.points = 0
+        self.failed = 0
+        self._first: tuple[int, float] | None = None
+
+    def add(self, done: Done) -> None:
+        """Count a batch."""
+        self.points += done.points
+        self.failed += sum(number for status, number in done.statuses.items() if status in FAILURES)
+        if self._first is None:
+            self._first = self.points, time.monotonic()
+
+    @property
+    def per_second(self) -> float | None:
+        """Points a second; None before the second batch."""
+        before, moment = self._first or (0, 0.0)
+        seconds = time.monotonic() - moment
+        return (self.points - before) / seconds if self.points > before > 0 and seconds > 0 else None
+
+
+@contextmanager
+def beating(
+    store: Path, sweep: Sweep, *, total: int, new: int, started: datetime
+) -> Iterator[Callable[[Done], None]]:
+    """Let others know, inside the block, that a run lives and how far it is; yield what is told each batch.
+
+    Args:
+        store: Folder of the store.
+        sweep: What is run.
+        total: Number of its points.
+        new: Number of points that this run computes.
+        started: When it began, in UTC.
+    """
+    from storage.heartbeats import EVERY, EVERY_IN_BUCKET, Heartbeat, beat, remove_dead, stop
+    from storage.located import bucket_of
+
+    pace, over = Pace(), threading.Event()
+    every = EVERY_IN_BUCKET if bucket_of(store) else EVERY
+    heartbeat = Heartbeat(
+        run=secrets.token_hex(8),
+        sweep=sweep.name,
+        digest=sweep.digest,
+        total=total,
+        new=new,
+        started_at=started,
+        every=every,
+    )
+
+    def go_on() -> None:
+        now = heartbeat
+        while True:
+            beat(store, now)
+            if over.wait(every):
+                return
+            now = replace(
+                now,
+                number=now.number + 1,
+                beaten_at=datetime.now(UTC),
+                done=pace.points,
+                failed=pace.failed,
+                points_per_second=pace.per_second,
+            )
+
+    remove_dead(store, sweep.digest)
+    thread = threading.Thread(target=go_on, name="heartbeats", daemon=True)
+    thread.start()
+    try:
+        yield pace.add
+    finally:
+        over.set()
+        thread.join()
+        stop(store, heartbeat.run)

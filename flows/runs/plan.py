@@ -1,0 +1,185 @@
+"""A plan: what a sweep asks minus what is stored, with its cost; it refuses before anything starts."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flows.spec.grid import count, expand
+from flows.spec.sweep import Sweep
+from privcore.answer import FAILURES, Status
+from privcore.errors import PrivsweepError
+from privcore.method import Method
+from privcore.point import Point
+from tasks.batch import Batch, Group, cut, group
+
+MAX_POINTS = 1_000_000
+ROW_BYTES = 150.0  # on disk, compressed; a part of few rows needs more for its columns' headers
+PART_BYTES = 20_000.0
+PROCESS_BYTES = 3e8  # a worker and its child with everything imported
+
+
+class TooLargeError(PrivsweepError):
+    """A sweep file asks for more points than allowed; nothing was started, so this counts as misuse."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What is new for one method and one kind of problem: points, and estimated seconds of one core."""
+
+    problem: str
+    method: str
+    points: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run of a sweep would do.
+
+    Attributes:
+        total: Number of points, each counted once; before `where` if the plan is refused.
+        stored: Number of points that need nothing, by the status they are stored with.
+        ids: Ids of all points, by name of their problem.
+        shares: What is new, by method and kind of problem.
+        batches: The new points, cut for the workers.
+        memory_bytes: Memory that the workers may need together, at most.
+        disk_bytes: What the new rows will occupy, roughly.
+        beyond: Number of new points that exceed a limit of the sweep by their estimate; they get a row that
+            says so and are not started.
+        refused: Why the sweep must not be started, or None.
+    """
+
+    total: int
+    stored: Mapping[str, int] = field(default_factory=dict)
+    ids: Mapping[str, list[str]] = field(default_factory=dict)
+    shares: tuple[Share, ...] = ()
+    batches: tuple[Batch, ...] = ()
+    memory_bytes: float = 0.0
+    disk_bytes: float = 0.0
+    beyond: int = 0
+    refused: str | None = None
+
+    @property
+    def new(self) -> int:
+        """Number of points to compute."""
+        return sum(share.points for share in self.shares)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Estimated seconds of one core, on the safe side."""
+        return sum(share.seconds for share in self.shares)
+
+
+def make_plan(
+    sweep: Sweep,
+    store: Path,
+    *,
+    workers: int | Callable[[], int] = 1,
+    max_points: float = MAX_POINTS,
+    retry: bool = False,
+) -> Plan:
+    """Return what has to be done for a sweep, without starting or writing anything.
+
+    A point is done when it is stored with any status but `crashed`.
+
+    Args:
+        sweep: What is asked.
+        store: Folder of the store; it need not exist.
+        workers: Number of processes that would work on it, >= 1; or who tells it, asked only where something
+            is new, since a cluster has to be joined for it.
+        max_points: Number of points above which the plan is refused, before they are made.
+        retry: Whether to compute stored failures again.
+
+    Raises:
+        DomainError: Parameters contradict one another at a point that no `where` excludes.
+        StoreError: The store cannot be read.
+    """
+    try:
+        check_size(sweep, max_points)
+    except TooLargeError as error:
+        return Plan(total=count(sweep.grids), refused=str(error))
+    sorting = _Sorting(store, retry)
+    groups = group(sorting.new(expand(sweep.grids)), sweep.limits)
+    if callable(workers):
+        workers = workers() if groups else 1
+    batches = cut(groups, workers)
+    largest = max((batch.bytes for batch in batches), default=0.0)
+    return Plan(
+        total=sum(len(ids) for ids in sorting.ids.values()),
+        stored=dict(sorting.stored),
+        ids=sorting.ids,
+        shares=tuple(_share(g) for g in groups),
+        batches=tuple(batches),
+        memory_bytes=min(workers, len(batches)) * (largest + PROCESS_BYTES) if batches else 0.0,
+        beyond=sum(g.beyond for g in groups),
+        disk_bytes=sum(len(batch) * ROW_BYTES + PART_BYTES for batch in batches),
+    )
+
+
+def check_size(sweep: Sweep, max_points: float = MAX_POINTS) -> None:
+    """Raise `TooLargeError` if a sweep has more points; they are counted and not made."""
+    candidates = count(sweep.grids)
+    if candidates > max_points:
+        sizes = [grid.candidates for grid in sweep.grids]
+        largest = sizes.index(max(sizes))
+        raise TooLargeError(
+            f"{sweep.name} has {readable(candidates)} points, {readable(sizes[largest])} of them in "
+            f"grid {largest + 1}, more than --max-points {max_points:g}."
+        )
+
+
+class _Sorting:
+    """Tells new points from stored ones while they pass."""
+
+    def __init__(self, store: Path, retry: bool) -> None:
+        self.ids: dict[str, list[str]] = {}
+        self.stored: Counter[str] = Counter()
+        self._statuses: dict[str, Mapping[str, str]] = {}
+        self._store = store
+        self._again = FAILURES if retry else {Status.CRASHED}
+
+    def new(self, points: Iterator[Point]) -> Iterator[Point]:
+        """Yield the points that have to be computed; count the others."""
+        for point in points:
+            name = point.problem.name
+            if name not in self.ids:
+                self.ids[name] = []
+                self._statuses[name] = statuses(self._store, name)
+            self.ids[name].append(point.id)
+            status = self._statuses[name].get(point.id)
+            if status is None or status in self._again:
+                yield point
+            else:
+                self.stored[status] += 1
+
+
+def statuses(store: Path, problem: str) -> Mapping[str, str]:
+    """Return the status of every stored point of a problem, by id; nothing where there is no store yet."""
+    if not store.exists() or (store.is_dir() and not any(store.iterdir())):
+        return {}
+    from storage.catalog import open_store
+
+    with open_store(store) as opened:
+        return opened.stored(problem)
+
+
+def _share(g: Group) -> Share:
+    return Share(problem=g.problem.name, method=label(g.method), points=len(g.fields), seconds=g.seconds)
+
+
+def label(method: Method) -> str:
+    """Return a method's name, with the knobs that differ from their defaults."""
+    knobs = ", ".join(f"{name}={value}" for name, value in method.identity().items())
+    return f"{method.name}({knobs})" if knobs else method.name
+
+
+def readable(number: int) -> str:
+    """Return a count with separators, or its order of magnitude where it has too many digits.
+
+    Example:
+        >>> readable(1234567), readable(10**300)
+        ('1,234,567', 'about 10^300')
+    """
+    return f"{number:,}" if number < 10**15 else f"about 10^{math.floor(math.log10(number))}"

@@ -1,0 +1,103 @@
+"""How far a run is: a bar with the time left on a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from flows.runs.heartbeat import Pace
+
+if TYPE_CHECKING:
+    from flows.runs.plan import Plan
+    from tasks.work import Done
+
+EVERY = 10.0  # seconds between lines where there is no terminal
+
+
+class Progress:
+    """Shows progress on standard error; called with the plan, then with every batch that is done."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        self._pace = Pace()
+        self._told = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Return the progress; nothing is shown before there is something to do."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, plan: "Plan", done: "Done | None") -> None:
+        """Show the plan at the start, then what a batch adds to it."""
+        if done is None:
+            self._begin(plan)
+            return
+        self._pace.add(done)
+        finished, failed = self._pace.points, self._pace.failed
+        if self._bar is not None:
+            self._bar.update(self._task, completed=finished, failed=failed)
+        elif time.monotonic() - self._told >= EVERY:
+            self._told = time.monotonic()
+            told = f", {failed} failed" if failed else ""
+            self._say(f"{finished} of {plan.new} points{told}{self._left(plan.new)}")
+
+    def _begin(self, plan: "Plan") -> None:
+        if not plan.new:
+            return
+        self._say(f"computing {plan.new} of {plan.total} points, {sum(plan.stored.values())} are stored")
+        if sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            self._bar = progress.Progress(
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TextColumn("points, {task.fields[failed]} failed,"),
+                progress.TimeElapsedColumn(),
+                progress.TextColumn("spent,"),
+                progress.TimeRemainingColumn(),
+                progress.TextColumn("left"),
+                console=Console(stderr=True),
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._task = self._bar.add_task("points", total=plan.new, failed=0)
+            self._bar.start()
+
+    def _left(self, new: int) -> str:
+        pace = self._pace.per_second
+        return f", {duration((new - self._pace.points) / pace)} left" if pace else ""
+
+    def _say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it.
+
+    Example:
+        >>> duration(0.34), duration(75), duration(9000), duration(400_000)
+        ('0.3 s', '75 s', '2.5 h', '4.6 days')
+    """
+    for unit, length, limit in (("s", 1.0, 120.0), ("min", 60.0, 120.0), ("h", 3600.0, 48.0)):
+        if seconds < limit * length:
+            return f"{seconds / length:.{0 if seconds / length >= 10 else 1}f} {unit}"
+    return f"{seconds / 86_400:.1f} days"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes as people say it.
+
+    Example:
+        >>> size(1500), size(2.5e9)
+        ('1.5 kB', '2.5 GB')
+    """
+    for unit, length in (("GB", 1e9), ("MB", 1e6)):
+        if count >= length:
+            return f"{count / length:.1f} {unit}"
+    return f"{count / 1e3:.1f} kB"

@@ -1,0 +1,250 @@
+"""Repair: damaged files are set aside, and exactly the points that went with them are computed again.
+
+Which points those are, the manifests tell: what a finished sweep asks and the store does not hold was lost.
+Points that no finished sweep asks for are read out of the damaged part where its bytes still prove them, and
+become a sweep of their own, whose manifest is written before anything is moved. So a repair that is killed
+leaves either damage that the next one finds, or an unfinished sweep that it goes on with.
+"""
+
+import hashlib
+import warnings
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.runs.run import Report, Watch, run
+from flows.runs.status import point_ids, record
+from flows.spec.sweep import Sweep, from_spec
+from privcore.answer import FAILURES
+from privcore.errors import PrivsweepError
+from privcore.point import Point
+
+if TYPE_CHECKING:
+    from storage.manifest import Manifest
+    from storage.verify import Finding
+
+NAME = "repair-"
+MOVED = ("damaged", "truncated", "misnamed", "foreign", "manifest")
+
+
+@dataclass
+class Repair:
+    """What a repair does, or did.
+
+    Attributes:
+        moved: Files that are set aside, relative to the store.
+        quarantine: The folder that they are in, or None before they are.
+        sweeps: Sweeps that are run for the lost points, those of this and of interrupted repairs first.
+        retried: Digests of those whose stored failures are computed again, since an answer was lost
+            that counted instead.
+        recorded: Unfinished sweeps that lost points; their manifests are written anew, and they stay
+            unfinished.
+        lost: Number of points that are computed again.
+        reports: What the runs did.
+        hopeless: One sentence for all that cannot be repaired.
+    """
+
+    moved: list[str] = field(default_factory=list)
+    quarantine: Path | None = None
+    sweeps: list[Sweep] = field(default_factory=list)
+    retried: set[str] = field(default_factory=set)
+    recorded: list[Sweep] = field(default_factory=list)
+    lost: int = 0
+    reports: list[Report] = field(default_factory=list)
+    hopeless: list[str] = field(default_factory=list)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the store needs none."""
+        return not (self.moved or self.sweeps or self.recorded or self.hopeless)
+
+
+def repair(
+    store: Path,
+    *,
+    dry_run: bool = False,
+    workers: int | None = None,
+    engine_name: str = "ray",
+    watch: Watch = lambda _plan, _done: None,
+    ray_address: str | None = None,
+) -> Repair:
+    """Set aside what is damaged, compute the lost points again, and write the manifests anew.
+
+    Args:
+        store: Folder of the store.
+        dry_run: Whether only to say what would be done.
+        workers: Number of worker processes, or None for one a core.
+        engine_name: `ray` or `serial`.
+        watch: Told about progress.
+        ray_address: A Ray cluster to compute on; None for what RAY_ADDRESS says.
+
+    Returns:
+        What was done; points that fail again are counted in its reports.
+
+    Raises:
+        StoreError: There is no store, or the disk refused.
+        InterruptedRunError: SIGINT or SIGTERM arrived; the next repair goes on.
+    """
+    from storage.layout import check_path
+    from storage.manifest import write_manifest
+    from storage.repair import set_aside, untrue_records
+    from storage.verify import verify
+
+    check_path(store)
+    store = store.absolute()
+    findings = verify(store).findings
+    bad = [store / f.file for f in findings if f.kind in MOVED]
+    bad += [path for path in untrue_records(store, bad) if path not in bad]
+    work = Repair(moved=[str(path.relative_to(store)) for path in bad])
+    work.hopeless += [f.detail for f in findings if f.kind in ("unreadable", "contradiction")]
+    work.hopeless += [
+        f"{f.file} is damaged, and nothing else tells what it asked for: run that sweep again."
+        for f in findings
+        if f.kind == "manifest" and f.file.startswith("sweeps/")
+    ]
+    own = _assess(work, store, findings)
+    if dry_run:
+        return work
+    if own is not None:
+        write_manifest(store, _journal(own))
+    if bad:
+        work.quarantine = set_aside(store, bad)
+    for sweep in work.sweeps:
+        work.reports.append(
+            run(
+                sweep,
+                store,
+                workers=workers,
+                engine_name=engine_name,
+                max_points=float("inf"),
+                retry=sweep.digest in work.retried,
+                watch=watch,
+                ray_address=ray_address,
+            )
+        )
+    for sweep in work.recorded:
+        record(sweep, point_ids(sweep), store, datetime.now(UTC))
+    return work
+
+
+def _assess(work: Repair, store: Path, findings: "list[Finding]") -> Sweep | None:
+    """Find out which sweeps have to be run; return the one of the points that no other asks for, if any."""
+    from storage.catalog import open_store
+    from storage.layout import DATA
+    from storage.parts import ids_hash
+    from storage.repair import told_points
+
+    gone = {f.file for f in findings if f.kind in (*MOVED, "missing")}
+    told: dict[str, Point] = {}
+    whole: set[str] = set()  # hashes of points, as in names: these parts are told to the last point
+    unknown = []
+    for finding in findings:
+        if finding.kind in MOVED and finding.file.startswith(f"{DATA}/"):
+            points, complete = told_points(store / finding.file)
+            told |= points
+            whole.add(ids_hash(list(points)))
+            unknown += [] if complete else [finding]
+    covered: set[str] = set()
+    lost: set[str] = set()
+    with warnings.catch_warnings(action="ignore"), open_store(store, degraded=True) as opened:
+        sweeps = opened.manifests()
+        stored = cache(opened.stored)
+        for manifest in sweeps:
+            harmed = any(f"{DATA}/{part}" in gone for part in manifest.parts)
+            unfinished_repair = manifest.name.startswith(NAME) and manifest.status != "complete"
+            if not (harmed or unfinished_repair):
+                continue
+            try:
+                sweep = from_spec(manifest.spec, f"manifest of {manifest.name}")
+                ids = {i: problem for problem, wanted in point_ids(sweep).items() for i in wanted}
+            except PrivsweepError as error:
+                work.hopeless.append(f"Sweep {manifest.name} cannot be run by this release: {error}")
+                continue
+            if manifest.status == "complete" or unfinished_repair:
+                work.sweeps.append(sweep)
+                covered |= ids.keys()
+                lost |= {i for i, problem in ids.items() if i not in stored(problem)}
+                failures = {i for i, problem in ids.items() if stored(problem).get(i) in FAILURES}
+                if unfinished_repair or len(failures) > sum(manifest.counts.get(s, 0) for s in FAILURES):
+                    work.retried.add(sweep.digest)
+                    lost |= failures
+            else:
+                work.recorded.append(sweep)
+        rest = [p for p in told.values() if _is_lost(p, stored(p.problem.name), covered)]
+    for finding in unknown:
+        if Path(finding.file).name[:32] not in whole:
+            _doubt(work, finding, sweeps)
+    work.lost = len(lost | {p.id for p in rest})
+    if not rest:
+        return None
+    own = sweep_of(rest)
+    work.sweeps.insert(0, own)
+    work.retried.add(own.digest)
+    return own
+
+
+def _is_lost(point: Point, stored: Mapping[str, str], covered: Collection[str]) -> bool:
+    """Return whether a told point needs a sweep of its own; a failure beside it may have counted less."""
+    return stored[point.id] in FAILURES if point.id in stored else point.id not in covered
+
+
+def _doubt(work: Repair, finding: "Finding", sweeps: "list[Manifest]") -> None:
+    """Say what becomes of a part whose bytes do not tell its points."""
+    from storage.layout import DATA
+
+    if finding.kind == "foreign":  # nothing says that it ever held points
+        return
+    asking = [m for m in sweeps if any(f"{DATA}/{part}" == finding.file for part in m.parts)]
+    for manifest in asking:
+        if manifest.status != "complete" and not manifest.name.startswith(NAME):
+            work.hopeless.append(
+                f"{finding.file} held points of sweep {manifest.name}, which was not finished: run it again."
+            )
+    if not asking:
+        work.hopeless.append(f"{finding.file} cannot be recomputed: nothing tells which points it held.")
+
+
+def sweep_of(points: Iterable[Point]) -> Sweep:
+    """Return a sweep that asks exactly for these points."""
+    grids: dict[tuple[str, str, str], dict[str, Any]] = {}
+    ids = []
+    for point in points:
+        ids.append(point.id)
+        knobs = point.method.identity()
+        key = point.problem.name, point.method.name, repr(sorted(knobs.items()))
+        grid = grids.setdefault(
+            key,
+            {
+                "problem": point.problem.name,
+                "methods": [{"name": point.method.name, **knobs}],
+                "zip": {name: [] for name in point.problem.parameters},
+            },
+        )
+        for name, value in point.problem.as_fields().items():
+            grid["zip"][name].append(value)
+    digest = hashlib.blake2b("".join(sorted(ids)).encode(), digest_size=6).hexdigest()
+    spec = {"name": f"{NAME}{digest}", "title": "Points of a damaged part", "grid": list(grids.values())}
+    return from_spec(spec, "repair")
+
+
+def _journal(sweep: Sweep) -> "Manifest":
+    """Return the manifest of a sweep of which nothing is computed yet."""
+    from storage.manifest import INCOMPLETE, Manifest
+    from storage.schema import provenance
+
+    now = datetime.now(UTC)
+    points = sum(map(len, point_ids(sweep).values()))
+    return Manifest(
+        digest=sweep.digest,
+        name=sweep.name,
+        spec=sweep.spec,
+        counts={"missing": points},
+        parts=(),
+        git_commit=provenance().git_commit,
+        started_at=now,
+        finished_at=now,
+        status=INCOMPLETE,
+    )

@@ -1,0 +1,156 @@
+"""Running a sweep: a Prefect flow around an engine, while the store decides what is left to do.
+
+The store is imported inside functions, here and in `flows.runs.status`: threads of Prefect hold on to the
+names of this module until the very end of the process, where DuckDB would complain of leaks.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stdout
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from flows.runs import orchestration
+from flows.runs.heartbeat import beating
+from flows.runs.plan import MAX_POINTS, Plan, TooLargeError, make_plan
+from flows.runs.signals import sigterm_interrupts
+from flows.runs.status import Coverage, coverage, is_broken, record
+from flows.spec.sweep import Sweep
+from privcore.errors import PrivsweepError
+from tasks import engine
+from tasks.errors import EngineError, StoppedError
+from tasks.work import Done, Job
+
+Watch = Callable[[Plan, Done | None], None]
+"""Called with the plan alone before the start, then with every batch that is done."""
+
+
+class InterruptedRunError(PrivsweepError):
+    """Somebody stopped the run; the sentence says what is stored and how to go on."""
+
+    exit_code = 130
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a run did.
+
+    Attributes:
+        now: How much of the sweep is stored at the end.
+        before: Number of points that needed nothing.
+        computed: Number of points computed by this run.
+        seconds: Wall time, in seconds.
+        store: Folder of the store.
+    """
+
+    now: Coverage
+    before: int
+    computed: int
+    seconds: float
+    store: Path
+
+
+def run(
+    sweep: Sweep,
+    store: Path,
+    *,
+    workers: int | None = None,
+    engine_name: str = engine.RAY,
+    max_points: float = MAX_POINTS,
+    retry: bool = False,
+    watch: Watch = lambda _plan, _done: None,
+    ray_address: str | None = None,
+) -> Report:
+    """Compute the points of a sweep that are not stored yet; where there are none, nothing is started.
+
+    Args:
+        sweep: What is asked.
+        store: Folder or address of the store; it is made where it does not exist.
+        workers: Number of worker processes, or None for one a core; on a named cluster the number of batches
+            in flight, or None for as many as keep all of it busy.
+        engine_name: `ray` or `serial`.
+        max_points: Number of points above which the sweep is refused.
+        retry: Whether to compute stored failures again.
+        watch: Told about progress.
+        ray_address: A Ray cluster to compute on; None for what RAY_ADDRESS says.
+
+    Returns:
+        What was done; points that failed are counted in it, they do not raise.
+
+    Raises:
+        TooLargeError: The sweep has too many points.
+        InterruptedRunError: SIGINT or SIGTERM arrived.
+        PrivsweepError: The sweep contradicts itself, the store cannot be used, or an engine does not work.
+    """
+    from storage.catalog import open_store
+    from storage.layout import check_path
+    from storage.located import address_of, located, refresh
+
+    began, started = time.monotonic(), datetime.now(UTC)
+    store = located(store).absolute()
+    refresh(store)
+    check_path(store)
+    computed = 0
+
+    def counted(outcomes: Iterator[Done]) -> Iterator[Done]:
+        nonlocal computed
+        for done in outcomes:
+            computed += done.points
+            tell(done)
+            watch(plan, done)
+            yield done
+
+    plan = Plan(total=0)
+    with sigterm_interrupts():
+        try:
+            plan = make_plan(
+                sweep,
+                store,
+                workers=workers or (lambda: engine.processors(engine_name, ray_address)),
+                max_points=max_points,
+                retry=retry,
+            )
+            if plan.refused:
+                raise TooLargeError(plan.refused)
+            watch(plan, None)
+            open_store(store, create=True).close()
+            if plan.batches:
+                if not is_broken(sweep, store):  # else its manifest is what tells that points were lost
+                    record(sweep, plan.ids, store, started)  # so that `status` knows the sweep meanwhile
+                job = Job(store=address_of(store), sweep=sweep.name, limits=sweep.limits)
+                outcomes = engine.run(engine_name, plan.batches, job, workers, ray_address)
+                with (
+                    closing(outcomes),
+                    _no_output_of_others(),
+                    beating(store, sweep, total=plan.total, new=plan.new, started=started) as tell,
+                ):
+                    orchestration.under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
+            now = record(sweep, plan.ids, store, started)
+        except KeyboardInterrupt:
+            if not plan.total:
+                raise InterruptedRunError("Stopped before anything was computed.") from None
+            now = coverage(sweep, plan.ids, store)
+            raise InterruptedRunError(
+                f"Stopped: {now.stored} of {now.total} points are stored; the same command goes on."
+            ) from None
+        except StoppedError as error:
+            now = coverage(sweep, plan.ids, store)
+            raise EngineError(
+                f"{error}: {now.stored} of {now.total} points are stored; the same command goes on."
+            ) from error
+    return Report(
+        now=now,
+        before=sum(plan.stored.values()),
+        computed=computed,
+        seconds=time.monotonic() - began,
+        store=store,
+    )
+
+
+@contextmanager
+def _no_output_of_others() -> Iterator[None]:
+    """Keep standard output for our own results: a thread of Ray prints there when a worker dies."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        yield

@@ -1,0 +1,182 @@
+"""What the store has of a sweep: told while it runs, from any shell, and written down at its end."""
+
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flows.runs.plan import statuses
+from flows.spec.grid import expand
+from flows.spec.sweep import Sweep, from_spec
+from privcore.answer import FAILURES
+
+if TYPE_CHECKING:
+    from storage.heartbeats import Heartbeat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """How much of a sweep is stored.
+
+    Attributes:
+        sweep: Name of the sweep.
+        total: Number of its points.
+        statuses: Number of stored points by status.
+    """
+
+    sweep: str
+    total: int
+    statuses: Mapping[str, int]
+
+    @property
+    def stored(self) -> int:
+        """Number of stored points, with whatever status."""
+        return sum(self.statuses.values())
+
+    @property
+    def failed(self) -> int:
+        """Number of stored points without an answer; those to which a method does not apply do not count."""
+        return sum(n for status, n in self.statuses.items() if status in FAILURES)
+
+    @property
+    def missing(self) -> int:
+        """Number of points that are not stored."""
+        return self.total - self.stored
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """The runs of a sweep, as their heartbeats and its manifest tell.
+
+    Attributes:
+        alive: Those that go on, the latest last.
+        dead: Those that were killed, or whose machine was.
+        begun: Whether there ever was one.
+    """
+
+    alive: tuple["Heartbeat", ...] = ()
+    dead: tuple["Heartbeat", ...] = ()
+    begun: bool = False
+
+    def state(self, now: Coverage) -> str:
+        """Return `running`, `complete`, `interrupted` or `not run`, given how much is stored."""
+        if self.alive:
+            return "running"
+        if now.missing:
+            return "interrupted" if self.begun else "not run"
+        return "complete"
+
+
+def runs(sweep: Sweep, store: Path) -> Runs:
+    """Return the runs of a sweep; where one may be on another machine, this can take a minute.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    from storage.heartbeats import heartbeats, is_alive
+    from storage.layout import SWEEPS
+    from storage.located import located
+
+    store = located(store)
+    found = [one for one in heartbeats(store) if one.digest == sweep.digest]
+    with ThreadPoolExecutor(max(1, len(found))) as watching:  # all at once, since each may take a while
+        lives = list(watching.map(partial(is_alive, store), found))
+    alive = {one.run for one, living in zip(found, lives, strict=True) if living}
+    return Runs(
+        alive=tuple(one for one in found if one.run in alive),
+        dead=tuple(one for one in found if one.run not in alive),
+        begun=bool(found) or (store / SWEEPS / f"{sweep.digest}.json").exists(),
+    )
+
+
+def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: Path) -> Coverage:
+    """Return how much of a sweep is stored.
+
+    Args:
+        sweep: The sweep.
+        ids: Ids of its points by name of their problem, from `point_ids` or a plan.
+        store: Folder of the store; it need not exist.
+    """
+    counts: Counter[str] = Counter()
+    for problem, wanted in ids.items():
+        known = statuses(store, problem)
+        counts.update(known[point_id] for point_id in wanted if point_id in known)
+    return Coverage(sweep=sweep.name, total=sum(map(len, ids.values())), statuses=dict(counts))
+
+
+def recorded(sweep: Sweep, store: Path) -> Coverage | None:
+    """Return how much of a sweep was stored when its manifest was last written, None if it has none."""
+    from storage.layout import SWEEPS
+    from storage.located import located
+    from storage.manifest import read_manifest
+
+    path = located(store) / SWEEPS / f"{sweep.digest}.json"
+    if not path.exists():
+        return None
+    counts = dict(read_manifest(path).counts)
+    missing = counts.pop("missing", 0)
+    return Coverage(sweep=sweep.name, total=sum(counts.values()) + missing, statuses=counts)
+
+
+def point_ids(sweep: Sweep) -> dict[str, list[str]]:
+    """Return the ids of all points of a sweep, by name of their problem."""
+    ids: dict[str, list[str]] = {}
+    for point in expand(sweep.grids):
+        ids.setdefault(point.problem.name, []).append(point.id)
+    return ids
+
+
+def recorded_sweeps(store: Path) -> list[Sweep]:
+    """Return the sweeps that were ever started on a store, the latest last.
+
+    Raises:
+        StoreError: The store cannot be read.
+        SweepError: A manifest holds a sweep that this release cannot read.
+    """
+    from storage.catalog import open_store
+
+    with open_store(store) as opened:
+        return [from_spec(manifest.spec, f"manifest of {manifest.name}") for manifest in opened.manifests()]
+
+
+def is_broken(sweep: Sweep, store: Path) -> bool:
+    """Return whether the manifest of a sweep lists parts that are not there."""
+    from storage.catalog import open_store
+    from storage.parts import parts
+
+    with open_store(store) as opened:
+        listed = {part for m in opened.manifests() if m.digest == sweep.digest for part in m.parts}
+    return bool(listed) and not listed <= {f"{path.parent.name}/{path.name}" for path in parts(store)}
+
+
+def record(sweep: Sweep, ids: Mapping[str, list[str]], store: Path, started: datetime) -> Coverage:
+    """Write the manifest of a sweep, as it stands now, and return how much is stored.
+
+    It names every part that holds a point of the sweep, whoever computed it.
+    """
+    from storage.catalog import open_store
+    from storage.export import write_store_sql
+    from storage.manifest import COMPLETE, INCOMPLETE, Manifest, write_manifest
+    from storage.schema import provenance
+
+    now = coverage(sweep, ids, store)
+    with open_store(store) as opened:
+        held = [part for problem, wanted in ids.items() for part in opened.holding(problem, wanted)]
+    manifest = Manifest(
+        digest=sweep.digest,
+        name=sweep.name,
+        spec=sweep.spec,
+        counts={**now.statuses, "missing": now.missing},
+        parts=tuple(sorted(held)),
+        git_commit=provenance().git_commit,
+        started_at=started,
+        finished_at=datetime.now(UTC),
+        status=INCOMPLETE if now.missing else COMPLETE,
+    )
+    write_manifest(store, manifest)
+    write_store_sql(store)
+    return now

@@ -1,0 +1,1 @@
+"""Sweeps as they are written: TOML or typed words, grids, conditions."""

@@ -1,0 +1,266 @@
+"""A sweep: grids and methods with a name, read from TOML; mistakes in it are told before anything starts."""
+
+import hashlib
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from flows.spec.condition import condition
+from flows.spec.grid import Axis, Grid
+from flows.spec.toml import Reader, SweepError, shown
+from privcore.errors import PrivsweepError, unknown
+from privcore.method import Method
+from privcore.parameter import Choice, Integer, Parameter, Text
+from privcore.problem import Problem
+from privcore.registry import METHODS, find, find_problem
+from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+LARGEST_FILE = 1_000_000  # bytes; a grid is a rule, not a list of its points
+RULES = {"linear": "first, last, count", "geometric": "first, last, count", "range": "first, last, step"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """A named set of grids with limits for each point.
+
+    Attributes:
+        name: Lower-case letters, digits, - and _.
+        title: One line for people.
+        grids: What to ask, and of which methods.
+        limits: What one point may take.
+        spec: The file's content in JSON types, from which the sweep can be read again.
+    """
+
+    name: str
+    title: str
+    grids: tuple[Grid, ...]
+    limits: Limits
+    spec: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Hash of the content, 32 hexadecimal digits: spaces and comments do not matter."""
+        text = json.dumps(self.spec, sort_keys=True, separators=(",", ":"))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def load(reference: str | Path) -> Sweep:
+    """Return the sweep in a file, or the embedded sweep of that name.
+
+    Args:
+        reference: Path of a TOML file, or a name such as `quickstart`.
+
+    Raises:
+        SweepError: There is none, or something in it is wrong.
+    """
+    source = str(reference)
+    try:
+        path = Path(source)
+        embedded = resources.files("flows") / "sweeps"
+        if NAME.fullmatch(source) and not path.is_file():
+            known = sorted(entry.name[:-5] for entry in embedded.iterdir() if entry.name.endswith(".toml"))
+            if source not in known:
+                raise SweepError(str(unknown("sweep", source, known)))
+            content = (embedded / f"{source}.toml").read_bytes()
+        else:
+            if path.stat().st_size > LARGEST_FILE:
+                raise SweepError(f"{source}: Expected a file of at most {LARGEST_FILE} bytes.")
+            content = path.read_bytes()
+    except OSError as error:
+        raise SweepError(f"{source}: Expected a sweep file, got: {error.strerror}.") from None
+    except ValueError:
+        raise SweepError(f"Expected the path of a sweep file, got {source!r}.") from None
+    return parse(content, source)
+
+
+def parse(content: bytes, source: str) -> Sweep:
+    """Return the sweep that a TOML text describes.
+
+    Args:
+        content: The text, UTF-8.
+        source: Its name in messages.
+
+    Raises:
+        SweepError: Something in it is wrong.
+    """
+    try:
+        text = content.decode()
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SweepError(f"{source}: Expected TOML, got: {error}.") from None
+    except (ValueError, RecursionError):
+        raise SweepError(f"{source}: Expected TOML in UTF-8 without monstrous numbers or nesting.") from None
+    return read(table, Reader(source, text))
+
+
+def from_spec(spec: Mapping[str, Any], source: str) -> Sweep:
+    """Return the sweep of a stored spec, such as a manifest's; raises `SweepError` like `parse`."""
+    return read(dict(spec), Reader(source, ""))
+
+
+def read(table: dict[str, Any], reader: Reader) -> Sweep:
+    """Return the sweep of a parsed file."""
+    reader.known(table, ("name", "title", "grid", "limits"))
+    name = table.get("name", "")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        reader.refuse("name", f"Expected lower-case letters, digits, - and _, got {shown(name)}.")
+    title = table.get("title", "")
+    if not isinstance(title, str) or len(title) > 200 or not title.isprintable():
+        reader.refuse("title", "Expected one line of text.")
+    grids = table.get("grid")
+    if not isinstance(grids, list) or not grids:
+        reader.refuse("grid", "Expected at least one [[grid]].")
+    known = {parameter.name: parameter for parameter in (POINT_SECONDS, POINT_BYTES)}
+    given = reader.known(table.get("limits", {}), known, "limits")
+    limits = {key: _check(known[key], value, reader, f"limits.{key}") for key, value in given.items()}
+    read_grids = tuple(_grid(g, Reader(reader.source, reader.text, i)) for i, g in enumerate(grids, start=1))
+    return Sweep(
+        name=name, title=title, grids=read_grids, limits=Limits(**limits), spec=_settled(table, read_grids)
+    )
+
+
+def _settled(table: Mapping[str, Any], grids: Sequence[Grid]) -> dict[str, Any]:
+    """Return a spec in strict JSON types, with canonical texts: the same in another folder and later."""
+    settled = []
+    for written, grid in zip(table["grid"], grids, strict=True):
+        texts = {"product": dict(written.get("product", {})), "zip": dict(written.get("zip", {}))}
+        for key, axes in (("product", grid.product), ("zip", grid.zip)):
+            texts[key] |= {
+                name: list(axis.numbers) for name, axis in axes.items() if isinstance(axis.parameter, Text)
+            }
+        settled.append(dict(written) | {key: axes for key, axes in texts.items() if axes})
+    return {key: _strict(value) for key, value in (dict(table) | {"grid": settled}).items()}
+
+
+def _strict(value: Any) -> Any:
+    """Return what TOML says without infinities, which JSON lacks and fields take as a word."""
+    if isinstance(value, Mapping):
+        return {key: _strict(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_strict(inner) for inner in value]
+    return "inf" if value == math.inf else value
+
+
+def _grid(given: Any, reader: Reader) -> Grid:
+    """Return one grid of a sweep."""
+    table = reader.known(given, ("problem", "methods", "product", "zip", "where"), "grid")
+    problem = _named(table.get("problem"), find_problem, reader, "problem")
+    methods = _methods(table.get("methods"), problem, reader)
+    product = _axes(table.get("product", {}), problem, reader, "product")
+    together = _axes(table.get("zip", {}), problem, reader, "zip")
+    for name in together:
+        if name in product:
+            reader.refuse(f"zip.{name}", f"Expected {name} once, got it in product too.")
+    sizes = {name: axis.size for name, axis in together.items()}
+    if len(set(sizes.values())) > 1:
+        lengths = ", ".join(f"{size} of {name}" for name, size in sizes.items())
+        reader.refuse("zip", f"Expected as many values of each, got {lengths}.")
+    required = [n for n in problem.parameters if n not in problem.defaults()]
+    if missing := [n for n in required if n not in product and n not in together]:
+        reader.refuse("product", f"Expected values of {', '.join(missing)} for {problem.name}.")
+    where = table.get("where")
+    try:
+        if where is not None and not isinstance(where, str):
+            reader.refuse("where", f"Expected a condition in quotes, got {shown(where)}.")
+        excluded = condition(where, problem.parameters) if where is not None else None
+    except PrivsweepError as error:
+        if isinstance(error, SweepError):
+            raise
+        reader.refuse("where", str(error))
+    line = reader.line("problem")
+    origin = f"{reader.source}, {f'line {line}, ' if line else ''}grid {reader.grid}"
+    return Grid(
+        problem=problem, methods=methods, product=product, zip=together, where=excluded, origin=origin
+    )
+
+
+def _named(name: Any, look_up: Any, reader: Reader, key: str) -> Any:
+    """Return what has that name in the registry."""
+    if not isinstance(name, str):
+        reader.refuse(key, f"Expected a name in quotes, got {shown(name)}.")
+    try:
+        return look_up(name)
+    except PrivsweepError as error:
+        reader.refuse(key, str(error))
+
+
+def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method, ...]:
+    """Return the methods of a grid: names, or tables of a name with knobs."""
+    if not isinstance(given, list) or not given:
+        reader.refuse("methods", f"Expected a list of method names, got {shown(given)}.")
+    methods: list[Method] = []
+    for entry in given:
+        table = entry if isinstance(entry, dict) else {"name": entry}
+        kind = _named(table.get("name"), find, reader, "methods")
+        if problem not in kind.problems:
+            answering = ", ".join(m.name for m in METHODS if problem in m.problems)
+            reader.refuse("methods", f"{kind.name} does not answer {problem.name}; these do: {answering}.")
+        try:
+            method = kind.from_knobs({key: value for key, value in table.items() if key != "name"})
+        except PrivsweepError as error:
+            reader.refuse("methods", str(error))
+        if method in methods:
+            reader.refuse("methods", f"Expected {kind.name} once with the same knobs, got it twice.")
+        methods.append(method)
+    return tuple(methods)
+
+
+def _axes(given: Any, problem: type[Problem], reader: Reader, key: str) -> dict[str, Axis]:
+    """Return the axes of a `product` or `zip` table."""
+    axes = {}
+    for name, values in reader.known(given, problem.parameters, key).items():
+        axes[name] = _axis(problem.parameters[name], values, reader, f"{key}.{name}")
+    return axes
+
+
+def _axis(parameter: Parameter, given: Any, reader: Reader, key: str) -> Axis:
+    """Return an axis: a value, a list of values, or a rule that generates them."""
+    if not isinstance(given, dict):
+        values = given if isinstance(given, list) else [given]
+        if not values:
+            reader.refuse(key, "Expected at least one value, got an empty list.")
+        return Axis(
+            parameter=parameter, rule="list", numbers=tuple(_check(parameter, v, reader, key) for v in values)
+        )
+    rule, numbers = next(iter(reader.known(given, RULES, key).items()), ("", None))
+    if isinstance(parameter, Choice | Text) or len(given) != 1:
+        reader.refuse(key, f"Expected values, a list, or one of {', '.join(RULES)}, got {shown(given)}.")
+    real = isinstance(numbers, list) and all(type(x) in (int, float) for x in numbers)
+    if (
+        not isinstance(numbers, list)
+        or not real
+        or len(numbers) != 3
+        or not all(abs(x) <= 1e308 for x in numbers)
+    ):
+        reader.refuse(key, f"Expected {rule} = [{RULES[rule]}], three finite numbers, got {shown(numbers)}.")
+    first, last = (_check(parameter, x, reader, key) for x in numbers[:2])
+    third = numbers[2]
+    if first >= last:
+        reader.refuse(key, f"Expected the first value below the last, got {first} and {last}.")
+    if rule == "range" and (third <= 0 or (isinstance(parameter, Integer) and third != int(third))):
+        kind = "whole number" if isinstance(parameter, Integer) else "number"
+        reader.refuse(key, f"Expected a step that is a {kind} > 0, got {third}.")
+    if rule != "range" and (third != int(third) or third < 2):
+        reader.refuse(key, f"Expected a count of at least 2, got {third}.")
+    if rule == "geometric" and first <= 0:
+        reader.refuse(key, f"Expected a geometric axis above 0, got {first}.")
+    return Axis(
+        parameter=parameter, rule=rule, numbers=(first, last, int(third) if rule != "range" else third)
+    )
+
+
+def _check(parameter: Parameter, value: Any, reader: Reader, key: str) -> Any:
+    """Return a value in its domain."""
+    try:
+        return parameter.check(value)
+    except PrivsweepError as error:
+        reader.refuse(key, str(error))
+    except ValueError:  # a number of thousands of digits cannot even be shown
+        reader.refuse(key, f"Expected {parameter.name} in {parameter.domain}, got a monstrous number.")

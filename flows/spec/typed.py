@@ -1,0 +1,113 @@
+"""A sweep typed on the command line: `unamplified-epsilon "sigma=geometric(1,10,5)" delta=1e-5,1e-6`."""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from flows.spec.grid import Grid
+from flows.spec.sweep import RULES, Sweep, from_spec, load
+from flows.spec.toml import SweepError
+from flows.spec.words import fields_from, number
+from privcore.errors import PrivsweepError
+from privcore.method import Direction
+from privcore.parameter import Parameter, Text
+from privcore.registry import METHODS, PROBLEMS, find_problem
+
+_LOOKED_AT = 10_000
+"""Points whose methods are looked for, one by one: about half a second."""
+
+_RULE = re.compile(rf"({'|'.join(RULES)})\(([^()]*)\)")
+
+
+def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ()) -> Sweep:
+    """Return the sweep of a file or of that name; where it is a problem's, the one that the words spell.
+
+    Args:
+        name: Path of a TOML file, name of an embedded sweep, or of a problem.
+        words: Of a problem, its fields: `field=value,value,...` or `field=linear(first,last,count)`, likewise
+            `geometric` and `range`.
+        methods: Names of methods for a problem; else those that bound its points, as few as possible.
+
+    Raises:
+        SweepError: There is no such sweep, or something in it is wrong.
+    """
+    if name in {problem.name for problem in PROBLEMS}:
+        return _typed(name, words, methods)
+    if words or methods:
+        raise SweepError(
+            f"Expected the name of a problem before {' '.join(words) or '--method'}, got {name!r}."
+        )
+    return load(name)
+
+
+def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
+    problem = find_problem(name)
+    product = {field: _axis(text, problem.parameters.get(field)) for field, text in _fields(words).items()}
+
+    def spelled(names: Sequence[str]) -> Sweep:
+        grid = {"problem": name, "methods": list(names), "product": product}
+        digest = hashlib.blake2b(json.dumps(grid, sort_keys=True).encode(), digest_size=4).hexdigest()
+        spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}, typed", "grid": [grid]}
+        return from_spec(spec, "command line")
+
+    if methods:
+        return spelled(methods)
+    answering = [method.name for method in METHODS if problem in method.problems]
+    return spelled(_bounding(spelled(answering[:1]).grids[0]) or answering)
+
+
+def _bounding(grid: Grid) -> list[str]:
+    """Return few methods that bound the points of a grid; none where no method applies.
+
+    A point takes the first that proves both ends; where none does, all that bound anything.
+    """
+    bounding = [
+        method()
+        for method in METHODS
+        if grid.problem in method.problems and method.direction is not Direction.ESTIMATE
+    ]
+    both = [m for m in bounding if m.direction is Direction.ENCLOSURE and "confidence" not in m.knobs]
+    names: set[str] = set()
+    for problem in islice(grid.problems(), _LOOKED_AT):
+        first = next((method for method in both if method.applies(problem) is None), None)
+        names |= {first.name} if first else {m.name for m in bounding if m.applies(problem) is None}
+    return [method.name for method in bounding if method.name in names]
+
+
+def _fields(words: Sequence[str]) -> dict[str, str]:
+    """Return the text of each field."""
+    fields_from(words)  # says what is wrong with a word
+    return {name: text for name, _, text in (word.partition("=") for word in words)}
+
+
+def _axis(text: str, parameter: Parameter | None) -> Any:
+    """Return the values of a field as a sweep's file would have them."""
+    if isinstance(parameter, Text):
+        return [text] if _is_one(text, parameter) else _between_commas(text)
+    if rule := _RULE.fullmatch(text):
+        return {rule[1]: [number(value.strip()) for value in rule[2].split(",")]}
+    return [number(value) for value in _between_commas(text)]
+
+
+def _is_one(text: str, parameter: Text) -> bool:
+    """Return whether a text, commas and all, is a single value, such as the probabilities of a bag."""
+    try:
+        parameter.check(text)
+    except PrivsweepError:
+        return False
+    return True
+
+
+def _between_commas(text: str) -> list[str]:
+    """Return what stands between the commas that are in no parentheses."""
+    values, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0:
+            values.append("")
+        else:
+            values[-1] += letter
+    return [value.strip() for value in values]

@@ -1,0 +1,48 @@
+"""Words of a command line: numbers, and `field=value`."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from privcore import DomainError
+
+
+def number(text: str) -> float | int | str:
+    """Return the number that a text spells; any other text is left for the parameter to judge.
+
+    Raises:
+        DomainError: It is a number that no double is near, such as 1e-400.
+
+    Example:
+        >>> number("1e4"), number("12"), number("add-remove"), number("1_0")
+        (10000.0, 12, 'add-remove', '1_0')
+    """
+    if re.fullmatch(r"[+-]?[0-9]{1,400}", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?(inf|infinity|nan)", text, re.IGNORECASE):
+        return float(text)
+    spelled = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", text, re.ASCII | re.IGNORECASE)
+    if not spelled:
+        return text
+    found = float(text)
+    if math.isinf(found) or (found == 0 and re.search("[1-9]", spelled[1])):
+        raise DomainError(f"Expected a number that a double can hold, got {text[:50]}.")
+    return found
+
+
+def fields_from(words: Sequence[str]) -> dict[str, Any]:
+    """Return the fields that words such as `sigma=1` spell.
+
+    Raises:
+        PrivsweepError: A word is no `field=value`, or a field stands there twice.
+    """
+    fields: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise DomainError(f"Expected field=value, got {word!r}.")
+        if name in fields:
+            raise DomainError(f"Expected each field once, got {name} twice.")
+        fields[name] = number(text)
+    return fields
