@@ -1,6 +1,6 @@
 """Parameters of problems and knobs, declared once: name, domain, typical values, unit, meaning.
 
-Those of labels are in `label_params`, those of audits in `audit_params`.
+Those of one topic are in its own `params.py`.
 """
 
 from privcore.parameter import Choice, Integer, Real
@@ -198,4 +198,13 @@ LOSS_STEP = Real(
     upper=10.0,
     typical=(1e-4, 1e-3),
     meaning="Distance of two losses of a discrete privacy loss distribution",
+)
+CLAIMED_EPSILON = Real(
+    name="claimed_epsilon",
+    symbol=r"\varepsilon",
+    unit="nats",
+    lower=0.0,
+    upper=700.0,
+    typical=(0.5, 1.0, 2.0, 4.0),
+    meaning="Epsilon that a mechanism is claimed to have",
 )

@@ -6,10 +6,8 @@ from privcore.allocation.combined import AllocationCombined
 from privcore.allocation.decomposition import AllocationDecomposition
 from privcore.allocation.direct import AllocationDirect
 from privcore.allocation.dong import AllocationDong
-from privcore.allocation.error_formula import UtilityFormula
-from privcore.allocation.error_simulation import UtilitySimulation
 from privcore.allocation.largest import AllocationLargest
-from privcore.allocation.monte_carlo import AllocationMonteCarlo
+from privcore.allocation.montecarlo import AllocationMonteCarlo
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.allocation.poisson_pld import PoissonPld
 from privcore.allocation.poisson_renyi import PoissonRenyi
@@ -17,21 +15,23 @@ from privcore.allocation.recursive import AllocationRecursive
 from privcore.allocation.shuffling_clones import ShufflingClones
 from privcore.allocation.shuffling_largest import ShufflingLargest
 from privcore.allocation.truncated import AllocationTruncated
-from privcore.allocation.unamplified import UnamplifiedExact
+from privcore.allocation.unamplified_exact import UnamplifiedExact
+from privcore.allocation.utility_formula import UtilityFormula
+from privcore.allocation.utility_simulation import UtilitySimulation
 from privcore.auditing.approximate import AuditingApproximate
 from privcore.auditing.attaining import AuditingAttaining
 from privcore.auditing.best import AuditingBest
 from privcore.auditing.ceiling import AuditingCeiling
 from privcore.auditing.combined import AuditingCombined
-from privcore.auditing.dpsgd_family import AuditingDpsgd
+from privcore.auditing.dpsgd import AuditingDpsgd
 from privcore.auditing.expected import AuditingExpected
-from privcore.auditing.gaussian_family import AuditingGaussian
+from privcore.auditing.gaussian import AuditingGaussian
 from privcore.auditing.independent import AuditingIndependent
-from privcore.auditing.laplace_family import AuditingLaplace
+from privcore.auditing.laplace import AuditingLaplace
 from privcore.auditing.nasr import AuditingNasr
 from privcore.auditing.planned import AuditingPlanned
-from privcore.auditing.planned_approximate import AuditingPlannedApproximate
-from privcore.auditing.planned_steinke import AuditingPlannedSteinke
+from privcore.auditing.plannedapproximate import AuditingPlannedApproximate
+from privcore.auditing.plannedsteinke import AuditingPlannedSteinke
 from privcore.auditing.power import AuditingPower
 from privcore.auditing.programme import AuditingProgramme
 from privcore.auditing.recursive_tail import AuditingRecursion
@@ -39,7 +39,7 @@ from privcore.auditing.revealed_tail import AuditingRevealed
 from privcore.auditing.runs import AuditingRuns
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.auditing.summed import AuditingSummed
-from privcore.auditing.trained_audit import AuditingTrained
+from privcore.auditing.trained import AuditingTrained
 from privcore.errors import unknown
 from privcore.labels.bag import LabelsBag
 from privcore.labels.bernstein import LabelsBernstein
@@ -61,39 +61,39 @@ from privcore.labels.trained import LabelsTrained
 from privcore.labels.translated import LabelsTranslated
 from privcore.labels.variation import LabelsVariation
 from privcore.labels.wu import LabelsWu
-from privcore.membership.asymptotic import MembershipAsymptotic
-from privcore.membership.cauchy_schwarz import MembershipCauchySchwarz
-from privcore.membership.clopper_pearson import MembershipClopperPearson
-from privcore.membership.concentration import MembershipConcentration
-from privcore.membership.corollary15 import MembershipCorollary
-from privcore.membership.deviation import MembershipDeviation
-from privcore.membership.diversity import MembershipDiversityExact
-from privcore.membership.enumeration import MembershipEnumeration
-from privcore.membership.exact import MembershipExact
-from privcore.membership.experiment_guarantee import MembershipGuarantee
-from privcore.membership.experiment_noise import MembershipNoise
-from privcore.membership.experiment_purity import MembershipPurity
-from privcore.membership.experiment_quantised import MembershipClassifier
-from privcore.membership.experiment_trained import MembershipTrained
-from privcore.membership.information import MembershipInformation
-from privcore.membership.interpolation import MembershipInterpolation
-from privcore.membership.loss_attack import MembershipLossAttack
-from privcore.membership.loss_bit import MembershipLossBit
-from privcore.membership.majority import MembershipMajority
-from privcore.membership.mcdiarmid import MembershipMcDiarmid
-from privcore.membership.mean_limit import MembershipMeanLimit
-from privcore.membership.overfitting import MembershipOverfitting
-from privcore.membership.planning import MembershipPlanning
-from privcore.membership.private_paper import MembershipPrivatePaper
-from privcore.membership.proposition25 import MembershipProposition25
-from privcore.membership.quadrature import MembershipQuadrature
-from privcore.membership.regression_limit import MembershipRegressionLimit
-from privcore.membership.regression_sampling import MembershipSampling
-from privcore.membership.roc import MembershipNeymanPearson
-from privcore.membership.sharp import MembershipSharp
-from privcore.membership.sobol import MembershipSobol
-from privcore.membership.symmetric_channel import MembershipSymmetricChannel
-from privcore.membership.two_coordinates import MembershipTwoCoordinates
+from privcore.membership.data.clopper import MembershipClopper
+from privcore.membership.data.mcdiarmid import MembershipMcDiarmid
+from privcore.membership.discrete.asymptotic import MembershipAsymptotic
+from privcore.membership.discrete.corollary import MembershipCorollary
+from privcore.membership.discrete.deviation import MembershipDeviation
+from privcore.membership.discrete.diversity import MembershipDiversityMethod
+from privcore.membership.discrete.enumeration import MembershipEnumeration
+from privcore.membership.discrete.exact import MembershipExact
+from privcore.membership.discrete.planning import MembershipPlanning
+from privcore.membership.discrete.roc import MembershipRocMethod
+from privcore.membership.discrete.schwarz import MembershipSchwarz
+from privcore.membership.experiments.classifier import MembershipClassifier
+from privcore.membership.experiments.guarantee import MembershipGuarantee
+from privcore.membership.experiments.noise import MembershipNoise
+from privcore.membership.experiments.purity import MembershipPurity
+from privcore.membership.experiments.trained import MembershipTrained
+from privcore.membership.gaussian_mean.leading import MembershipLeading
+from privcore.membership.gaussian_mean.plane import MembershipPlane
+from privcore.membership.gaussian_mean.proposition import MembershipProposition
+from privcore.membership.gaussian_mean.quadrature import MembershipQuadrature
+from privcore.membership.learner.arcs import MembershipArcs
+from privcore.membership.learner.channel import MembershipChannel
+from privcore.membership.learner.concentration import MembershipConcentration
+from privcore.membership.learner.information import MembershipInformation
+from privcore.membership.learner.majority import MembershipMajority
+from privcore.membership.learner.overfitting import MembershipOverfitting
+from privcore.membership.learner.published import MembershipPublished
+from privcore.membership.learner.sharp import MembershipSharp
+from privcore.membership.regression.influence import MembershipInfluence
+from privcore.membership.regression.interpolation import MembershipInterpolation
+from privcore.membership.regression.sampling import MembershipSampling
+from privcore.membership.regression.sobol import MembershipSobol
+from privcore.membership.regression.threshold import MembershipThreshold
 from privcore.method import Method
 from privcore.problem import Problem
 
@@ -160,32 +160,32 @@ METHODS: tuple[type[Method], ...] = (
     AuditingSummed,
     MembershipExact,
     MembershipAsymptotic,
-    MembershipCauchySchwarz,
+    MembershipSchwarz,
     MembershipCorollary,
     MembershipDeviation,
-    MembershipDiversityExact,
+    MembershipDiversityMethod,
     MembershipEnumeration,
     MembershipPlanning,
-    MembershipNeymanPearson,
+    MembershipRocMethod,
     MembershipQuadrature,
-    MembershipTwoCoordinates,
+    MembershipPlane,
     MembershipInformation,
-    MembershipProposition25,
-    MembershipMeanLimit,
+    MembershipProposition,
+    MembershipLeading,
     MembershipSobol,
     MembershipSampling,
     MembershipInterpolation,
-    MembershipLossAttack,
-    MembershipRegressionLimit,
+    MembershipThreshold,
+    MembershipInfluence,
     MembershipSharp,
-    MembershipPrivatePaper,
-    MembershipSymmetricChannel,
+    MembershipPublished,
+    MembershipChannel,
     MembershipMajority,
     MembershipOverfitting,
-    MembershipLossBit,
+    MembershipArcs,
     MembershipConcentration,
     MembershipMcDiarmid,
-    MembershipClopperPearson,
+    MembershipClopper,
     MembershipTrained,
     MembershipNoise,
     MembershipClassifier,

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Self
 
 from privcore.answer import Answer, Status
-from privcore.compiled import load
 from privcore.errors import PrivsweepError
 from privcore.evaluate import evaluate
+from privcore.numerics.compiled import load
 from privcore.point import Point
 from tasks.batch import Batch
 from tasks.lifeline import die_with

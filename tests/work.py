@@ -13,7 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 from privcore.allocation import certified, poisson_certified, reduction
-from privcore.likelihood import enclose, law, profile, symmetric
+from privcore.likelihood_ratio import distribution as law
+from privcore.likelihood_ratio import enclose, profile, symmetric
 
 
 @dataclass

@@ -6,17 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from privcore import (
-    Answer,
-    Direction,
-    Method,
-    Point,
-    PrivsweepError,
-    Problem,
-    Status,
-    evaluate,
-    methods_for,
-)
+from privcore import Answer, Direction, Method, Point, PrivsweepError, Problem, Status, evaluate, methods_for
 
 LIMIT_SECONDS = 300.0
 LIMIT_BYTES = 2e9

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from privcore import DomainError, Point, Problem, evaluate, find, find_problem
-from privcore.columns import read_columns
-from privcore.scores import check_included, correct_if_shuffled, guess
+from privcore.auditing import check_included, correct_if_shuffled, guess
+from privcore.distributions.columns import read_columns
 
 WITHOUT_MODEL = ("auditing.combined", "auditing.approximate", "auditing.steinke")
 MODEL_BASED = ("auditing.gaussian",)

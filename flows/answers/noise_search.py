@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flows.answers.ask import CONFLICT, Asked, LimitError, UncoveredError
 from privcore import PrivsweepError, Status
-from privcore.bracket_search import BracketSearch
+from privcore.numerics.bracket_search import BracketSearch
 
 Look = Callable[[float, float], Asked]
 """Brackets epsilon at a sigma, with about the given relative width."""

@@ -1,6 +1,7 @@
 """The command about audits in one run: from scores of canaries, or their counts, to a refuted epsilon."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,21 +59,21 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     """
     from flows.answers.audit import Counted, audited, counted
     from flows.printing import as_json
-    from flows.spec.words import number
+    from flows.spec.words import checked, number
     from privcore import DomainError
-    from privcore.audit_params import ALTERNATIVES, CANARIES, CLAIMED_EPSILON, CORRECT, GUESSES
     from privcore.params import CONFIDENCE, DELTA, REPETITIONS
 
+    domain = partial(checked, "audit-tail")
     if (scores is None) == (counts is None):
         raise DomainError("Expected either --scores or --counts.")
-    choices = int(ALTERNATIVES.check(number(alternatives)))
+    choices = int(domain("alternatives", alternatives))
     level, tolerated = float(CONFIDENCE.check(number(confidence))), float(DELTA.check(number(delta)))
-    claim = None if claimed_epsilon is None else float(CLAIMED_EPSILON.check(number(claimed_epsilon)))
+    claim = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
     if counts is not None:
         if guesses is not None or one_sided or null_check is not None:
             raise DomainError("Expected --guesses, --one-sided and --null-check with --scores only.")
         m, made, right = (
-            p.check(number(x)) for p, x in zip((CANARIES, GUESSES, CORRECT), counts, strict=True)
+            domain(name, x) for name, x in zip(("canaries", "guesses", "correct"), counts, strict=True)
         )
         found = Counted(canaries=int(m), guesses=int(made), correct=int(right))
     else:
@@ -85,7 +86,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             scores.expanduser(),
             score_column,
             included_column,
-            int(GUESSES.check(number(guesses))),
+            int(domain("guesses", guesses)),
             one_sided=one_sided,
             shuffles=0 if null_check is None else int(REPETITIONS.check(number(null_check))),
         )

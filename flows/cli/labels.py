@@ -1,6 +1,7 @@
 """The command about labels: bags of labels and randomized response on one footing."""
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -39,26 +40,26 @@ def labels(
     from flows.answers.labels import Comparison
     from flows.answers.labels_printing import as_content, table
     from flows.printing import as_json
-    from flows.spec.words import number
+    from flows.spec.words import checked
     from privcore import DomainError
-    from privcore.label_params import BAG_SIZE, LABEL_EPSILON, LEVEL, MECHANISM, PRIOR
 
+    domain = partial(checked, "label-ratio-quantile")
     if bag_size is None and versus_rr is None:
         raise DomainError("Expected --bag-size, --versus-rr, or both.")
     waits = sys.stderr.isatty() and not json
     comparison = Comparison(
-        prior=str(PRIOR.check(number(prior))),
-        mechanism=str(MECHANISM.check(mechanism)),
-        label_epsilon=float(LABEL_EPSILON.check(number(label_epsilon))),
-        level=float(LEVEL.check(number(level))),
+        prior=str(domain("prior", prior)),
+        mechanism=str(domain("mechanism", mechanism)),
+        label_epsilon=float(domain("label_epsilon", label_epsilon)),
+        level=float(domain("level", level)),
         report=(lambda text: print(f"\r{text:70}", end="", file=sys.stderr)) if waits else lambda _: None,
     )
     if comparison.mechanism not in ("llp", "llp-geometric", "llp-laplace"):
         raise DomainError(
             f"Expected --mechanism in {{llp, llp-geometric, llp-laplace}}, got {comparison.mechanism}."
         )
-    k = None if bag_size is None else int(BAG_SIZE.check(number(bag_size)))
-    epsilon = None if versus_rr is None else float(LABEL_EPSILON.check(number(versus_rr)))
+    k = None if bag_size is None else int(domain("bag_size", bag_size))
+    epsilon = None if versus_rr is None else float(domain("label_epsilon", versus_rr))
     if epsilon == float("inf"):
         raise DomainError("Expected a finite --versus-rr, got inf.")
     content = as_content(comparison, k, epsilon)

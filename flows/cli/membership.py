@@ -56,26 +56,15 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     """
     from flows.answers.membership import Known, Weights, sandwich
     from flows.printing import as_json
-    from flows.spec.words import number
+    from flows.spec.words import checked, number
     from privcore import DomainError
-    from privcore.audit_params import CLAIMED_EPSILON
-    from privcore.membership_params import (
-        BITS,
-        CLAIMED_DELTA,
-        CONFIDENCE_LEVEL,
-        INFORMATION,
-        MEMBER_WEIGHT,
-        NEIGHBOURS,
-        NONMEMBER_SHARE,
-        RECORDS,
-    )
 
     privacy = None
     if epsilon is not None:
         privacy = (
-            float(CLAIMED_EPSILON.check(number(epsilon))),
-            float(CLAIMED_DELTA.check(number(delta))),
-            str(NEIGHBOURS.check(neighbours)),
+            float(checked("membership-private-advantage", "claimed_epsilon", epsilon)),
+            float(checked("membership-private-advantage", "claimed_delta", delta)),
+            str(checked("membership-private-advantage", "neighbours", neighbours)),
         )
     elif delta != "0" or neighbours != "substitution":
         raise DomainError("Expected --delta and --neighbours with --epsilon only.")
@@ -89,15 +78,17 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
         Known(
             law=law,
             sample=sample,
-            records=None if records is None else int(RECORDS.check(number(records))),
+            records=None if records is None else int(checked("membership-advantage", "records", records)),
             privacy=privacy,
-            bits=None if bits is None else int(BITS.check(number(bits))),
-            information=None if information is None else float(INFORMATION.check(number(information))),
+            bits=None if bits is None else int(checked("membership-bits-advantage", "bits", bits)),
+            information=None
+            if information is None
+            else float(checked("membership-information-advantage", "information", information)),
             attack=trials,  # type: ignore[arg-type]
-            confidence=float(CONFIDENCE_LEVEL.check(number(confidence))),
+            confidence=float(checked("membership-attack-advantage", "confidence_level", confidence)),
             tested=Weights(
-                nonmember_share=float(NONMEMBER_SHARE.check(number(nonmember_share))),
-                member_weight=float(MEMBER_WEIGHT.check(number(member_weight))),
+                nonmember_share=float(checked("membership-accuracy", "nonmember_share", nonmember_share)),
+                member_weight=float(checked("membership-accuracy", "member_weight", member_weight)),
             ),
         )
     )

@@ -5,7 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from privcore import DomainError
+from privcore import DomainError, find_problem
+from privcore.parameter import Value
 
 
 def number(text: str) -> float | int | str:
@@ -46,3 +47,16 @@ def fields_from(words: Sequence[str]) -> dict[str, Any]:
             raise DomainError(f"Expected each field once, got {name} twice.")
         fields[name] = number(text)
     return fields
+
+
+def checked(problem: str, field: str, text: str) -> Value:
+    """Return the value of a field of this problem, from a word of a command line.
+
+    Raises:
+        DomainError: The word is outside the domain of the field.
+
+    Example:
+        >>> checked("allocation-epsilon", "steps", "1e3")
+        1000
+    """
+    return find_problem(problem).parameters[field].check(number(text))

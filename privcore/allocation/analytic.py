@@ -9,8 +9,8 @@ from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, bounded, cost_of
 from privcore.answer import Answer
-from privcore.gaussian import gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 

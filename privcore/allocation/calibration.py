@@ -9,13 +9,13 @@ from functools import lru_cache
 from privcore import params
 from privcore.allocation.certified import AllocationCertified
 from privcore.allocation.comparisons import PoissonEpsilon
-from privcore.allocation.error_problems import check_target
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.allocation.problems import AllocationEpsilon
+from privcore.allocation.utility_problems import check_target
 from privcore.answer import Answer
-from privcore.bracket_search import BracketSearch, Look
-from privcore.gaussian import gaussian_delta_bounds
 from privcore.method import Cost
+from privcore.numerics.bracket_search import BracketSearch, Look
+from privcore.numerics.gaussian import gaussian_delta_bounds
 
 _LEAST, _MOST = 1e-6, 1e12
 """Between these the noise without amplification is searched; it exceeds 1e12 for tiny deltas only."""

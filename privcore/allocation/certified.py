@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, get_args
 
-from privcore import params, special
+from privcore import params
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
     AllocationDelta,
@@ -28,8 +28,8 @@ from privcore.allocation.reduction import (
     exact,
 )
 from privcore.answer import Answer
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.likelihood.enclose import (
+from privcore.likelihood_ratio.distribution import Resolution
+from privcore.likelihood_ratio.enclose import (
     SHARE,
     SMALLEST_DELTA,
     Laws,
@@ -39,10 +39,11 @@ from privcore.likelihood.enclose import (
     enough,
     powering,
 )
-from privcore.likelihood.law import Resolution
-from privcore.likelihood.steps import GaussianStep, LaplaceStep, ResponseStep, Step
-from privcore.likelihood.symmetric import LARGEST_THRESHOLD
+from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step
+from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.papers import DONG, FELDMAN_SHENFELD
 from privcore.problem import Problem
 

@@ -11,7 +11,7 @@ from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.recursive import AllocationRecursive
 from privcore.allocation.truncation import Allocation, unamplified
 from privcore.answer import Answer
-from privcore.likelihood import profile
+from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem

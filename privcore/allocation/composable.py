@@ -8,9 +8,9 @@ import numpy as np
 from privcore import params
 from privcore.allocation.problems import check_participations
 from privcore.allocation.reduction import composed
-from privcore.likelihood.law import Bracket, Law, Resolution, combine
-from privcore.likelihood.pld import from_pld, to_pld
-from privcore.likelihood.steps import GaussianStep, Step
+from privcore.likelihood_ratio.distribution import Bracket, Law, Resolution, combine
+from privcore.likelihood_ratio.pld import from_pld, to_pld
+from privcore.likelihood_ratio.steps import GaussianStep, Step
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

@@ -12,11 +12,11 @@ from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.poisson_certified import PoissonCertified, poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
-from privcore.gaussian import last_true
-from privcore.likelihood import profile
-from privcore.likelihood.enclose import Laws, Question, enclose, powering
-from privcore.likelihood.law import Law, Resolution
+from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.distribution import Law, Resolution
+from privcore.likelihood_ratio.enclose import Laws, Question, enclose, powering
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import last_true
 from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 

@@ -11,11 +11,17 @@ from privcore.allocation.moments import FRACTIONS, allocation_moments
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.reduction import Blocks, blocks
 from privcore.answer import Answer
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true
+from privcore.numerics.renyi import (
+    ROUNDING,
+    Floats,
+    delta_from_moments,
+    epsilon_from_moments,
+    reflected_delta,
+)
 from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
-from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 
 Allocation = AllocationEpsilon | AllocationDelta
 

@@ -11,9 +11,9 @@ from privcore.allocation.moments import SPREAD_ORDERS, log_mean
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments
 from privcore.papers import DONG
 from privcore.problem import Problem
-from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments
 
 Allocation = AllocationEpsilon | AllocationDelta
 

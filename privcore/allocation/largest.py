@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privcore import special
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
-from privcore.likelihood import profile
+from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
 from privcore.papers import CHUA_BALLS
 from privcore.problem import Problem
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from privcore import special
-from privcore.renyi import ROUNDING, Floats
+from privcore.numerics import special
+from privcore.numerics.renyi import ROUNDING, Floats
 
 FRACTIONS: Floats = 1.0 + np.exp2(-0.25 * np.arange(80.0, 0.0, -1.0))
 """Orders between 1 and 2 at which moments are bounded: they matter where one step reveals much."""

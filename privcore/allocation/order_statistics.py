@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from privcore import special
+from privcore.numerics import special
 
 MOST_EXACT = 256
 """As many variables are all drawn; of more, the ranks of `kept_ranks`."""

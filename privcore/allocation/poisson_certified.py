@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar
 from privcore import params
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.likelihood.enclose import Laws, Question, cost, enclose, powering
-from privcore.likelihood.law import Bracket, Resolution, mixed, product_of
-from privcore.likelihood.lognormal import lognormal
+from privcore.likelihood_ratio.distribution import Bracket, Resolution, mixed, product_of
+from privcore.likelihood_ratio.enclose import Laws, Question, cost, enclose, powering
+from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.papers import ZHU
 from privcore.problem import Problem
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from privcore import special
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
 from privcore.papers import DOROSHENKO
 from privcore.problem import Problem
 

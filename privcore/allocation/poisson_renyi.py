@@ -7,14 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from privcore import special
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
+from privcore.numerics.renyi import (
+    ROUNDING,
+    Floats,
+    delta_from_moments,
+    epsilon_from_moments,
+    reflected_delta,
+)
 from privcore.papers import MIRONOV
 from privcore.problem import Problem
-from privcore.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 
 Poisson = PoissonEpsilon | PoissonDelta
 

@@ -12,11 +12,11 @@ from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, bounded, cost_of
 from privcore.answer import Answer
-from privcore.gaussian import last_true
-from privcore.likelihood import profile
-from privcore.likelihood.enclose import first_fineness, powering, tier
-from privcore.likelihood.law import Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.distribution import Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.enclose import first_fineness, powering, tier
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import last_true
 from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 

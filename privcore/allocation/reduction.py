@@ -4,10 +4,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
-from privcore import special
-from privcore.likelihood.enclose import SHARE, SMALLEST_DELTA, Question
-from privcore.likelihood.grid import MOST_CELLS
-from privcore.likelihood.law import (
+from privcore.likelihood_ratio.distribution import (
     Bracket,
     Law,
     LikelihoodRangeError,
@@ -17,8 +14,11 @@ from privcore.likelihood.law import (
     mixed,
     product_of,
 )
-from privcore.likelihood.steps import Step
-from privcore.likelihood.symmetric import chosen
+from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question
+from privcore.likelihood_ratio.grid import MOST_CELLS
+from privcore.likelihood_ratio.steps import Step
+from privcore.likelihood_ratio.symmetric import chosen
+from privcore.numerics import special
 
 MOST_CHOSEN = 256
 """Participations up to which the lower law is that of k of t; beyond, that of so many, which is nested."""

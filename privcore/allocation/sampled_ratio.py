@@ -13,8 +13,8 @@ from privcore.allocation.order_statistics import (
     normal_of_exceedance,
     rank_weights,
 )
-from privcore.bounded_mean import Tally
-from privcore.sums import dot
+from privcore.numerics.bounded_mean import Tally
+from privcore.numerics.sums import dot
 
 _AT_ONCE = 1_000_000
 """Numbers drawn in one array."""

@@ -8,8 +8,13 @@ import numpy as np
 
 from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
 from privcore.answer import Answer
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true, log_gaussian_delta
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import (
+    gaussian_delta_bounds,
+    gaussian_epsilon_bounds,
+    last_true,
+    log_gaussian_delta,
+)
 from privcore.papers import FELDMAN_MCMILLAN
 from privcore.problem import Problem
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
 from privcore.allocation.largest import Found, described, largest_test
 from privcore.answer import Answer
-from privcore.likelihood import profile
+from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.papers import CHUA_SHUFFLING
 from privcore.problem import Problem

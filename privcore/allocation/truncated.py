@@ -7,13 +7,14 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from privcore import params, special
+from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncation import OUTWARD, Allocation, block, bounded, cost_of
 from privcore.answer import Answer
-from privcore.likelihood.kernel import Array
-from privcore.likelihood.lognormal import lognormal_cells
+from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.lognormal import lognormal_cells
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
 from privcore.papers import FELDMAN_SHENFELD
 from privcore.problem import Problem
 

@@ -7,9 +7,9 @@ from functools import partial
 from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.likelihood import profile
-from privcore.likelihood.enclose import (
+from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.enclose import (
     SHARE,
     SMALLEST_DELTA,
     Laws,
@@ -20,8 +20,8 @@ from privcore.likelihood.enclose import (
     powering,
     tier,
 )
-from privcore.likelihood.law import LikelihoodRangeError, Resolution
 from privcore.method import Cost
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 
 Allocation = AllocationEpsilon | AllocationDelta
 Rate = Callable[[str, float], float | None]

@@ -1,5 +1,13 @@
 """Audits of differential privacy in one run: from counts of correct guesses to an epsilon that is refuted."""
 
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail, AuditTail
+from privcore.auditing.scores import check_included, correct_if_shuffled, guess
 
-__all__ = ["AuditEpsilon", "AuditGaussianTail", "AuditTail"]
+__all__ = [
+    "AuditEpsilon",
+    "AuditGaussianTail",
+    "AuditTail",
+    "check_included",
+    "correct_if_shuffled",
+    "guess",
+]

@@ -8,13 +8,13 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.auditing.combined import AuditingCombined
 from privcore.auditing.counts import MOST
-from privcore.auditing.gaussian_family import epsilon_of, refuted_mu
+from privcore.auditing.gaussian import epsilon_of, refuted_mu
 from privcore.auditing.planning_problems import AuditCeiling
 from privcore.auditing.problems import AuditEpsilon, Counts
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN
 from privcore.auditing.two_level import Attaining
-from privcore.gaussian import gaussian_epsilon_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 

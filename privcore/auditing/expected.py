@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from privcore import special
 from privcore.answer import Answer
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditExpectedCorrect
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
 from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.auditing.gaussian_family import epsilon_of
+from privcore.auditing.gaussian import epsilon_of
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.problems import AuditEpsilon, Counts
 from privcore.method import Cost, Direction, Method

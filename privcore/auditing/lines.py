@@ -3,8 +3,8 @@
 import numpy as np
 
 from privcore.auditing.recursion import Array, Lines
-from privcore.likelihood.law import Law
-from privcore.likelihood.profile import delta_upper
+from privcore.likelihood_ratio.distribution import Law
+from privcore.likelihood_ratio.profile import delta_upper
 
 _LARGEST_EPSILON = 300.0
 """The slopes e^epsilon of the lines stay far within the range of doubles."""

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privcore import special
 from privcore.answer import Answer
-from privcore.auditing.gaussian_family import epsilon_of
+from privcore.auditing.gaussian import epsilon_of
 from privcore.auditing.runs import error_rates, runs_cost
 from privcore.auditing.runs_problems import AuditRunsEpsilon
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
 from privcore.papers import NASR
 from privcore.problem import Problem
 

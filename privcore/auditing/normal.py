@@ -2,7 +2,7 @@
 
 import math
 
-from privcore.compiled import compiled
+from privcore.numerics.compiled import compiled
 
 _TAIL = 0.02425
 _ROOT = math.sqrt(2.0 * math.pi)

@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from privcore import special
-from privcore.binomial import Array
-from privcore.sums import dot
+from privcore.numerics import special
+from privcore.numerics.binomial import Array
+from privcore.numerics.sums import dot
 
 
 @cache

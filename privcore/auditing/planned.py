@@ -6,7 +6,7 @@ from typing import ClassVar
 from privcore.answer import Answer
 from privcore.auditing.ceiling import ceiling_cost, refutable
 from privcore.auditing.combined import AuditingCombined
-from privcore.auditing.gaussian_family import epsilon_of, refuted_mu
+from privcore.auditing.gaussian import epsilon_of, refuted_mu
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon
 from privcore.auditing.problems import AuditEpsilon

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar
 
-from privcore import audit_params, params
+from privcore import params
+from privcore.auditing import params as audit_params
 from privcore.auditing.problems import Counts, check_counts
 from privcore.problem import Monotone, Problem, Trend
 
@@ -120,7 +121,7 @@ class AuditPower(Problem):
     canaries: Annotated[int, audit_params.CANARIES]
     guesses: Annotated[int, audit_params.GUESSES]
     mu: Annotated[float, audit_params.MU]
-    claimed_epsilon: Annotated[float, audit_params.CLAIMED_EPSILON]
+    claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"

@@ -6,19 +6,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from privcore import special
 from privcore.answer import Answer
 from privcore.auditing.counts import SLACK
 from privcore.auditing.optimal import error_rates, few_errors
 from privcore.auditing.planning_problems import AuditPower
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
-from privcore.binomial import Array
-from privcore.gaussian import last_true, log_gaussian_delta
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
+from privcore.numerics.binomial import Array
+from privcore.numerics.gaussian import last_true, log_gaussian_delta
+from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR, XIANG
 from privcore.problem import Problem
-from privcore.sums import dot
 
 _CELLS = 4000
 _ERROR = 1e-7

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar
 
-from privcore import audit_params, params
+from privcore import params
+from privcore.auditing import params as audit_params
 from privcore.errors import DomainError
 from privcore.problem import Monotone, Problem, Trend
 
@@ -89,7 +90,7 @@ class AuditTail(Counts):
         }
     )
 
-    claimed_epsilon: Annotated[float, audit_params.CLAIMED_EPSILON]
+    claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
     delta: Annotated[float, params.DELTA]
 
 

@@ -6,16 +6,16 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from privcore import audit_params
 from privcore.answer import Answer, Status
+from privcore.auditing import params as audit_params
 from privcore.auditing.counts import unlikely_at_most
 from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
-from privcore.binomial import Array
-from privcore.gaussian import gaussian_delta_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.binomial import Array
+from privcore.numerics.gaussian import gaussian_delta_bounds
+from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
-from privcore.sums import dot
 
 _MOST_GUESSES = 500
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.auditing.normal import below, quantile
-from privcore.compiled import compiled
+from privcore.numerics.compiled import compiled
 
 Array = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from privcore.binomial import ERROR, window
+from privcore.numerics.binomial import ERROR, window
 
 
 def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:

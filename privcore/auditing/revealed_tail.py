@@ -9,8 +9,8 @@ from privcore.answer import Answer
 from privcore.auditing.counts import unlikely_at_most
 from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
 from privcore.auditing.revealed import revealed_tail
-from privcore.gaussian import gaussian_delta_bounds
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import gaussian_delta_bounds
 from privcore.papers import STEINKE
 from privcore.problem import Problem
 

@@ -6,8 +6,8 @@ from typing import ClassVar, NamedTuple
 
 from privcore.answer import Answer
 from privcore.auditing.runs_problems import AuditRunsEpsilon
-from privcore.clopper_pearson import rate_at_least, rate_at_most, shared_error
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
 from privcore.problem import Problem
 
 

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from privcore import special
 from privcore.answer import Answer
 from privcore.auditing.summed_problems import AuditDpsgdCorrect
-from privcore.binomial import Array, window
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
+from privcore.numerics.binomial import Array, window
+from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
 from privcore.problem import Problem
-from privcore.sums import dot
 
 _SLACK = 1e-9
 """Relative: ten times the error of the binomial probabilities."""

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import audit_params, params
+from privcore import params
+from privcore.auditing import params as audit_params
 from privcore.auditing.problems import check_counts
 from privcore.problem import Problem
 

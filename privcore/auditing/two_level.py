@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from privcore.auditing.recursion import NO_LINES, Claim, inverse
-from privcore.binomial import ERROR, window
+from privcore.numerics.binomial import ERROR, window
 
 _LEAST = -700.0
 """Logarithm of the smallest share of answered canaries that is tried."""

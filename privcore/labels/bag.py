@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from privcore.answer import Answer
+from privcore.distributions.prior_finite import Finite
 from privcore.labels import laplace
 from privcore.labels.bag_problems import BagAdvantage, BagPosterior, BagProblem
 from privcore.labels.poisson_binomial import FLOOR, leave_one_out, relative_error
@@ -14,7 +15,6 @@ from privcore.labels.response import outputs, response_advantage
 from privcore.labels.rows import advantage, likelihoods
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.finite import Finite
 from privcore.problem import Problem
 
 

@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore import label_params
+from privcore.distributions.prior_notation import class_rows, probabilities
 from privcore.errors import DomainError
+from privcore.labels import params as label_params
 from privcore.labels.problems import check_mechanism
-from privcore.priors.spelling import class_rows, probabilities
 from privcore.problem import Monotone, Problem, Trend
 
 _SUM_OF_CLASSES = ("llp",)

@@ -7,15 +7,15 @@ from typing import ClassVar
 import numpy as np
 
 from privcore.answer import Answer
+from privcore.distributions.prior import Prior
+from privcore.distributions.prior_density import Density
+from privcore.distributions.prior_finite import Finite
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.labels.rows import likelihoods, overturned_ends
 from privcore.labels.tails import SLACK, is_constant
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.density import Density
-from privcore.priors.finite import Finite
-from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
 _CHUNK = 2**13

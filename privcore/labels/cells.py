@@ -6,9 +6,11 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from privcore import label_params
 from privcore.answer import Answer
+from privcore.distributions.prior import Cells
+from privcore.distributions.prior_finite import Finite
 from privcore.labels import compositions
+from privcore.labels import params as label_params
 from privcore.labels.poisson_binomial import Array, relative_error
 from privcore.labels.problems import (
     SINGLE,
@@ -20,11 +22,9 @@ from privcore.labels.problems import (
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage, discrete
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.finite import Finite
-from privcore.priors.prior import Cells
 from privcore.problem import Problem
-from privcore.sums import dot
 
 _PRODUCTS = 3e8
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from privcore.answer import Answer
+from privcore.distributions.prior_finite import Finite
 from privcore.labels import compositions
 from privcore.labels.compositions import Rows
 from privcore.labels.poisson_binomial import Array, relative_error
@@ -25,10 +26,9 @@ from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.finite import Finite
 from privcore.problem import Problem
-from privcore.sums import dot
 
 _MOST_WORK = 2e9
 """Products up to which the sum over all compositions is carried out."""

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privcore.answer import Answer
+from privcore.distributions.prior import Prior
+from privcore.distributions.prior_finite import Finite
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.labels.response import response_advantage
 from privcore.labels.tails import PRIVATE, at_most, closed_form, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.finite import Finite
-from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
 

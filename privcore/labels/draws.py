@@ -6,12 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from privcore import special
+from privcore.distributions.prior_notation import prior
 from privcore.labels import geometric, laplace
 from privcore.labels.poisson_binomial import Array, leave_one_out, pmf
 from privcore.labels.problems import LabelAdvantageTail
 from privcore.labels.rows import discrete, exact_at
-from privcore.priors.spelling import prior
+from privcore.numerics import special
 
 _CHUNK = 2**18
 """Entries of the laws that are held at a time."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privcore.answer import Answer
+from privcore.distributions.prior import Prior
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.labels.tails import AGGREGATED, at_most, closed_form, own_variance, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
 _SMALL = 1e-150

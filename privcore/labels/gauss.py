@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from privcore import special
 from privcore.answer import Answer
+from privcore.distributions.prior_beta import Beta
+from privcore.distributions.prior_uniform import Uniform
 from privcore.labels import geometric
 from privcore.labels.compositions import multisets
 from privcore.labels.poisson_binomial import Array, relative_error
@@ -15,10 +16,9 @@ from privcore.labels.problems import SINGLE, LabelAdvantage, LabelAttackAccuracy
 from privcore.labels.response import accuracy
 from privcore.labels.rows import discrete, likelihoods, overturned_ends
 from privcore.method import Cost, Direction, Method
-from privcore.priors.beta import Beta
-from privcore.priors.uniform import Uniform
+from privcore.numerics import special
+from privcore.numerics.sums import dot
 from privcore.problem import Problem
-from privcore.sums import dot
 
 _NODES = {1: 64, 2: 48, 3: 32, 4: 24}
 """Nodes by the number of other examples."""

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from privcore.compiled import compiled
 from privcore.labels.poisson_binomial import Array
+from privcore.numerics.compiled import compiled
 
 
 def released(others: Array, epsilon: float) -> tuple[Array, Array]:

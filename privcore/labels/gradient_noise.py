@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privcore import special
+from privcore.numerics import special
 
 Floats = NDArray[np.float64]
 

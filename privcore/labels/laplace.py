@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from privcore.compiled import compiled
 from privcore.labels.poisson_binomial import Array
-from privcore.sums import dot
+from privcore.numerics.compiled import compiled
+from privcore.numerics.sums import dot
 
 FEWEST = 3
 """Nodes between two counts that are enough where the likelihoods change slowly."""

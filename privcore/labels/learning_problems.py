@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import label_params
 from privcore.errors import DomainError
+from privcore.labels import params as label_params
 from privcore.labels.problems import check_mechanism
 from privcore.labels.stand_in import SIZES
 from privcore.problem import Problem

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore.compiled import compiled
+from privcore.numerics.compiled import compiled
 
 Array = NDArray[np.float64]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar
 
-from privcore import label_params
+from privcore.distributions.prior import Prior
+from privcore.distributions.prior_notation import prior
 from privcore.errors import DomainError
-from privcore.priors.prior import Prior
-from privcore.priors.spelling import prior
+from privcore.labels import params as label_params
 from privcore.problem import Monotone, Problem, Trend
 
 NOISELESS = ("none", "llp")

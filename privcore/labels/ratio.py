@@ -7,11 +7,11 @@ from typing import Self
 
 import numpy as np
 
+from privcore.distributions.prior import Prior
 from privcore.labels import laplace
 from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.labels.rows import discrete, likelihoods
-from privcore.priors.prior import Prior
-from privcore.sums import dot
+from privcore.numerics.sums import dot
 
 _GROUPED = 2.0**-40
 """Relative error of a ratio in nats, and its absolute error too: a few roundings of logarithms below 1000."""

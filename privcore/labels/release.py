@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privcore import label_params, special
+from privcore.labels import params as label_params
+from privcore.numerics import special
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from privcore import special
 from privcore.answer import Answer
+from privcore.distributions.prior import Prior
+from privcore.distributions.prior_finite import Finite
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
@@ -21,9 +22,8 @@ from privcore.labels.problems import (
 )
 from privcore.labels.rows import overturned_ends
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.finite import Finite
-from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
 _ROUNDING = 8.0 * 2.0**-53
@@ -48,7 +48,7 @@ def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
         epsilon: Of the randomized response, > 0.
 
     Example:
-        >>> from privcore.priors.uniform import Uniform
+        >>> from privcore.distributions.prior_uniform import Uniform
         >>> low, high = response_advantage(Uniform(), 1.0)
         >>> low <= 0.0533880667585181 <= high
         True

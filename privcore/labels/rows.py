@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
+from privcore.distributions.prior import Prior
+from privcore.distributions.prior_finite import Finite, overturned_at
 from privcore.labels import geometric, laplace
 from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
-from privcore.priors.finite import Finite, overturned_at
-from privcore.priors.prior import Prior
 
 _FINE = 1e-5
 _MOST_NODES = 128

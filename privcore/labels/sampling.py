@@ -9,7 +9,7 @@ import numpy as np
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.bounded_mean import Tally
+from privcore.distributions.prior_finite import Finite
 from privcore.labels import laplace
 from privcore.labels.draws import advantages_of_bags, laws_of_others
 from privcore.labels.poisson_binomial import Array
@@ -29,11 +29,11 @@ from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_advantage
 from privcore.labels.usual import cap
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.bounded_mean import Tally
+from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE, MAURER_PONTIL
 from privcore.point import Point
-from privcore.priors.finite import Finite
 from privcore.problem import Problem
-from privcore.sums import dot
 
 _TRIED = 64
 """Bags with which the quadrature over Laplace noise is chosen."""

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import label_params
 from privcore.answer import Answer
+from privcore.labels import params as label_params
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.labels.tails import PRIVATE, at_most, closed_form, noise_variation, own_variance, uncovered

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore import special
+from privcore.numerics import special
 
 _DIMENSION = 50
 _LOGIT_NORMAL = MappingProxyType({"higgs-like": (0.2132, 2.2453), "kdd-like": (-3.661, 1.1815)})

@@ -6,14 +6,14 @@ from typing import ClassVar, TypeGuard
 
 import numpy as np
 
-from privcore import special
 from privcore.answer import Answer
+from privcore.distributions.prior import Prior
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
 from privcore.parameter import SMALLEST_NORMAL
-from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
 AGGREGATED = ("llp", "llp-laplace", "llp-geometric")

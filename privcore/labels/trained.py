@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from privcore import label_params
 from privcore.answer import Answer, Status
+from privcore.labels import params as label_params
 from privcore.labels.learning_problems import LabelLearning
 from privcore.labels.release import release
 from privcore.labels.stand_in import SIZES, load

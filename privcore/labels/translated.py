@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from privcore import label_params
 from privcore.answer import Answer
+from privcore.distributions.prior import Prior
+from privcore.labels import params as label_params
 from privcore.labels.problems import LabelAdvantageTail, LabelProblem
 from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, largest_probability, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.priors.prior import Prior
 from privcore.problem import Problem
 
 _HALVINGS = 100

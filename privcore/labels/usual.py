@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privcore.bounded_mean import least_mean
+from privcore.distributions.prior import Prior
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.tails import largest_probability, noise_variation
-from privcore.priors.prior import Prior
-from privcore.sums import dot
+from privcore.numerics.bounded_mean import least_mean
+from privcore.numerics.sums import dot
 
 RARE = 1e-13
 """Probability of the bags that are left out."""

@@ -22,7 +22,7 @@ REPEATS = 5
 def table() -> Iterator[str]:
     """Yield advantages with the processor time of one core, and that of scipy for the same sum."""
     from privcore import Point, evaluate, find, find_problem
-    from privcore.laws.spelling import law
+    from privcore.distributions.record_notation import law
 
     kind, method = find_problem("membership-advantage"), find("membership.exact")()
 
@@ -47,7 +47,7 @@ def _scipy(text: str, records: int) -> str:
     """Return what the same sum takes with scipy's binomial law, where all atoms are in memory."""
     from scipy.stats import binom
 
-    from privcore.laws.spelling import law
+    from privcore.distributions.record_notation import law
 
     drawn = law(text)
     if not drawn.finite:

@@ -101,7 +101,7 @@ def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture
 
 def test_scores_without_a_leak_are_suspected_at_most_17_times_in_200() -> None:
     """At 95 %: 10 are expected at most, and then more than 17 have a probability of 1.2 %."""
-    from privcore.scores import guess
+    from privcore.auditing.scores import guess
 
     question = {"canaries": 1000, "guesses": 100, "delta": 1e-5}
     suspected = 0

@@ -16,7 +16,8 @@ from scipy.special import bdtr, bdtrc
 
 from flows.spec.grid import expand
 from flows.spec.sweep import load
-from privcore import Answer, Point, audit_params, evaluate, find, find_problem
+from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.auditing import params as audit_params
 from privcore.auditing.canary_training import CLIP_NORM, PULL, recipe
 from privcore.auditing.optimal import expected_correct
 

@@ -16,10 +16,10 @@ from flows.cli.app import run
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import METHODS, find, find_problem
-from privcore.laws.spelling import law
-from privcore.membership.cauchy_schwarz import diversity_bound
-from privcore.membership.corollary15 import LARGEST, LEAST
-from privcore.membership.deviation import largest_constant, least_constant
+from privcore.distributions.record_notation import law
+from privcore.membership.discrete.corollary import LARGEST, LEAST
+from privcore.membership.discrete.deviation import largest_constant, least_constant
+from privcore.membership.discrete.schwarz import diversity_bound
 from tests.flows.support.claims import ROOT, Claims, agree, made
 
 CLAIMS = Claims("reproduction-membership.md")

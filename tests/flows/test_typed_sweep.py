@@ -11,7 +11,7 @@ import pytest
 from flows.spec.grid import expand
 from flows.spec.typed import _axis, named_or_typed
 from privcore import PrivsweepError
-from privcore.membership_params import LAW
+from privcore.membership.params import LAW
 from privcore.parameter import Value
 from storage import open_store
 

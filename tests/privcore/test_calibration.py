@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from privcore import DomainError, Point, Problem, evaluate, find
 from privcore.allocation.calibration import NoiseBracket, gaussian_noise, outer_noise, smallest_noise
-from privcore.bracket_search import BracketSearch
+from privcore.numerics.bracket_search import BracketSearch
 from tests.privcore.draws import problem
 
 TABLE = Path(__file__).parent / "data" / "allocation.csv"

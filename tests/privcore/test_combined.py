@@ -6,7 +6,7 @@ import math
 import pytest
 
 from privcore import Answer, Method, Point, Problem, evaluate, find, methods_for
-from privcore.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
 PARTS = ("allocation.analytic", "allocation.decomposition", "allocation.direct", "allocation.recursive")

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from privcore.compiled import compiled
+from privcore.numerics.compiled import compiled
 
 
 @compiled(cache=False)

@@ -9,8 +9,8 @@ from dp_accounting.pld import privacy_loss_distribution
 
 from privcore import Answer, DomainError, Point, evaluate, find
 from privcore.allocation.composable import LOSS_STEP, allocated, allocation_pld
-from privcore.likelihood.law import Law
-from privcore.likelihood.pld import from_pld, to_pld
+from privcore.likelihood_ratio.distribution import Law
+from privcore.likelihood_ratio.pld import from_pld, to_pld
 from tests.privcore.draws import problem
 
 CERTIFIED = find("allocation.certified").from_knobs({"tolerance": 1e-3})

@@ -8,7 +8,7 @@ import pytest
 
 from privcore import Answer, Method, Point, Problem, evaluate, find, methods_for
 from privcore.allocation.decomposition import decomposition
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
 from tests.privcore.draws import problem
 
 TABLE = Path(__file__).parent / "data" / "allocation.csv"

@@ -19,7 +19,7 @@ from privcore.allocation.moments import (
     mixed_moments,
 )
 from privcore.allocation.reduction import blocks
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
 DATA = Path(__file__).parent / "data"

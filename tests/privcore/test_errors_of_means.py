@@ -10,15 +10,15 @@ import pytest
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find
 from privcore.allocation.calibration import NoiseBracket, smallest_noise
-from privcore.allocation.error_formula import (
+from privcore.allocation.utility_formula import (
     ErrorOfMean,
     crossing_dimension,
     noise_error,
     sampling_error,
     squared_error,
 )
-from privcore.allocation.error_problems import AllocationError, PoissonError
-from privcore.allocation.error_simulation import UtilitySimulation, fourth_cumulant
+from privcore.allocation.utility_problems import AllocationError, PoissonError
+from privcore.allocation.utility_simulation import UtilitySimulation, fourth_cumulant
 from tests.privcore.draws import problem
 
 KINDS: list[type[ErrorOfMean]] = [AllocationError, PoissonError]

@@ -6,7 +6,7 @@ import random
 import mpmath as mp
 import pytest
 
-from privcore.gaussian import (
+from privcore.numerics.gaussian import (
     DELTA_SLACK,
     gaussian_delta_bounds,
     gaussian_epsilon_bounds,

@@ -10,7 +10,7 @@ import pytest
 
 from privcore import Answer, Point, evaluate, find
 from privcore.allocation.largest import log_exceedances, log_powers
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
 TABLE = Path(__file__).parent / "data" / "allocation.csv"

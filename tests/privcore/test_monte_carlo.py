@@ -14,7 +14,7 @@ from privcore.allocation.order_statistics import (
     rank_weights,
 )
 from privcore.allocation.sampled_ratio import Simulation
-from privcore.bounded_mean import Tally, kl_lower, kl_upper
+from privcore.numerics.bounded_mean import Tally, kl_lower, kl_upper
 from tests.privcore.draws import problem
 
 METHOD = find("allocation.montecarlo")

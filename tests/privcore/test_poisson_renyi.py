@@ -9,7 +9,7 @@ import pytest
 from privcore import Answer, Point, Problem, evaluate, find
 from privcore.allocation.moments import FRACTIONS
 from privcore.allocation.poisson_renyi import ORDERS, fraction_moments, poisson_moments
-from privcore.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
 

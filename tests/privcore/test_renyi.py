@@ -6,8 +6,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 
 EPSILONS = (-3.0, -0.1, 0.0, 0.05, 1.0, 4.0, 20.0)
 DELTAS = (1e-300, 1e-12, 1e-5, 0.01, 0.5)

@@ -15,7 +15,7 @@ from privcore import Point, evaluate, find
 from privcore.allocation.analytic import analytic_rate
 from privcore.allocation.recursive import recursive_rate
 from privcore.allocation.truncated import posterior_bound, tilted
-from privcore.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
 Rate = Callable[[float, int, float, str], float | None]

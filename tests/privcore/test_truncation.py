@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer, Method, Point, Problem, Status, evaluate, find
-from privcore.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
 TABLE = Path(__file__).parent / "data" / "allocation.csv"

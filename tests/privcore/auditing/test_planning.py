@@ -22,7 +22,7 @@ from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
 from privcore.auditing.power import claimed_mu, few_errors_bounds, least_refuting
 from privcore.auditing.recursion import GAUSSIAN
 from privcore.auditing.two_level import Attaining
-from privcore.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 DELTA, CONFIDENCE = 1e-5, 0.95

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtri
 
 from privcore import Answer, DomainError, Point, evaluate, find, find_problem
-from privcore.clopper_pearson import rate_at_least, rate_at_most
-from privcore.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
 DELTA = 1e-5
 FOUR_ERRORS = 4.0

@@ -7,7 +7,7 @@ import pytest
 
 from privcore import DomainError
 from privcore.auditing.optimal import expected_correct
-from privcore.scores import check_included, correct_if_shuffled, guess
+from privcore.auditing.scores import check_included, correct_if_shuffled, guess
 
 FOUR_ERRORS = 4.0
 

@@ -11,8 +11,10 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from numpy.typing import NDArray
 
-from privcore import Answer, DomainError, Point, Status, audit_params, evaluate
-from privcore.auditing import canary_training, trained_audit
+from privcore import Answer, DomainError, Point, Status, evaluate
+from privcore.auditing import canary_training
+from privcore.auditing import params as audit_params
+from privcore.auditing import trained as trained_audit
 from privcore.auditing.canary_training import (
     CLIP_NORM,
     PULL,
@@ -27,9 +29,9 @@ from privcore.auditing.canary_training import (
     train,
 )
 from privcore.auditing.combined import AuditingCombined
-from privcore.auditing.gaussian_family import AuditingGaussian
+from privcore.auditing.gaussian import AuditingGaussian
 from privcore.auditing.problems import AuditEpsilon
-from privcore.auditing.trained_audit import AuditingTrained, count_correct
+from privcore.auditing.trained import AuditingTrained, count_correct
 from privcore.auditing.training_problems import AuditTraining
 
 SPREAD = 4.0  # standard errors; the seeds are fixed
@@ -311,7 +313,7 @@ def test_without_the_packages_the_method_says_how_to_get_them(monkeypatch: pytes
 
 def test_privcore_is_imported_without_them() -> None:
     heavy = "{'jax', 'sklearn', 'scipy.stats'} & sys.modules.keys()"
-    command = f"import sys, privcore, privcore.auditing.trained_audit; assert not {heavy}, {heavy}"
+    command = f"import sys, privcore, privcore.auditing.trained; assert not {heavy}, {heavy}"
     subprocess.run([sys.executable, "-c", command], check=True)
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.distributions.prior_notation import prior
 from privcore.labels.bag import log_ratio
 from privcore.labels.bag_problems import BagPosterior
 from privcore.labels.poisson_binomial import leave_one_out, pmf
-from privcore.priors.spelling import prior
 
 DATA = Path(__file__).parents[1] / "data" / "labels.csv"
 MECHANISMS = {
@@ -153,8 +153,8 @@ def bag_laws(etas: tuple[float, ...]) -> np.ndarray:
 
 def of_member(row: Row) -> Answer:
     """Return the advantage of one member: that of a bag, times its size, without those of the others."""
+    from privcore.distributions.prior_finite import Finite
     from privcore.labels.rows import advantage
-    from privcore.priors.finite import Finite
 
     etas = tuple(etas_of(row))
     j = member(row) - 1

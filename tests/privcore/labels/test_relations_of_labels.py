@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privcore import Answer, Point, evaluate, find, find_problem, methods_for
+from privcore.distributions.prior_notation import prior
 from privcore.labels.geometric import released
 from privcore.labels.laplace import advantages, at_nodes, sides
 from privcore.labels.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
 from privcore.labels.rows import exact_at, nodes_needed, quick_advantage
-from privcore.priors.spelling import prior
 
 ETAS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
 EPSILONS = st.floats(0.02, 30.0)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcore.likelihood.kernel import all_pairs, coarsen, collect, spread
-from privcore.likelihood.law import ROUNDING
+from privcore.likelihood_ratio.distribution import ROUNDING
+from privcore.likelihood_ratio.kernel import all_pairs, coarsen, collect, spread
 
 
 def random_law(seed: int, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privcore.likelihood.law import (
+from privcore.likelihood_ratio.distribution import (
     Bracket,
     Law,
     LikelihoodRangeError,
@@ -18,8 +18,8 @@ from privcore.likelihood.law import (
     mixed,
     product_of,
 )
-from privcore.likelihood.lognormal import lognormal
-from privcore.likelihood.profile import delta_lower, delta_upper, epsilon_lower, epsilon_upper
+from privcore.likelihood_ratio.lognormal import lognormal
+from privcore.likelihood_ratio.profile import delta_lower, delta_upper, epsilon_lower, epsilon_upper
 
 Distribution = dict[Fraction, Fraction]
 LAWS: dict[str, Distribution] = {

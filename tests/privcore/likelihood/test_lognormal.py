@@ -4,10 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcore.gaussian import gaussian_delta_bounds
-from privcore.likelihood.law import Resolution
-from privcore.likelihood.lognormal import lognormal, lognormal_cells
-from privcore.likelihood.profile import delta_lower, delta_upper
+from privcore.likelihood_ratio.distribution import Resolution
+from privcore.likelihood_ratio.lognormal import lognormal, lognormal_cells
+from privcore.likelihood_ratio.profile import delta_lower, delta_upper
+from privcore.numerics.gaussian import gaussian_delta_bounds
 
 
 def exact_cell(s: float, left: float, right: float) -> tuple[mpmath.mpf, mpmath.mpf]:

@@ -9,10 +9,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from privcore.gaussian import gaussian_delta_bounds
-from privcore.likelihood.law import Bracket, Resolution, mean_of
-from privcore.likelihood.profile import delta_lower, delta_upper
-from privcore.likelihood.steps import GaussianStep, LaplaceStep, ResponseStep, Step, laplace_cells
+from privcore.likelihood_ratio.distribution import Bracket, Resolution, mean_of
+from privcore.likelihood_ratio.profile import delta_lower, delta_upper
+from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step, laplace_cells
+from privcore.numerics.gaussian import gaussian_delta_bounds
 
 RES = Resolution(fineness=0.02, tail=1e-20)
 EPSILONS = [-1.0, -0.2, 0.0, 0.3, 0.9, 1.7]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore import Answer, Point, evaluate, find, find_problem
-from privcore.laws.spelling import law
-from privcore.membership.worst_case import worst_advantage
+from privcore.distributions.record_notation import law
+from privcore.membership.discrete.worst_case import worst_advantage
 
 Array = NDArray[np.float64]
 Counts = tuple[int, ...]

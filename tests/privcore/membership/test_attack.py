@@ -9,7 +9,7 @@ from scipy.special import betainc
 from scipy.stats import binomtest
 
 from privcore import Answer, Point, evaluate, find
-from privcore.clopper_pearson import rate_at_least, shared_error
+from privcore.numerics.clopper_pearson import rate_at_least, shared_error
 from tests.privcore.draws import problem
 
 

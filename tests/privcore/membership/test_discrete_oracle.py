@@ -17,13 +17,13 @@ import pytest
 from scipy.optimize import brentq
 
 from privcore import Answer
-from privcore.laws.spelling import law
-from privcore.membership.corollary15 import LEAST
-from privcore.membership.deviation import largest_constant, least_constant
-from privcore.membership.diversity import diversity
-from privcore.membership.excess import excess
-from privcore.membership.roc import attack_rates
-from privcore.membership.worst_case import worst_advantage
+from privcore.distributions.record_notation import law
+from privcore.membership.discrete.corollary import LEAST
+from privcore.membership.discrete.deviation import largest_constant, least_constant
+from privcore.membership.discrete.diversity import diversity
+from privcore.membership.discrete.excess import excess
+from privcore.membership.discrete.roc import attack_rates
+from privcore.membership.discrete.worst_case import worst_advantage
 from tests.privcore.membership.learners import Records, ask
 
 DATA = Path(__file__).parents[1] / "data" / "membership.csv"

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Answer, Point, evaluate, find
-from privcore.membership.information import information_bound
-from privcore.membership.majority import agreement_advantage, majority_bias
-from privcore.membership.symmetric_channel import channel_advantage
+from privcore.membership.learner.channel import channel_advantage
+from privcore.membership.learner.information import information_bound
+from privcore.membership.learner.majority import agreement_advantage, majority_bias
 from tests.privcore.draws import problem
 
 Array = NDArray[np.float64]

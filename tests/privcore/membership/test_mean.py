@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Answer, Point, Problem, evaluate, find
-from privcore.membership.gamma_ratio import log_half_ratio, mean_norm, stirling
-from privcore.membership.mean_limit import leading
-from privcore.membership.proposition25 import MembershipProposition25
-from privcore.membership.quadrature import mean_advantage
+from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio, mean_norm, stirling
+from privcore.membership.gaussian_mean.leading import leading
+from privcore.membership.gaussian_mean.proposition import MembershipProposition
+from privcore.membership.gaussian_mean.quadrature import mean_advantage
 from tests.privcore.draws import problem
 
 ORACLE = Path(__file__).parents[1] / "data" / "membership.csv"
@@ -214,7 +214,7 @@ def test_the_published_proposition_fails_for_one_record() -> None:
     """Half of 1 and half of E|z| are less than the distance, which is 1."""
     assert 0.5 + 0.5 * mean_norm(1) < 1.0
     one = problem("membership-mean-advantage", coordinates=1, records=1)
-    assert MembershipProposition25().applies(one) == "The proposition needs at least two records."
+    assert MembershipProposition().applies(one) == "The proposition needs at least two records."
 
 
 def test_gamma_functions_are_those_of_30_digits() -> None:

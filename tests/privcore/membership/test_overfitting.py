@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Answer, Point, evaluate, find
-from privcore.membership.overfitting import theorem11
+from privcore.membership.learner.overfitting import theorem11
 from tests.privcore.draws import problem
 
 ORACLE = Path(__file__).parents[1] / "data" / "membership.csv"

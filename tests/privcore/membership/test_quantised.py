@@ -11,14 +11,15 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 from privcore import Answer, DomainError, Point, Status, evaluate
-from privcore.membership import experiment_digits, experiment_quantised
-from privcore.membership.cauchy_schwarz import diversity_bound
-from privcore.membership.experiment_classifier import classify
-from privcore.membership.experiment_digits import CLASSES, CLUSTERED, POOL, TESTED, codes, counts
-from privcore.membership.experiment_guarantee import MembershipGuarantee, diversity
-from privcore.membership.experiment_problems import MembershipQuantised, MembershipQuantisedAdvantage
-from privcore.membership.experiment_purity import MembershipPurity
-from privcore.membership.experiment_quantised import MembershipClassifier
+from privcore.membership.discrete.schwarz import diversity_bound
+from privcore.membership.experiments import classifier as experiment_quantised
+from privcore.membership.experiments import digits as experiment_digits
+from privcore.membership.experiments.classifier import MembershipClassifier
+from privcore.membership.experiments.digits import CLASSES, CLUSTERED, POOL, TESTED, codes, counts
+from privcore.membership.experiments.guarantee import MembershipGuarantee, diversity
+from privcore.membership.experiments.problems import MembershipQuantised, MembershipQuantisedAdvantage
+from privcore.membership.experiments.purity import MembershipPurity
+from privcore.membership.experiments.three_layers import classify
 from privcore.method import Method
 
 SPREAD = 4.5  # standard errors; the seeds are fixed
@@ -118,8 +119,8 @@ def hashes(*, one_core: bool) -> str:
 HASHES = """
 import hashlib
 import numpy as np
-from privcore.membership import experiment_classifier
-from privcore.membership.experiment_digits import codes
+from privcore.membership.experiments import three_layers as experiment_classifier
+from privcore.membership.experiments.digits import codes
 print(hashlib.sha256(codes(20).centres.tobytes() + codes(20).pool.tobytes()).hexdigest())
 experiment_classifier.ITERATIONS = 10
 raw = codes(0)
@@ -236,7 +237,7 @@ def test_raw_images_have_no_guarantee() -> None:
 
 
 def test_training_that_left_single_precision_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privcore.membership.experiment_classifier.classify", lambda *_: None)
+    monkeypatch.setattr("privcore.membership.experiments.three_layers.classify", lambda *_: None)
     question = MembershipQuantised(clusters=5, records=10)
     answer = evaluate(Point(problem=question, method=MembershipClassifier()))
     assert (answer.status, answer.detail) == (Status.FAILED, "Training left single precision.")

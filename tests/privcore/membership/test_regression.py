@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Answer, Point, Status, evaluate, find
-from privcore.membership.loss_attack import LossRates, best_root
-from privcore.membership.regression_ratio import Drawn, _log_bessel, draw, log_ratio
+from privcore.membership.regression.likelihood_ratio import Drawn, _log_bessel, draw, log_ratio
+from privcore.membership.regression.threshold import LossRates, best_root
 from tests.privcore.draws import problem
 
 ORACLE = Path(__file__).parents[1] / "data" / "membership.csv"

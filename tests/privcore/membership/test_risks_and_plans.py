@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from privcore import find, find_problem
-from privcore.laws.law import Law
-from privcore.laws.spelling import law
-from privcore.membership.deviation import deviation_bounds, largest_constant, least_constant
-from privcore.membership.diversity import diversity
-from privcore.membership.excess import excess
-from privcore.membership.roc import attack_rates
-from privcore.membership.worst_case import worst_advantage
+from privcore.distributions.record import Law
+from privcore.distributions.record_notation import law
+from privcore.membership.discrete.deviation import deviation_bounds, largest_constant, least_constant
+from privcore.membership.discrete.diversity import diversity
+from privcore.membership.discrete.excess import excess
+from privcore.membership.discrete.roc import attack_rates
+from privcore.membership.discrete.worst_case import worst_advantage
 from tests.privcore.membership.learners import Records, advantage, ask, written
 
 ODDS = (0.3, 0.8, 1.0, 1.25, 3.0)

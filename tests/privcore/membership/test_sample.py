@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find
-from privcore.categories import canonical_sample, sample_counts
-from privcore.membership.mcdiarmid import mean_distance
+from privcore.distributions.sample import canonical_sample, sample_counts
+from privcore.membership.data.mcdiarmid import mean_distance
 from tests.privcore.draws import problem
 
 Array = NDArray[np.float64]

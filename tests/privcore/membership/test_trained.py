@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from privcore import Answer, DomainError, Point, Status, evaluate
-from privcore.membership import experiment_network, experiment_trained
-from privcore.membership.experiment_network import Run, first_weights, residuals, training_records
-from privcore.membership.experiment_noise import MembershipNoise, noise_share
-from privcore.membership.experiment_problems import MembershipFit
-from privcore.membership.experiment_residuals import Residuals, linear, nearest, sphere
-from privcore.membership.experiment_trained import MembershipTrained
-from privcore.membership.overfitting import MembershipOverfitting
+from privcore.membership.experiments import network as experiment_network
+from privcore.membership.experiments import trained as experiment_trained
+from privcore.membership.experiments.network import Run, first_weights, residuals, training_records
+from privcore.membership.experiments.noise import MembershipNoise, noise_share
+from privcore.membership.experiments.problems import MembershipFit
+from privcore.membership.experiments.residuals import Residuals, linear, nearest, sphere
+from privcore.membership.experiments.trained import MembershipTrained
+from privcore.membership.learner.overfitting import MembershipOverfitting
 from tests.privcore.draws import problem
 
 SPREAD = 4.5  # standard errors; the seeds are fixed
@@ -255,7 +256,7 @@ def test_training_has_the_same_bits_on_one_core_and_on_all() -> None:
 import hashlib, os, sys
 if sys.argv[1] == "one":
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-from privcore.membership.experiment_network import Run, residuals
+from privcore.membership.experiments.network import Run, residuals
 found = residuals(Run(coordinates=10, records=1000, width=1024, noise=0.1, stopping_loss=0.0, number=0), 10)
 print(hashlib.sha256(b"".join(part.mean.tobytes() for part in found)).hexdigest())
 """

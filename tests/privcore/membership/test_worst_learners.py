@@ -9,12 +9,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcore.laws.spelling import law
-from privcore.membership.diversity import diversity
-from privcore.membership.enumeration import enumerated
-from privcore.membership.exact import record_risk
-from privcore.membership.excess import at_least, excess
-from privcore.membership.worst_case import worst_advantage
+from privcore.distributions.record_notation import law
+from privcore.membership.discrete.diversity import diversity
+from privcore.membership.discrete.enumeration import enumerated
+from privcore.membership.discrete.exact import record_risk
+from privcore.membership.discrete.excess import at_least, excess
+from privcore.membership.discrete.worst_case import worst_advantage
 from tests.privcore.membership.learners import Records, advantage, ask, partitions, written
 
 ODDS = (0.3, 0.8, 1.0, 1.25, 3.0)

@@ -1,0 +1,105 @@
+"""Random allocation simulated: delta as a mean of bounded variables, with a confidence interval."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from privcore import params
+from privcore.allocation.problems import AllocationDelta
+from privcore.allocation.sampled_ratio import Simulation
+from privcore.answer import Answer
+from privcore.likelihood_ratio import profile
+from privcore.method import Cost, Direction, Method
+from privcore.papers import CHUA_BALLS, MAURER_PONTIL
+from privcore.problem import Problem
+
+_MOST_DRAWS = 1e10
+_SECONDS_PER_DRAW = 1.5e-7
+_SMALLEST_EVENT = 1e-280
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationMonteCarlo(Method):
+    r"""Estimate delta of 1-of-t over E epochs, with a confidence interval for the true value.
+
+    The integrand lies in [0, 1], and the mean of the samples is bounded by Hoeffding's and by the empirical
+    Bernstein inequality. The error probability is shared equally among the directions and the two ends (union
+    bound). Without an event that is rarer than delta the interval cannot get below about $20 / n$.
+    """
+
+    name: ClassVar[str] = "allocation.montecarlo"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationDelta,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = (
+        f"{CHUA_BALLS} (importance sampling, order statistics); {MAURER_PONTIL}, Theorem 4"
+    )
+    version: ClassVar[int] = 2
+
+    samples: Annotated[int, params.SAMPLES] = 10_000
+    sampling: Annotated[str, params.SAMPLING] = "order"
+    confidence: Annotated[float, params.CONFIDENCE] = 0.99
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, AllocationDelta)
+        if problem.participations > 1:
+            return "The likelihood ratio of several participations is no mean of independent ratios."
+        if self._draws(problem) > _MOST_DRAWS:
+            return f"The samples would take more than {_MOST_DRAWS:.0e} random numbers."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, AllocationDelta)
+        if self.applies(problem) is not None:
+            return Cost(seconds=1e-3, bytes=1e5)
+        per_sample = self._draws(problem) / self.samples
+        return Cost(seconds=0.01 + _SECONDS_PER_DRAW * self._draws(problem), bytes=1e8 + 100.0 * per_sample)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AllocationDelta)
+        rng = np.random.default_rng(seed)
+        directions = profile.DIRECTIONS[problem.adjacency]
+        error = (1.0 - self.confidence) / (2 * len(directions))
+        found = [self._one(problem, direction, rng, error) for direction in directions]
+        lower, upper, value = (max(column) for column in zip(*found, strict=True))
+        # An estimate is shown where it is known to about a factor of 2.
+        shown = value if upper <= 2.0 * value and value <= 2.0 * lower else None
+        detail = f"{self.samples} samples in {' and '.join(directions)}, {self.sampling} sampling"
+        return Answer.enclosure(lower, upper, value=shown, confidence=self.confidence, detail=detail)
+
+    def _draws(self, problem: AllocationDelta) -> float:
+        """Return how many random numbers all samples take."""
+        directions = len(profile.DIRECTIONS[problem.adjacency])
+        return (self._simulation(problem).draws() + 4.0 * problem.epochs) * self.samples * directions
+
+    def _simulation(self, problem: AllocationDelta) -> Simulation:
+        return Simulation(
+            steps=problem.steps,
+            epochs=problem.epochs,
+            shift=1.0 / problem.sigma,
+            epsilon=abs(problem.epsilon),
+            conditional=self.sampling != "plain",
+            sparse=self.sampling == "order",
+        )
+
+    def _one(
+        self, problem: AllocationDelta, direction: str, rng: np.random.Generator, error: float
+    ) -> tuple[float, float, float]:
+        """Return confidence bounds of one direction, and the estimate, each with probability of error."""
+        reflected = problem.epsilon < 0.0
+        if reflected:  # delta(x) = 1 - e^x + e^x delta'(-x), with delta' of the other direction
+            direction = "add" if direction == "remove" else "remove"
+        simulation = self._simulation(problem)
+        h, probability = simulation.event(direction)
+        if probability < _SMALLEST_EVENT:
+            lower, upper, value = 0.0, _SMALLEST_EVENT, 0.0
+        else:
+            low, high = simulation.tallies(rng, direction, h, self.samples)
+            ends = low.lower(error), high.upper(error), 0.5 * (low.mean + high.mean)
+            lower, upper, value = (probability * end for end in ends)
+        if not reflected:
+            return lower, upper, value
+        base, scale = -math.expm1(problem.epsilon), math.exp(problem.epsilon)
+        lower, upper = base + scale * lower, base + scale * upper
+        return lower * (1.0 - 1e-15), min(1.0, upper * (1.0 + 1e-15)), min(1.0, base + scale * value)

@@ -1,0 +1,145 @@
+"""Algorithm 3 for DP-SGD: what counts say if the mechanism is Poisson-sampled Gaussian steps."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.answer import Answer
+from privcore.auditing.gaussian import refuted_mu
+from privcore.auditing.lines import lines_of
+from privcore.auditing.problems import AuditDpsgdEpsilon
+from privcore.auditing.recursion import LINES, unlikely
+from privcore.likelihood_ratio.distribution import (
+    Bracket,
+    LikelihoodRangeError,
+    Resolution,
+    mixed,
+    product_of,
+)
+from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, first_fineness, powering, tier
+from privcore.likelihood_ratio.lognormal import lognormal
+from privcore.likelihood_ratio.profile import epsilon_lower
+from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
+from privcore.problem import Problem
+
+_LEAST_NOISE, _MOST_NOISE = 0.05, 1e6
+_SCOUT = 3.0
+"""How much coarser the laws are by which the noise is first looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingDpsgd(Method):
+    r"""The epsilon of the least noise multiplier that the counts refute, at the given sampling and steps.
+
+    The trade-off function of each noise multiplier comes from the certified law of its likelihood ratio, by
+    supporting lines from below, for adding and removing an example. More noise is more private, so noise is
+    refuted from above. Laws are rounded to the safe side, but what is refuted are members of a family: the
+    number rests on the mechanism being DP-SGD, and stays an estimate.
+    """
+
+    name: ClassVar[str] = "auditing.dpsgd"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditDpsgdEpsilon,)
+    direction: ClassVar[Direction] = Direction.ESTIMATE
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, composed DP-SGD"
+    version: ClassVar[int] = 2
+
+    tolerance: Annotated[float, params.TOLERANCE] = 0.004
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, AuditDpsgdEpsilon)
+        if problem.alternatives != 2:
+            return "The law is that of adding and removing, for guesses of inclusion, k = 2."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, AuditDpsgdEpsilon)
+        if self.applies(problem) is not None:
+            return Cost(seconds=1e-4, bytes=1e4)
+        products = powering(problem.steps)
+        cells = 30.0 / first_fineness("epsilon", self.tolerance, products) + 30.0
+        depth = max(1.0, -math.log10(_resolution(problem, 1.0).tail) / 15.0)  # deep tails take more cells
+        seconds = 0.06 + 4.0 * (products + 1) * (6e-4 + 1e-8 * cells * cells)
+        return Cost(seconds=depth * seconds, bytes=2e7)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditDpsgdEpsilon)
+        mu = refuted_mu(problem)
+        if mu == 0.0:
+            return Answer.about(0.0, detail="model-based: no noise multiplier is refuted")
+        # By the central limit theorem mu is about q sqrt(t (e^(1 / sigma^2) - 1)).
+        limit = (mu / problem.sampling_probability) ** 2 / problem.steps
+        start = min(max(1.0 / math.sqrt(math.log1p(limit)), _LEAST_NOISE), _MOST_NOISE)
+        fine = _resolution(problem, first_fineness("epsilon", self.tolerance, powering(problem.steps)))
+        scout = Resolution(fineness=min(0.25, _SCOUT * fine.fineness), tail=fine.tail)
+        beyond: list[float] = []
+        rough = _least_refuted(lambda noise: _refuted(problem, noise, scout, beyond), start, 0.05, 0.01)
+        beyond.clear()
+        noise = _least_refuted(
+            lambda noise: _refuted(problem, noise, fine, beyond), rough or start, 0.02, 0.03 * self.tolerance
+        )
+        if noise is None:
+            detail = f"model-based: no noise multiplier up to {_MOST_NOISE:g} is refuted"
+            return Answer.about(0.0, detail=detail)
+        epsilon = epsilon_lower(_law(problem, noise, fine).lower, problem.delta, "add-remove")
+        detail = f"model-based: noise multiplier {noise:.6g} of DP-SGD"
+        if noise <= _LEAST_NOISE or noise < max(beyond, default=0.0) * (1.0 + self.tolerance):
+            detail += ", the least that can be computed"
+        return Answer.about(epsilon, detail=f"{detail}, confidence {problem.audit_confidence:.4g}")
+
+
+def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:
+    """Return cells that leave out nothing of the size of the probabilities in the recursion."""
+    errors = max(1, problem.guesses - problem.correct)
+    least = min(problem.delta, (1.0 - problem.audit_confidence) * errors / problem.canaries)
+    tail = tier(SHARE * max(least, SMALLEST_DELTA)) * tier(1.0 / problem.steps)
+    return Resolution(fineness=fineness, tail=tail)
+
+
+def _law(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> Bracket:
+    """Return the bracket of the likelihood ratio of all steps."""
+    step = mixed(lognormal(1.0 / noise, res), problem.sampling_probability, res)
+    return product_of(step, problem.steps, res)
+
+
+def _refuted(problem: AuditDpsgdEpsilon, noise: float, res: Resolution, beyond: list[float]) -> bool:
+    """Return whether the counts refute a noise multiplier; not if its law is out of the range of doubles.
+
+    Such noise is appended to `beyond`.
+    """
+    try:
+        law = _law(problem, noise, res).upper
+    except LikelihoodRangeError:
+        beyond.append(noise)
+        return False
+    tau = 1.0 - problem.audit_confidence
+    return bool(unlikely((LINES, 0.0, 0.0), lines_of(law), problem.counts, tau))
+
+
+def _least_refuted(
+    refuted: Callable[[float], bool], start: float, step: float, precision: float
+) -> float | None:
+    """Return the least noise that is refuted, to within a relative precision; None where there is none.
+
+    Args:
+        refuted: Rises from false to true with the noise.
+        start: Where to begin.
+        step: Relative size of the first step; each further one is twice as large.
+        precision: Relative.
+    """
+    high, up = start, step
+    while not refuted(high):
+        if high >= _MOST_NOISE:
+            return None
+        high, up = min(_MOST_NOISE, high * (1.0 + up)), 2.0 * up
+    low, down = max(_LEAST_NOISE, high / (1.0 + step)), 2.0 * step
+    while refuted(low):
+        if low <= _LEAST_NOISE:
+            return low
+        high, low, down = low, max(_LEAST_NOISE, low / (1.0 + down)), 2.0 * down
+    while high > low * (1.0 + precision):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if refuted(middle) else (middle, high)
+    return high

@@ -1,0 +1,123 @@
+"""Parameters of audits, declared once, as in `params`."""
+
+from privcore.parameter import Choice, Integer, Real
+
+CANARIES = Integer(
+    name="canaries",
+    symbol="m",
+    unit="canaries",
+    lower=1,
+    upper=10**9,
+    typical=(100, 1000, 100_000),
+    meaning="Canaries of an audit whose inclusion was randomised, guessed or not",
+)
+GUESSES = Integer(
+    name="guesses",
+    symbol="c'",
+    unit="canaries",
+    lower=0,
+    upper=10**9,
+    typical=(10, 50, 100),
+    meaning="Canaries about which the auditor guesses at most, fixed before the run",
+)
+CORRECT = Integer(
+    name="correct",
+    symbol="c",
+    unit="canaries",
+    lower=0,
+    upper=10**9,
+    typical=(5, 10, 40, 90),
+    meaning="Guesses that were correct",
+)
+ALTERNATIVES = Integer(
+    name="alternatives",
+    symbol="k",
+    lower=2,
+    upper=10**6,
+    typical=(2, 2, 10),
+    meaning="Choices for every canary: 2 for in or out; more where records replace one another",
+)
+MU = Real(
+    name="mu",
+    symbol=r"\mu",
+    lower=0.0,
+    upper=30.0,
+    typical=(0.25, 0.5, 1.0, 2.0),
+    meaning="Gaussian differential privacy: distance of two unit normal laws that are as hard to tell apart",
+)
+PROFILE_POINTS = Integer(
+    name="profile_points",
+    symbol="-",
+    lower=2,
+    upper=1000,
+    typical=(20, 40),
+    meaning="Points of the privacy profile that a linear programme takes into account",
+)
+NULL_FAMILY = Choice(
+    name="family",
+    symbol="f",
+    choices=("approximate", "gaussian"),
+    meaning="What an audit refutes: (epsilon, delta)-DP of any mechanism, or the privacy of Gaussian noise",
+)
+BUG = Choice(
+    name="bug",
+    symbol="-",
+    choices=("none", "noise-halved", "noise-unscaled", "clip-after-averaging", "rate-doubled"),
+    meaning=(
+        "What is wrong with a training: nothing, half the noise, noise without the clip norm as a factor, "
+        "clipping of the mean instead of the gradients, or batches twice as large as is accounted for"
+    ),
+)
+AUDIT_CONFIDENCE = Real(
+    name="audit_confidence",
+    symbol=r"1 - \tau",
+    lower=0.5,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.95, 0.99),
+    meaning="Confidence of an audit: one minus the probability with which it refutes what is true",
+)
+RUN = Integer(
+    name="run",
+    symbol="-",
+    lower=0,
+    upper=10**9,
+    typical=(0, 1, 2),
+    meaning="Number of a repetition with random numbers of its own",
+)
+RUNS_WITH = Integer(
+    name="runs_with",
+    symbol="n_1",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(20, 500, 1000),
+    meaning="Independent runs with the canary",
+)
+TRUE_POSITIVES = Integer(
+    name="true_positives",
+    symbol="x_1",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(0, 15, 450),
+    meaning="Runs with the canary in which the attack says that it is in",
+)
+RUNS_WITHOUT = Integer(
+    name="runs_without",
+    symbol="n_0",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(20, 500, 1000),
+    meaning="Independent runs without the canary",
+)
+FALSE_POSITIVES = Integer(
+    name="false_positives",
+    symbol="x_0",
+    unit="runs",
+    lower=0,
+    upper=10**9,
+    typical=(0, 3, 20),
+    meaning="Runs without the canary in which the attack says that it is in",
+)

@@ -1,0 +1,132 @@
+"""An audit from end to end: train once with canaries, guess which were included, refute an epsilon."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcore.answer import Answer, Status
+from privcore.auditing.combined import AuditingCombined
+from privcore.auditing.gaussian import epsilon_of, refuted_mu
+from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.training_problems import AuditTraining
+from privcore.method import Cost, Direction, Method
+from privcore.papers import MAHLOUJIFAR
+from privcore.problem import Problem
+
+_IMAGES, _WEIGHTS = 1797, 650
+_MOST_CANARIES = 20_000
+_MOST_NUMBERS = 5e10
+"""Of all gradients together, some forty seconds; a training that is longer is not a point of a sweep."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingTrained(Method):
+    r"""Train a classifier of digits by DP-SGD, its canaries included by coin flips, and audit what it became.
+
+    Every canary has a coordinate of its own, and its score is how far training moved that coordinate. The
+    highest c'/2 scores are guessed to be in, the lowest c'/2 to be out, ties in random order. The lower end
+    is the epsilon that the count of correct guesses refutes, with c' fixed beforehand and whatever the
+    mechanism is. The value is what it refutes if the mechanism is Gaussian: an estimate that rests on this.
+    """
+
+    name: ClassVar[str] = "auditing.trained"
+    problems: ClassVar[tuple[type[Problem], ...]] = (AuditTraining,)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 1, Theorem 10 and Section 5 (white box)"
+    version: ClassVar[int] = 2
+    shares: ClassVar[tuple[str, ...]] = ("canaries",)
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, AuditTraining)
+        if not _can_learn():
+            return "Training needs JAX and scikit-learn: pip install 'privsweep[learn]'."
+        if problem.canaries > _MOST_CANARIES:
+            return f"A training has room for {_MOST_CANARIES} canaries."
+        if _numbers(problem) > _MOST_NUMBERS:
+            return f"The gradients of such a training are more than {_MOST_NUMBERS:.0e} numbers."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, AuditTraining)
+        if self.applies(problem) is not None:
+            return Cost(seconds=1e-4, bytes=1e4)
+        # Compilation, the points with as many canaries share it; then the gradients, a batch and its noise.
+        drawn = _IMAGES + 2 * problem.canaries + _WEIGHTS
+        seconds = 0.12 + 8e-10 * _numbers(problem) + problem.steps * (1e-4 + 1e-8 * drawn)
+        return Cost(seconds=seconds, bytes=5e6 + 1500.0 * (drawn + problem.guesses))
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, AuditTraining)
+        # Half a second to import, and not installed everywhere.
+        from privcore.auditing.canary_training import recipe, train
+
+        rng = np.random.default_rng(seed)
+        included = rng.random(problem.canaries) < 0.5
+        how = recipe(problem.sigma, problem.sampling_probability, problem.bug)
+        trained = train(included, how, problem.steps, int(rng.integers(2**63)))
+        scores = trained.moved[: problem.canaries]
+        if not np.isfinite(trained.moved).all():
+            return Answer.without(Status.FAILED, "Training left single precision.")
+        correct = count_correct(scores, included, problem.guesses, rng)
+        counts = AuditEpsilon(
+            canaries=problem.canaries,
+            guesses=problem.guesses,
+            correct=correct,
+            delta=problem.delta,
+            audit_confidence=problem.audit_confidence,
+        )
+        refuted = AuditingCombined().answer(counts, seed)
+        gaussian = epsilon_of(refuted_mu(counts), problem.delta)
+        detail = (
+            f"{correct} of {problem.guesses} guesses correct; {gaussian:.4g} if the mechanism is Gaussian; "
+            f"training accuracy {trained.accuracy:.3f}"
+        )
+        return Answer.enclosure(
+            refuted.lower, math.inf, value=gaussian, confidence=problem.audit_confidence, detail=detail
+        )
+
+
+def count_correct(
+    scores: NDArray[np.float64], included: NDArray[np.bool_], guesses: int, rng: np.random.Generator
+) -> int:
+    """Return how many guesses are correct: the highest scores are in, as many of the lowest are out.
+
+    Args:
+        scores: Scores of the canaries, shape (m,).
+        included: Whether a canary was in the data, shape (m,).
+        guesses: Number c' of guesses in 0, ..., m; of an odd number, one more is in.
+        rng: Source of the order among equal scores.
+
+    Returns:
+        Number of correct guesses in 0, ..., c'.
+
+    Reference:
+        arXiv:2410.22235v1, Algorithm 1 and Section 5.
+
+    Example:
+        >>> truth = np.array([True, False, True, False])
+        >>> count_correct(np.array([3.0, 2.0, 1.0, 0.0]), truth, 2, np.random.default_rng(0))
+        2
+    """
+    shuffled = rng.permutation(len(scores))
+    rising = shuffled[np.argsort(scores[shuffled], kind="stable")]
+    out, inside = rising[: guesses // 2], rising[len(rising) - (guesses - guesses // 2) :]
+    return int(np.count_nonzero(included[inside]) + np.count_nonzero(~included[out]))
+
+
+def _numbers(problem: AuditTraining) -> float:
+    """Return how many numbers the gradients of all steps have, at least a chunk of them in a step."""
+    rate = problem.sampling_probability * (2.0 if problem.bug == "rate-doubled" else 1.0)
+    batch = 64.0 + min(1.0, rate) * (_IMAGES + 0.5 * problem.canaries)
+    return problem.steps * batch * (_WEIGHTS + problem.canaries + 512.0)
+
+
+@cache
+def _can_learn() -> bool:
+    """Return whether the packages of the extra are there."""
+    return all(find_spec(package) for package in ("jax", "sklearn"))

@@ -1,0 +1,1 @@
+"""Distributions of records and of labels: notation, columns of data, classes."""

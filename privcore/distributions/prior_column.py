@@ -1,0 +1,53 @@
+"""Priors from a column of a Parquet or CSV file."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from privcore.distributions.columns import read_columns
+from privcore.distributions.notation import referenced
+from privcore.distributions.prior import Array
+from privcore.distributions.prior_finite import Finite
+from privcore.errors import DomainError
+
+
+def fingerprint(path: Path, name: str) -> str:
+    """Return the SHA-256 of the values of a column.
+
+    Raises:
+        DomainError: The file cannot be read, has no such column, or the column is no list of probabilities.
+    """
+    return _sha256(_values(path, name))
+
+
+def column_prior(text: str, inside: str) -> Finite:
+    """Return the law that gives every row of a column the same probability.
+
+    Args:
+        text: The canonical spelling.
+        inside: What stands in its parentheses: path, name and hash.
+
+    Raises:
+        DomainError: As `fingerprint`, or the values are no longer those of the hash.
+    """
+    values = referenced(inside, _values, _sha256)
+    starts = np.flatnonzero(np.diff(values, prepend=-1.0))
+    counts = np.diff(starts, append=values.size)
+    return Finite(text, values[starts], counts / values.size, error=1e-12)
+
+
+def _sha256(values: Array) -> str:
+    """Return the hash of sorted values, the same for a Parquet and a CSV file."""
+    return hashlib.sha256(values.astype("<f8").tobytes()).hexdigest()
+
+
+def _values(path: Path, name: str) -> Array:
+    """Return the values of a column, each in [0, 1], sorted."""
+    (values,) = read_columns(path, [name], "probabilities")
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        row = int(np.argmax((values < 0.0) | (values > 1.0)))
+        raise DomainError(
+            f"Expected probabilities in the column {name} of {path}, got {values[row]} in row {row + 1}."
+        )
+    return np.sort(values)

@@ -1,0 +1,167 @@
+"""Priors with a smooth density of logit(eta): integrals over panels of Gauss-Legendre nodes."""
+
+from abc import abstractmethod
+from functools import cached_property
+
+import numpy as np
+
+from privcore.distributions.prior import Array, Prior
+from privcore.numerics import special
+from privcore.numerics.compiled import compiled
+from privcore.numerics.sums import dot
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_TABLE = 1e-6
+"""Relative error at which the table of quick values is fine enough, at the middles of its intervals."""
+_LARGEST_TABLE = 2**17
+
+
+class Density(Prior):
+    r"""Law with the density f of $z = \ln(\eta / (1 - \eta))$, analytic and without singularities.
+
+    With $z_0 = \ln(g_0 / g_1) < 0$ the overturned mass of an output is
+    $g_1 \int_{z_0}^0 \sigma(z) (1 - e^{z_0 - z}) f(z) dz$, an integral of a positive function; $z_0 > 0$ is
+    its mirror image. Whole panels come from sums that are kept; the panel of $z_0$ is integrated from there.
+    """
+
+    error = 1e-10
+
+    @abstractmethod
+    def log_density(self, z: Array) -> Array:
+        """Return ln f(z)."""
+
+    @property
+    @abstractmethod
+    def panel(self) -> float:
+        """Width of a panel, over which ln f changes by 16 at most where f is not negligible."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> tuple[float, float]:
+        """Range of z outside which nothing contributes to an integral in double precision."""
+
+    @cached_property
+    def _sides(self) -> tuple["_Side", "_Side"]:
+        low, high = self.reach
+        return _Side(self, 1.0, max(0.0, -low)), _Side(self, -1.0, max(0.0, high))
+
+    def overturned(self, one: Array, zero: Array) -> Array:
+        one, zero = np.broadcast_arrays(np.asarray(one, dtype=float), np.asarray(zero, dtype=float))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = np.abs(np.log(one) - np.log(zero))
+        total = np.zeros(one.shape)
+        for side, more, less in zip(self._sides, (one, zero), (zero, one), strict=True):
+            where = more > less
+            total[where] = more[where] * side.integral(distance[where])
+        return total
+
+    def overturned_quickly(self, one: Array, zero: Array) -> Array:
+        return _look_up(one, zero, self._table[0])
+
+    @property
+    def quick_error(self) -> float:
+        return self._table[1]
+
+    @cached_property
+    def _table(self) -> tuple[Array, float]:
+        r"""Values of $\Psi(t) / (1/2 - t)^2$ on an even grid, and the relative error between its points."""
+        size = 2**10
+        table = self._curvature(np.linspace(0.0, 1.0, size + 1))
+        while True:
+            middles = self._curvature((np.arange(size) + 0.5) / size)
+            linear = 0.5 * (table[1:] + table[:-1])
+            counts = np.maximum(linear, middles) > 1e-250
+            wrong = (np.abs(linear - middles) / np.maximum(middles, 1e-300))[counts].max(initial=0.0)
+            finer = np.empty(2 * size + 1)
+            finer[::2], finer[1::2] = table, middles
+            table, size = finer, 2 * size
+            # Of second order, so a quarter of it is left on the finer grid, where it is at its largest.
+            if wrong <= _TABLE or size >= _LARGEST_TABLE:
+                return table, max(_TABLE, float(wrong))
+
+    def _curvature(self, t: Array) -> Array:
+        curvature = np.full(t.shape, 2.0 * float(np.exp(self.log_density(np.zeros(1)))[0]))
+        away = np.abs(t - 0.5) > 1e-9
+        curvature[away] = self.overturned(1.0 - t[away], t[away]) / (0.5 - t[away]) ** 2
+        return curvature
+
+    def mean_of(self, function: Array) -> float:
+        """Return the mean of a function of eta that is given at `nodes`."""
+        return float(dot(function, self._weights))
+
+    @cached_property
+    def nodes(self) -> Array:
+        """Values of z at which functions are integrated."""
+        return np.concatenate([-self._sides[0].nodes.ravel(), self._sides[1].nodes.ravel()])
+
+    @cached_property
+    def _weights(self) -> Array:
+        return np.concatenate([side.weights.ravel() for side in self._sides])
+
+
+class _Side:
+    """The integrals over z < 0, or over z > 0 seen in a mirror, as functions of the distance from 0.
+
+    Attributes:
+        nodes: Distances from 0, one row a panel, the panels from the nearest to the farthest.
+        weights: Weights of the nodes, times the density.
+    """
+
+    def __init__(self, prior: Density, sign: float, length: float) -> None:
+        self.prior, self.sign = prior, sign
+        self.panels = max(1, int(np.ceil(length / prior.panel)))
+        self.width = max(length, 1e-3) / self.panels
+        starts = self.width * np.arange(self.panels)[:, None]
+        self.nodes = starts + 0.5 * self.width * (1.0 + _NODES)
+        self.weights = 0.5 * self.width * _WEIGHTS * self._density(self.nodes)
+        # sigma(z) f and sigma(-z) f over the panels between 0 and each edge
+        self.ones = np.concatenate(
+            [[0.0], np.cumsum((special.expit(-self.nodes) * self.weights).sum(axis=1))]
+        )
+        self.zeros = np.concatenate(
+            [[0.0], np.cumsum((special.expit(self.nodes) * self.weights).sum(axis=1))]
+        )
+
+    def _density(self, distance: Array) -> Array:
+        return np.exp(self.prior.log_density(-self.sign * distance))
+
+    def integral(self, distance: Array) -> Array:
+        r"""Return $\int_0^d \sigma(-x) (1 - e^{x - d}) f(x) dx$ for distances d, infinity included."""
+        end = np.minimum(distance, self.width * self.panels)
+        # the panel of the end and the one before are integrated anew, so that nothing cancels in the others
+        whole = np.maximum(0, np.minimum((end / self.width).astype(int), self.panels) - 1)
+        fall = np.exp(-distance)
+        total = self.ones[whole] - fall * self.zeros[whole]
+        start = self.width * whole
+        for piece in range(2):
+            left = start + 0.5 * (end - start) * piece
+            half = 0.25 * (end - start)
+            x = left[..., None] + half[..., None] * (1.0 + _NODES)
+            gain = -np.expm1(np.minimum(0.0, x - distance[..., None]))
+            total += half * dot(special.expit(-x) * gain * self._density(x), _WEIGHTS)
+        return np.asarray(total)
+
+
+@compiled()
+def _interpolate(one: Array, zero: Array, table: Array, out: Array) -> None:
+    size = table.size - 1
+    for i in range(one.size):
+        total = one[i] + zero[i]
+        if total > 0.0:
+            x = zero[i] / total * size
+            place = min(int(x), size - 1)
+            curvature = table[place] + (x - place) * (table[place + 1] - table[place])
+            difference = one[i] - zero[i]
+            out[i] = difference * difference / (4.0 * total) * curvature
+        else:
+            out[i] = 0.0
+
+
+def _look_up(one: Array, zero: Array, table: Array) -> Array:
+    """Return the overturned masses by linear interpolation."""
+    one, zero = np.broadcast_arrays(one, zero)
+    out = np.empty(one.shape)
+    _interpolate(
+        np.ascontiguousarray(one).ravel(), np.ascontiguousarray(zero).ravel(), table, out.reshape(-1)
+    )
+    return out

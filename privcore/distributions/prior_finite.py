@@ -1,0 +1,124 @@
+"""Priors with finitely many values: a point, two points, or the values of a column."""
+
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from privcore.distributions.notation import spelled
+from privcore.distributions.prior import Array, Cells, Prior
+from privcore.errors import DomainError
+from privcore.numerics.sums import dot
+
+_FEW = 64
+"""Values up to which sums over all of them are as quick as looking them up."""
+_RARE = 1e-12
+"""Probability below which 1 - w has lost w."""
+
+
+class Finite(Prior):
+    r"""Law of values $\eta_b$ with weights $w_b$; $\Psi(t)$ sums $w_b |\eta_b - t|$ between t and 1/2."""
+
+    def __init__(self, text: str, values: Array, weights: Array, error: float = 1e-14) -> None:
+        self._text = text
+        self.values = values
+        self.weights = weights
+        self.error = self.moment_error = error
+
+    @classmethod
+    def point(cls, p: float) -> Self:
+        """Return the law of a constant; raises `DomainError` where it is no probability."""
+        _check(p)
+        return cls(f"point({spelled(p)})", np.array([p]), np.array([1.0]))
+
+    @classmethod
+    def two_point(cls, a: float, b: float, w: float) -> Self:
+        """Return the law of a value that is b with probability w, else a."""
+        for x in (a, b, w):
+            _check(x)
+        if a > b and 0.0 < w < _RARE:  # whose 1 - w would not be what was written
+            raise DomainError(f"Expected a <= b for such a small w of two-point(a,b,w), got w={w:g}.")
+        if a > b:
+            a, b, w = b, a, 1.0 - w
+        if a == b or w in (0.0, 1.0):
+            return cls.point(a if w == 0.0 else b)
+        text = f"two-point({spelled(a)},{spelled(b)},{spelled(w)})"
+        return cls(text, np.array([a, b]), np.array([1.0 - w, w]))
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @cached_property
+    def mean(self) -> float:
+        return float(dot(self.weights, self.values))
+
+    @cached_property
+    def label_variance(self) -> float:
+        return float(dot(self.weights, self.values * (1.0 - self.values)))
+
+    @cached_property
+    def label_variance_square(self) -> float:
+        return float(dot(self.weights, (self.values * (1.0 - self.values)) ** 2))
+
+    @property
+    def atoms(self) -> tuple[Array, Array]:
+        return self.values, self.weights
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        zero, one = self.values == 0.0, self.values == 1.0
+        return float(self.weights[zero].sum()), float(self.weights[one].sum())
+
+    def overturned(self, one: Array, zero: Array) -> Array:
+        if self.values.size <= _FEW:
+            total = np.zeros(np.broadcast(one, zero).shape)
+            for eta, weight in zip(self.values, self.weights, strict=True):
+                total += weight * overturned_at(eta, one, zero)
+            return total
+        pairs = zip(np.ravel(one).tolist(), np.ravel(zero).tolist(), strict=True)
+        sums = [float(dot(self.weights, overturned_at(self.values, g1, g0))) for g1, g0 in pairs]
+        return np.array(sums).reshape(np.shape(one))
+
+    def overturned_quickly(self, one: Array, zero: Array) -> Array:
+        if self.values.size <= _FEW:
+            return self.overturned(one, zero)
+        total = one + zero
+        t = np.divide(zero, total, out=np.full_like(total, 0.5), where=total > 0.0)
+        mass, moment, middle = self._sums
+        place = np.searchsorted(self.values, t, side="right")
+        # The sums from t to 1/2, of opposite sign on the other side, so that the product is positive.
+        gain = one * (moment[middle] - moment[place]) - zero * (mass[middle] - mass[place])
+        return np.asarray(np.maximum(0.0, gain))
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array, int]:
+        """Sums of w (1 - eta) and of w eta over the first values, and how many values are at most 1/2."""
+        mass = np.concatenate([[0.0], np.cumsum(self.weights * (1.0 - self.values))])
+        moment = np.concatenate([[0.0], np.cumsum(self.weights * self.values)])
+        return mass, moment, int(np.searchsorted(self.values, 0.5, side="right"))
+
+    def between(self, lower: float, upper: float) -> float:
+        inside = (self.values > lower) & (self.values < upper)
+        return float(self.weights[inside].sum())
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        edges = np.cumsum(self.weights)
+        places = np.searchsorted(edges, rng.random(shape) * edges[-1], side="right")
+        return np.asarray(self.values[np.minimum(places, self.values.size - 1)])
+
+    def cells(self, number: int) -> Cells | None:
+        if self.values.size > number:
+            return None
+        return Cells(mass=self.weights, mean=self.values, lower=self.values, upper=self.values)
+
+
+def overturned_at(eta: float | Array, one: float | Array, zero: float | Array) -> Array:
+    r"""Return $(\eta g_1 - (1 - \eta) g_0)_+$, or for $\eta > 1/2$ its mirror image."""
+    difference = eta * one - (1.0 - eta) * zero
+    return np.asarray(np.maximum(0.0, np.where(np.asarray(eta) <= 0.5, difference, -difference)))
+
+
+def _check(p: float) -> None:
+    if not 0.0 <= p <= 1.0:
+        raise DomainError(f"Expected probabilities of a prior in [0, 1], got {p:.12g}.")

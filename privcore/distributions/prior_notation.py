@@ -1,0 +1,134 @@
+"""How priors and bags are written: the grammar, and the one spelling of each."""
+
+import math
+from functools import lru_cache
+
+from privcore.distributions.notation import CALL, canonical_reference, number, spelled
+from privcore.distributions.prior import Prior
+from privcore.distributions.prior_beta import Beta
+from privcore.distributions.prior_column import column_prior, fingerprint
+from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_logit_normal import LogitNormal
+from privcore.distributions.prior_uniform import Uniform
+from privcore.errors import DomainError
+
+MOST_MEMBERS = 10_000
+"""Examples in a bag that is written out."""
+
+_ARGUMENTS = {"point": 1, "two-point": 3, "beta": 2, "logit-normal": 2}
+
+
+def canonical_prior(text: str) -> str | None:
+    """Return the one spelling of a prior, or None; that of a column carries the hash of its values.
+
+    Args:
+        text: `uniform`, `beta(a,b)`, `point(p)` or just `p`, `two-point(a,b,w)` which is b with
+            probability w, `logit-normal(m,s)`, or `column(file,name)` of a Parquet or CSV file.
+
+    Raises:
+        DomainError: A number is outside its domain, or the file is unreadable.
+
+    Example:
+        >>> canonical_prior("beta(2, 30.0)"), canonical_prior("0.30"), canonical_prior("normal(0,1)")
+        ('beta(2,30)', 'point(0.3)', None)
+        >>> canonical_prior("two-point(.7,.05,.75)")
+        'two-point(0.05,0.7,0.25)'
+    """
+    text = text.strip()
+    call = CALL.fullmatch(text)
+    if call and call[1] == "column":
+        return canonical_reference("column", call[2], "probabilities", fingerprint)
+    parsed = _parsed(text)
+    return None if parsed is None else parsed.text
+
+
+@lru_cache(maxsize=256)
+def prior(text: str) -> Prior:
+    """Return the prior of a canonical spelling.
+
+    Raises:
+        DomainError: As `canonical_prior`, or the values of a column are no longer those that were hashed.
+    """
+    call = CALL.fullmatch(text)
+    if call and call[1] == "column":
+        return column_prior(text, call[2])
+    parsed = _parsed(text)
+    assert parsed is not None
+    return parsed
+
+
+def _parsed(text: str) -> Prior | None:
+    """Return a prior that is written with numbers alone; None where the text is none."""
+    if text == "uniform":
+        return Uniform()
+    call = CALL.fullmatch(text)
+    kind, inside = (call[1], call[2]) if call else ("point", text)
+    numbers = [number(word) for word in inside.split(",")]
+    if _ARGUMENTS.get(kind) != len(numbers) or any(x is None for x in numbers):
+        return None
+    values = [x for x in numbers if x is not None]
+    if kind == "beta":
+        return Beta(*values)
+    if kind == "logit-normal":
+        return LogitNormal(*values)
+    return Finite.point(*values) if kind == "point" else Finite.two_point(*values)
+
+
+def canonical_bag(text: str) -> str | None:
+    """Return the one spelling of a list of probabilities; None where it is no list of numbers.
+
+    Example:
+        >>> canonical_bag(" .1, 0.40,1 "), canonical_bag("0.1;0.2")
+        ('0.1,0.4,1', None)
+    """
+    values = _list(text)
+    return None if values is None else ",".join(map(spelled, values))
+
+
+def probabilities(text: str) -> list[float]:
+    """Return the numbers of a canonical list."""
+    return [float(word) for word in text.split(",")]
+
+
+def canonical_classes(text: str) -> str | None:
+    """Return the one spelling of rows of probabilities, each of which sums to 1; None where it is none.
+
+    Example:
+        >>> canonical_classes("0.20,.8; 1,0")
+        '0.2,0.8;1,0'
+    """
+    rows = [_list(row) for row in text.split(";")]
+    if any(row is None for row in rows):
+        return None
+    lists = [row for row in rows if row is not None]
+    for row in lists:
+        if len(row) != len(lists[0]) or len(row) < 2:
+            raise DomainError("Expected as many classes for every example, at least 2.")
+        if abs(math.fsum(row) - 1.0) > 1e-12:
+            raise DomainError(f"Expected probabilities of classes that sum to 1, got {math.fsum(row):.12g}.")
+    return ";".join(",".join(map(spelled, row)) for row in lists)
+
+
+def class_rows(text: str) -> list[list[float]]:
+    """Return the probabilities of the classes of a canonical text, one list an example."""
+    return [probabilities(row) for row in text.split(";")]
+
+
+def _list(text: str) -> list[float] | None:
+    """Return the probabilities of a list; None where it is no list of numbers.
+
+    Raises:
+        DomainError: A number is no probability, or there are too many.
+    """
+    words = text.split(",")
+    if len(words) > MOST_MEMBERS:
+        raise DomainError(f"Expected at most {MOST_MEMBERS} probabilities, got {len(words)}.")
+    values = []
+    for word in words:
+        x = number(word)
+        if x is None:
+            return None
+        if not 0.0 <= x <= 1.0:
+            raise DomainError(f"Expected probabilities in [0, 1], got {word.strip()[:40]}.")
+        values.append(x)
+    return values

@@ -1,0 +1,111 @@
+"""Laws with finitely many atoms: written out, uniform, of one bit, or from counts."""
+
+import math
+from typing import Self
+
+import numpy as np
+
+from privcore.distributions.notation import spelled
+from privcore.distributions.record import Array, Atoms, Law
+from privcore.errors import DomainError
+
+MOST_WRITTEN = 10_000
+"""Atoms that are written out."""
+_SUM_ERROR = 1e-9
+"""Probabilities that are written out may miss the sum 1 by this; they are divided by it."""
+
+
+class Finite(Law):
+    """Law of finitely many atoms; equal ones are kept once, with their number."""
+
+    def __init__(self, text: str, atoms: Atoms) -> None:
+        self._text, self._atoms = text, atoms
+
+    @classmethod
+    def weighted(cls, text: str, weights: Array) -> Self:
+        """Return the law with one atom for every positive weight."""
+        distinct, number = np.unique(weights, return_counts=True)
+        return cls(text, _normalised(distinct[::-1], number[::-1].astype(np.float64)))
+
+    @classmethod
+    def uniform(cls, size: int) -> Self:
+        """Return the uniform law of so many atoms."""
+        return cls(f"uniform({size})", _normalised(np.ones(1), np.array([float(size)])))
+
+    @classmethod
+    def zipf(cls, s: float, size: int) -> Self:
+        """Return the law of so many atoms with probabilities proportional to $k^{-s}$."""
+        with np.errstate(under="ignore"):
+            weights = np.arange(1.0, size + 1.0) ** -s
+        weights = weights[weights > 0.0]
+        law = cls(f"zipf({spelled(s)},{size})", _normalised(weights, np.ones(weights.size)))
+        law.error = 1e-14
+        return law
+
+    @classmethod
+    def bernoulli(cls, p: float) -> Self:
+        """Return the law of one bit."""
+        text, small, large = f"bernoulli({spelled(p)})", min(p, 1.0 - p), max(p, 1.0 - p)
+        if small == 0.0:
+            return cls(text, Atoms(np.ones(1), np.zeros(1), np.ones(1)))
+        if small == large:
+            return cls(text, Atoms(np.array([0.5]), np.array([0.5]), np.array([2.0])))
+        return cls(text, Atoms(np.array([large, small]), np.array([small, large]), np.ones(2)))
+
+    @classmethod
+    def atoms_of(cls, probabilities: list[float]) -> Self:
+        """Return the law of atoms as `written` gives them."""
+        return cls.weighted(f"atoms({','.join(map(spelled, probabilities))})", np.array(probabilities))
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @property
+    def finite(self) -> bool:
+        return True
+
+    def reach(self, least: float) -> float:
+        return float(self._atoms.p.size)
+
+    def atoms(self, start: int, stop: int) -> Atoms:
+        part = slice(start, stop)
+        return Atoms(self._atoms.p[part], self._atoms.q[part], self._atoms.number[part])
+
+    def at(self, places: Array) -> tuple[Array, Array]:
+        index = places.astype(np.int64) - 1
+        return self._atoms.p[index], self._atoms.q[index]
+
+    def tail(self, power: float, after: Array) -> Array:
+        sums = np.cumsum((self._atoms.number * self._atoms.p**power)[::-1])[::-1]
+        return np.concatenate([sums, [0.0]])[np.minimum(after, sums.size).astype(np.int64)]
+
+
+def written(probabilities: list[float]) -> list[float]:
+    """Return the positive ones of the probabilities of atoms that are written out, falling.
+
+    Raises:
+        DomainError: There are too many, one is no probability, or their sum is not 1.
+
+    Example:
+        >>> written([0.25, 0.0, 0.75])
+        [0.75, 0.25]
+    """
+    if len(probabilities) > MOST_WRITTEN:
+        raise DomainError(f"Expected at most {MOST_WRITTEN} atoms, got {len(probabilities)}.")
+    for x in probabilities:
+        if not 0.0 <= x <= 1.0:
+            raise DomainError(f"Expected probabilities of atoms in [0, 1], got {x:.12g}.")
+    total = math.fsum(probabilities)
+    if abs(total - 1.0) > _SUM_ERROR:
+        raise DomainError(f"Expected probabilities that sum to 1, got {total:.12g}.")
+    return sorted((x for x in probabilities if x > 0.0), reverse=True)
+
+
+def _normalised(weights: Array, number: Array) -> Atoms:
+    """Return the atoms for falling weights, of which there are so many each."""
+    total = float(np.sum((weights * number)[::-1]))
+    q = (total - weights) / total
+    if 2.0 * weights[0] > total:  # one atom only, and total - weight would have lost what is left
+        q[0] = float(np.sum((weights * number)[:0:-1])) / total
+    return Atoms(weights / total, q, number)

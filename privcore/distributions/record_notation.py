@@ -1,0 +1,133 @@
+"""How the laws of a record are written: the grammar, and the one spelling of each."""
+
+import math
+from functools import lru_cache
+
+from privcore.distributions.notation import CALL, number, spelled
+from privcore.distributions.record import Law
+from privcore.distributions.record_column import canonical_column, column_law
+from privcore.distributions.record_finite import Finite, written
+from privcore.distributions.record_infinite import Geometric, Zipf
+from privcore.distributions.record_mixed import Mixed
+from privcore.errors import DomainError
+
+_COLUMNS = ("column", "counts")
+_MOST_ATOMS = 10**7
+"""Atoms of a law that has them all in memory."""
+
+
+def canonical_law(text: str) -> str | None:
+    """Return the one spelling of a law, or None; that of a column carries the hash of its counts.
+
+    Args:
+        text: `uniform(K)`, `geometric(r)` which is $(1 - r) r^{k - 1}$, `zipf(s)` or `zipf(s,K)` with
+            infinitely many or K atoms proportional to $k^{-s}$, `bernoulli(p)`, `atoms(...)` with the
+            probabilities, whose sum is 1, `column(file,name)` for the categories of a column,
+            `counts(file,name)` for counts in a column, or `mixed(w,LAW)` which has no atoms with
+            probability w.
+
+    Raises:
+        DomainError: A number is outside its domain, or the file is unreadable.
+
+    Example:
+        >>> canonical_law("zipf(1.50)"), canonical_law("atoms(.2, 0.5, 0.3, 0)"), canonical_law("normal(0,1)")
+        ('zipf(1.5)', 'atoms(0.5,0.3,0.2)', None)
+        >>> canonical_law("mixed(0,uniform(1e3))"), canonical_law("zipf(0,12)")
+        ('uniform(1000)', 'uniform(12)')
+    """
+    call = CALL.fullmatch(text.strip())
+    if call is None:
+        return None
+    if call[1] == "mixed":
+        return _canonical_mixed(call[2])
+    if call[1] in _COLUMNS:
+        return canonical_column(call[1], call[2])
+    words = [number(word) for word in call[2].split(",")]
+    values = [x for x in words if x is not None]
+    return None if len(values) < len(words) else _canonical_numeric(call[1], values)
+
+
+@lru_cache(maxsize=8)
+def law(text: str) -> Law:
+    """Return the law of a canonical spelling.
+
+    Raises:
+        DomainError: The counts of a column are no longer those that were hashed.
+    """
+    call = CALL.fullmatch(text)
+    assert call is not None
+    kind, inside = call.groups()
+    if kind == "mixed":
+        w, _, inner = inside.partition(",")
+        return Mixed(float(w), law(inner))
+    if kind in _COLUMNS:
+        return column_law(text, kind, inside)
+    values = [float(word) for word in inside.split(",")]
+    return _numeric(kind, values)
+
+
+def _numeric(kind: str, values: list[float]) -> Law:
+    """Return the law of a canonical spelling with numbers alone."""
+    found: Law
+    match kind, values:
+        case "uniform", [size]:
+            found = Finite.uniform(int(size))
+        case "bernoulli", [p]:
+            found = Finite.bernoulli(p)
+        case "geometric", [r]:
+            found = Geometric(r)
+        case "zipf", [s]:
+            found = Zipf(s)
+        case "zipf", [s, size]:
+            found = Finite.zipf(s, int(size))
+        case _:
+            found = Finite.atoms_of(values)
+    return found
+
+
+def _canonical_mixed(inside: str) -> str | None:
+    """Return the one spelling of a mixture, which is no part of another mixture."""
+    word, _, inner = inside.partition(",")
+    if inner.strip().startswith("mixed("):
+        return None
+    w, atoms = number(word), canonical_law(inner)
+    if w is None or atoms is None:
+        return None
+    _check("w of mixed(w,LAW) in [0, 1)", w, 0.0 <= w < 1.0)
+    return f"mixed({spelled(w)},{atoms})" if w else atoms
+
+
+def _canonical_numeric(kind: str, values: list[float]) -> str | None:
+    """Return the one spelling of a law that is written with numbers alone; None where there is none."""
+    found = None
+    match kind, values:
+        case "atoms", _:
+            found = f"atoms({','.join(map(spelled, written(values)))})"
+        case "uniform", [size]:
+            _check("a whole K of uniform(K) in {1, ..., 10^12}", size, _whole(size, 10**12))
+            found = f"uniform({int(size)})"
+        case "bernoulli", [p]:
+            _check("p of bernoulli(p) in [0, 1]", p, 0.0 <= p <= 1.0)
+            found = f"bernoulli({spelled(p)})"
+        case "geometric", [r]:
+            _check("r of geometric(r) in [1e-06, 0.99999]", r, 1e-6 <= r <= 0.99999)
+            found = f"geometric({spelled(r)})"
+        case "zipf", [s]:
+            _check("s of zipf(s), with infinitely many atoms, in [1.01, 50]", s, 1.01 <= s <= 50.0)
+            found = f"zipf({spelled(s)})"
+        case "zipf", [s, size]:
+            _check("s of zipf(s,K) in [0, 50]", s, 0.0 <= s <= 50.0)
+            _check("a whole K of zipf(s,K) in {1, ..., 10^7}", size, _whole(size, _MOST_ATOMS))
+            found = f"zipf({spelled(s)},{int(size)})" if s else f"uniform({int(size)})"
+    return found
+
+
+def _whole(x: float, most: int) -> bool:
+    """Whether a number is whole, from 1 to the most."""
+    return 1.0 <= x <= most and x == math.floor(x)
+
+
+def _check(expected: str, got: float, holds: bool) -> None:
+    """Raise `DomainError` where a number is not what is expected."""
+    if not holds:
+        raise DomainError(f"Expected {expected}, got {got:.12g}.")

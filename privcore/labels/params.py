@@ -1,0 +1,163 @@
+"""Parameters of releases of labels, declared once, as in `params`."""
+
+from privcore.distributions.prior_notation import canonical_bag, canonical_classes, canonical_prior
+from privcore.parameter import Choice, Integer, Real, Text
+
+MECHANISM = Choice(
+    name="mechanism",
+    symbol="M",
+    choices=("none", "rr", "llp", "llp-laplace", "llp-geometric"),
+    meaning=(
+        "How labels are released: not at all, each by randomized response, or only their sum in a bag, which "
+        "is exact, or has Laplace or clipped two-sided geometric noise"
+    ),
+)
+LABEL_EPSILON = Real(
+    name="label_epsilon",
+    symbol=r"\varepsilon",
+    unit="nats",
+    lower=0.0,
+    upper=700.0,
+    lower_open=True,
+    infinite=True,
+    typical=(0.0625, 0.25, 1.0, 4.0, float("inf")),
+    meaning="Label differential privacy of the mechanism; inf where it adds no noise",
+)
+BAG_SIZE = Integer(
+    name="bag_size",
+    symbol="k",
+    unit="examples",
+    lower=1,
+    upper=10**6,
+    typical=(1, 2, 3, 8, 64),
+    meaning="Examples in a bag, of whose labels only the sum is released",
+)
+PRIOR = Text(
+    name="prior",
+    symbol="D",
+    grammar=("{uniform, beta(a,b), point(p), two-point(a,b,w), logit-normal(m,s), column(file,name)}"),
+    canonical=canonical_prior,
+    typical=(
+        "uniform",
+        "beta(2,30)",
+        "point(0.3)",
+        "two-point(0.05,0.7,0.25)",
+        "logit-normal(-3.661,1.1815)",
+    ),
+    meaning=(
+        "Law of eta, the probability of label 1 given the features of an example; examples are independent"
+    ),
+)
+ETA = Real(
+    name="eta",
+    symbol=r"\eta",
+    lower=0.0,
+    upper=1.0,
+    typical=(0.05, 0.3, 0.5, 0.9),
+    meaning="Probability that the label of the attacked example is 1, given its features",
+)
+ADVANTAGE_THRESHOLD = Real(
+    name="threshold",
+    symbol=r"\theta",
+    lower=0.0,
+    upper=1.0,
+    typical=(0.0, 0.01, 0.05, 0.2),
+    meaning="Mean additive advantage over the examples of the bags, given all features",
+)
+BAGS = Integer(
+    name="bags",
+    symbol="n",
+    unit="bags",
+    lower=1,
+    upper=10**6,
+    typical=(1, 4),
+    meaning="Bags over which the advantage is averaged; without bags, examples",
+)
+LOG_RATIO = Real(
+    name="log_ratio",
+    symbol="t",
+    unit="nats",
+    lower=0.0,
+    upper=10_000.0,
+    typical=(0.1, 0.5, 1.0, 2.0),
+    meaning="Absolute log-likelihood ratio of the two labels, the multiplicative advantage",
+)
+LEVEL = Real(
+    name="level",
+    symbol="q",
+    lower=0.0,
+    upper=1.0,
+    lower_open=True,
+    upper_open=True,
+    typical=(0.5, 0.9, 0.98),
+    meaning="Level of a quantile: the least value that is not exceeded with this probability",
+)
+BAG = Text(
+    name="bag",
+    symbol=r"\eta_1, \dots, \eta_k",
+    grammar="{probabilities, such as 0.1,0.4,0.45}",
+    canonical=canonical_bag,
+    typical=("0.2,0.5,0.8", "0.1,0.4,0.45,0.9", "0,1,0.3,0.6"),
+    meaning="Probability of label 1 of every example in a bag",
+)
+MEMBER = Integer(
+    name="member",
+    symbol="i",
+    lower=1,
+    upper=10**5,
+    typical=(1, 2, 3),
+    meaning="Position in the bag of the attacked example, from 1",
+)
+RELEASED = Real(
+    name="released",
+    symbol="z",
+    unit="labels",
+    lower=-1e9,
+    upper=1e9,
+    typical=(0.0, 1.0, 2.0, 3.0),
+    meaning="What is released: a noisy label, or the noisy number of labels 1 in the bag",
+)
+CLASSES = Text(
+    name="classes",
+    symbol=r"\eta_{i, a}",
+    grammar="{probabilities of the classes, one list an example, such as 0.2,0.8;0.6,0.4}",
+    canonical=canonical_classes,
+    typical=("0.2,0.3,0.5", "0.1,0.1,0.8", "0.2,0.3,0.5;0.6,0.3,0.1"),
+    meaning="Probability of every class, for every example in a bag",
+)
+OUTPUTS = Integer(
+    name="outputs",
+    symbol="N",
+    unit="outputs",
+    lower=1000,
+    upper=10**8,
+    typical=(10_000, 100_000),
+    meaning="Outputs of the mechanism over which a sum may run, in all compositions of the others together",
+)
+DATA = Choice(
+    name="data",
+    symbol="S",
+    choices=("higgs-like", "kdd-like", "breast-cancer", "digits"),
+    meaning="Data set with a fixed split: two stand-ins with a known law of the labels, and two real ones",
+)
+MODEL = Choice(
+    name="model",
+    symbol="h",
+    choices=("logistic", "mlp"),
+    meaning="What is trained: a logistic regression, or a network with one layer of 32 rectified units",
+)
+TRIALS = Integer(
+    name="trials",
+    symbol="T",
+    unit="trials",
+    lower=2,
+    upper=1000,
+    typical=(2, 3),
+    meaning="Trainings from independent releases, orders of the examples and first weights",
+)
+FORM = Choice(
+    name="form",
+    symbol="-",
+    choices=("tight", "published"),
+    meaning="Constants of a bound: the least that its proof gives, or those that are published",
+)

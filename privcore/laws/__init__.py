@@ -1,1 +1,0 @@
-"""Laws of a record: discrete, finite or countable, with or without a continuous part."""

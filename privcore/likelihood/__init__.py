@@ -1,1 +1,0 @@
-"""Likelihood ratios as laws on cells: averaged, multiplied, mixed, and read off, with proved errors."""

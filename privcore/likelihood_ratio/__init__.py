@@ -1,0 +1,1 @@
+"""The convex-order engine: enclosures of the distribution of a likelihood ratio."""

@@ -1,0 +1,231 @@
+r"""A likelihood ratio X = dP/dQ under Q, bracketed in convex order by two discrete laws.
+
+Both directions of the hockey-stick divergence are expectations of convex functions of X. A mean-preserving
+spread of X is a pair that dominates, a conditional expectation of X is a garbling, and both relations
+survive averaging (random allocation), products (composition) and affine maps (subsampling).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privcore.likelihood_ratio.grid import choose_edges
+from privcore.likelihood_ratio.kernel import Array, all_pairs, coarsen, collect, spread
+
+LARGEST_RATIO = 1e147
+"""Largest value on a grid; the product of two stays within the range of doubles."""
+ROUNDING = 2.0**-53
+UNDERFLOW = 1e-307
+SMALLEST_MASS = 1e-280
+"""Atoms of a garbling below are dropped, which only lowers both directions: their means would lack digits."""
+PICTURE = 48
+"""Atoms per factor of the coarse picture from which a grid is chosen."""
+
+
+class LikelihoodRangeError(ArithmeticError):
+    """The likelihood ratios that matter exceed the range of doubles."""
+
+    def __str__(self) -> str:
+        """Return the reason in words."""
+        return "the likelihood ratio exceeds the range of double precision"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """Atoms of X under Q, the mean at infinity (mass of P where Q has none), and what rounding did.
+
+    The law that was meant lies within three errors of this one. Masses differ by a factor of at most
+    e^`mass_error` and values by a factor of at most e^`value_error`, everywhere; beyond that, values at the
+    two ends differ a little more, which moves E(X - kappa)_+ by at most `drift_remove` and
+    E(1 - kappa X)_+ by at most `drift_add`, for every kappa and after every later combination; of a law by
+    `symmetric.chosen`, for kappa up to the largest that it was made for.
+    """
+
+    x: Array
+    p: Array
+    infinite: float = 0.0
+    mass_error: float = 0.0
+    value_error: float = 0.0
+    drift_remove: float = 0.0
+    drift_add: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """Two laws between which X lies in convex order: `lower` is a garbling, `upper` dominates."""
+
+    lower: Law
+    upper: Law
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """How fine the cells are, in local standard deviations, and how far they go.
+
+    Attributes:
+        fineness: Width of a cell over the local standard deviation.
+        tail: Mass or mean that may be cut off outwards at either end.
+    """
+
+    fineness: float
+    tail: float
+
+
+def combine(
+    a: Bracket, b: Bracket, res: Resolution, *, product: bool, weights: tuple[float, float] = (1.0, 1.0)
+) -> Bracket:
+    """Return the bracket of the product of two independent ratios, or of their weighted mean.
+
+    Args:
+        a: First factor.
+        b: Second factor; the same object as `a` for a square, which takes half the work.
+        res: Resolution of the result.
+        product: Multiply (composition) instead of average (random allocation).
+        weights: Weights of the mean.
+    """
+    wa, wb = weights
+    twin = a is b
+    picture_a = coarsen(wa * a.lower.x, a.lower.p, PICTURE)
+    picture_b = picture_a if twin else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
+    x, p = all_pairs(*picture_a, *picture_b, product)
+    lowest = wa * _lowest(a.upper), wb * _lowest(b.upper)
+    highest = wa * float(a.upper.x[-1]), wb * float(b.upper.x[-1])
+    ends = [end[0] * end[1] if product else end[0] + end[1] for end in (lowest, highest)]
+    edges = choose_edges(x, p, res.fineness, res.tail, product, *ends)
+    if edges.size < 2 or not edges[-1] <= LARGEST_RATIO:
+        raise LikelihoodRangeError
+    laws = []
+    for fa, fb, finish in ((a.lower, b.lower, merged), (a.upper, b.upper, spread_out)):
+        mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, twin, product)
+        if product:
+            infinite = fa.infinite + fb.infinite - fa.infinite * fb.infinite
+            value_error, drift = fa.value_error + fb.value_error, fa.drift_remove + fb.drift_remove
+        else:
+            infinite = wa * fa.infinite + wb * fb.infinite
+            value_error = max(fa.value_error, fb.value_error)
+            drift = wa * fa.drift_remove + wb * fb.drift_remove
+        lost = UNDERFLOW * fa.x.size * fb.x.size  # a product of two tiny masses may have become 0
+        so_far = Law(
+            x=edges,
+            p=mass,
+            infinite=infinite,
+            mass_error=fa.mass_error + fb.mass_error,
+            value_error=value_error,
+            drift_remove=drift + lost * float(edges[-1]),
+            drift_add=fa.drift_add + fb.drift_add + lost,
+        )
+        laws.append(finish(so_far, moment, fa.x.size + fb.x.size))
+    return Bracket(lower=laws[0], upper=laws[1])
+
+
+def merged(cells: Law, moment: Array, additions: int) -> Law:
+    """Return the law with every cell at its conditional mean: a garbling of what is in the cells.
+
+    Args:
+        cells: Left ends and masses of the cells, with the errors so far.
+        moment: Moments of the cells about their left ends.
+        additions: How many terms a cell sums at most, for the bound on rounding.
+    """
+    keep = cells.p > SMALLEST_MASS
+    x = cells.x[keep] + moment[keep] / cells.p[keep]
+    return _rounded(replace(cells, x=x, p=cells.p[keep]), cells, moment, additions)
+
+
+def spread_out(cells: Law, moment: Array, additions: int) -> Law:
+    """Return the law with every cell spread to its ends, mean kept: it dominates what is in the cells.
+
+    Args:
+        cells: Left ends and masses of the cells, with the errors so far.
+        moment: Moments of the cells about their left ends.
+        additions: How many terms a cell sums at most, for the bound on rounding.
+    """
+    p, beyond = spread(cells.x, cells.p, moment)
+    keep = p > 0.0
+    infinite = (cells.infinite + beyond) * (1.0 + 1e-12)
+    return _rounded(replace(cells, x=cells.x[keep], p=p[keep], infinite=infinite), cells, moment, additions)
+
+
+def _rounded(law: Law, cells: Law, moment: Array, additions: int) -> Law:
+    """Return the law with the rounding of one combination added to its errors.
+
+    Masses and moments err by the factor 1 + u, u = (additions + 16) x 2^-53, with room for the few operations
+    around them. A mean so errs by u times the width of its cell. The first and the last cell have no width in
+    proportion to their place, but little mass there. In the first, the value errs by the factor 1 + u, which
+    moves E(1 - kappa X R)_+ by at most u times its mass, and E(X R - kappa)_+ by at most u times its mean,
+    for any independent R >= 0 of mean at most 1. In the last, what is above its edge does.
+    """
+    u = 2.0 * (additions + 16) * ROUNDING
+    inner = cells.x[1:]
+    width = float(np.max(np.diff(inner) / inner[:-1])) if inner.size > 1 else 1.0
+    ends_mean = float(cells.p[0] * inner[0] + moment[0] + moment[-1])
+    return replace(
+        law,
+        mass_error=law.mass_error + u,
+        value_error=law.value_error + u * width + 8.0 * ROUNDING,
+        drift_remove=law.drift_remove + 2.0 * u * ends_mean,
+        drift_add=law.drift_add + 2.0 * u * float(cells.p[0] + moment[-1] / cells.x[-1]),
+    )
+
+
+def _lowest(law: Law) -> float:
+    """Return the smallest positive value."""
+    return float(law.x[0]) if law.x[0] > 0.0 else float(law.x[1])
+
+
+def mean_of(base: Bracket, times: int, res: Resolution) -> Bracket:
+    """Return the bracket of the mean of `times` independent copies, by binary powering."""
+    result, count = base, 1
+    for bit in bin(times)[3:]:
+        count *= 2
+        result = combine(result, result, res, product=False, weights=(0.5, 0.5))
+        if bit == "1":
+            count += 1
+            weights = ((count - 1) / count, 1.0 / count)
+            result = combine(result, base, res, product=False, weights=weights)
+    return result
+
+
+def product_of(base: Bracket, times: int, res: Resolution) -> Bracket:
+    """Return the bracket of the product of `times` independent copies, by binary powering."""
+    result = base
+    for bit in bin(times)[3:]:
+        result = combine(result, result, res, product=True)
+        if bit == "1":
+            result = combine(result, base, res, product=True)
+    return result
+
+
+def mixed(base: Bracket, probability: float, res: Resolution) -> Bracket:
+    """Return the bracket of 1 - probability + probability X: a step that includes the example so often.
+
+    Args:
+        base: Bracket of X.
+        probability: In (0, 1].
+        res: Resolution of what follows; only its tail counts.
+    """
+    return Bracket(
+        lower=_mixed(base.lower, probability, res.tail), upper=_mixed(base.upper, probability, res.tail)
+    )
+
+
+def _mixed(law: Law, probability: float, tail: float) -> Law:
+    """Return the mixed law, whose values hardly depend on X but where X is large.
+
+    A value errs by what X does, times the share s that X has in it: by a factor of at most 1 + s (e^v - 1).
+    The largest values are seldom and would set the error of all, so those that hold no more than the tail pay
+    by drifts instead. For R >= 0 independent of X and of mean at most 1, and an error d of the value x,
+    E(x R - kappa)_+ moves by at most d, and E(1 - kappa x R)_+ by at most d / x.
+    """
+    x = (1.0 - probability) + probability * law.x
+    share = np.divide(probability * law.x, x, out=np.zeros_like(x), where=x > 0.0)
+    error = float(np.expm1(min(law.value_error, 100.0)))  # beyond, nothing can be read off anyway
+    above = 2.0 * error * np.cumsum((law.p * probability * law.x)[::-1])[::-1]  # twice: masses err, too
+    inner = int(np.searchsorted(-above, -tail))
+    return replace(
+        law,
+        x=x,
+        infinite=probability * law.infinite,
+        value_error=error * float(share[inner - 1] if inner else 0.0) + 8.0 * ROUNDING,
+        drift_remove=probability * law.drift_remove + float(above[inner] if inner < x.size else 0.0),
+        drift_add=law.drift_add + 2.0 * error * float(np.sum(law.p[inner:] * share[inner:])),
+    )

@@ -1,0 +1,173 @@
+"""Refine the laws until the bracket of an epsilon or a delta is as narrow as asked."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.distribution import Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.grid import MOST_CELLS
+from privcore.method import Cost
+
+SMALLEST_DELTA = 1e-100
+"""Below this the products of two tail masses would leave the range of doubles."""
+SHARE = 1e-4
+"""Part of delta that may be cut off in all."""
+SMALLEST_SHARE = 1e-30
+ATTEMPTS = 24
+FIRST_DELTA = 1e-5
+"""Where the search for the size of an unknown delta starts."""
+SCOUT = 1.0 / 5.0
+"""Resolution of that search, in local standard deviations."""
+FINEST = 1.0 / 1000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is read off: epsilon at a delta, or delta at an epsilon, for one adjacency."""
+
+    asks: str
+    at: float
+    adjacency: str
+
+    @property
+    def guess(self) -> float:
+        """The delta in question; where it is what is asked for, a small one."""
+        return self.at if self.asks == "epsilon" else 1e-20
+
+    def upper(self, law: Law) -> float:
+        """Return the upper bound that a dominating law gives."""
+        read = profile.epsilon_upper if self.asks == "epsilon" else profile.delta_upper
+        return read(law, self.at, self.adjacency)
+
+    def lower(self, law: Law) -> float:
+        """Return the lower bound that a garbled law gives."""
+        read = profile.epsilon_lower if self.asks == "epsilon" else profile.delta_lower
+        return read(law, self.at, self.adjacency)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laws:
+    """What one resolution gives: a dominating law, and its twin, merged in the same cells.
+
+    The twin tells whether a finer resolution would still help. It is a lower bound, too, unless the upper one
+    rests on a reduction that is itself not tight.
+    """
+
+    upper: Law
+    twin: Law
+    tight: bool = True
+
+
+def enclose(
+    build: Callable[[Resolution], Laws],
+    question: Question,
+    tolerance: float,
+    copies: float,
+    outer: tuple[float, float],
+    combinations: int,
+    ease: float = 1.0,
+) -> tuple[float, float, str]:
+    """Return a bracket of the asked quantity and how it was reached.
+
+    Args:
+        build: The laws at a resolution; may raise `LikelihoodRangeError`.
+        question: What to read off.
+        tolerance: Asked relative width; refinement stops there, or after `ATTEMPTS` resolutions.
+        copies: Largest number of times that something cut off enters the result.
+        outer: A bracket known beforehand; the result lies within.
+        combinations: How many combinations of two laws one build takes, which sets the first resolution.
+        ease: Factor on the width of a cell at first, where the usual one is known to be too fine.
+
+    Returns:
+        Lower end, upper end, detail.
+    """
+    lower, upper = outer
+    delta = question.at if question.asks == "epsilon" else min(upper, FIRST_DELTA)
+    if delta < SMALLEST_DELTA:
+        return lower, upper, f"closed-form bounds; delta below {SMALLEST_DELTA:g}"
+    scouting = question.asks == "delta"  # a first look, coarse, tells how far the tails must reach
+    finest = ease * first_fineness(question.asks, tolerance, combinations)
+    fineness = SCOUT if scouting else finest
+    detail = "closed-form bounds"
+    last_gap: float | None = None
+    share = SHARE
+    for _ in range(ATTEMPTS):
+        if upper <= lower * (1.0 + tolerance):
+            break
+        tail = tier(share * delta) * tier(1.0 / copies)
+        try:
+            laws = build(Resolution(fineness=fineness, tail=tail))
+        except LikelihoodRangeError as error:
+            return lower, upper, f"closed-form bounds; {error}"
+        new_upper, twin = question.upper(laws.upper), question.lower(laws.twin)
+        lower, upper = max(lower, twin) if laws.tight else lower, min(upper, new_upper)
+        detail = f"{laws.upper.x.size} cells of 1/{1.0 / fineness:.0f} standard deviation, tail {tail:.0e}"
+        if scouting:
+            scouting = 0.5 * delta > twin and delta > SMALLEST_DELTA
+            delta = max(min(twin if twin > 0.0 else 1e-10 * delta, delta), SMALLEST_DELTA)
+            fineness = SCOUT if scouting else finest
+            continue
+        if max(laws.upper.drift_remove, laws.upper.drift_add) > 0.01 * delta and share > SMALLEST_SHARE:
+            share *= 1e-10  # rounding in the cells at the ends shows: they must hold less
+            continue
+        gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
+        rounding = laws.upper.value_error + laws.twin.value_error
+        if question.asks == "delta":
+            rounding = twin * (laws.upper.mass_error + laws.twin.mass_error)
+        stuck = last_gap is not None and not gap < 0.9 * last_gap
+        if stuck or gap <= enough(question.asks, tolerance, twin) or new_upper - twin < 3.0 * rounding:
+            break  # done, or what is left is rounding
+        if twin <= 0.0 and delta <= SMALLEST_DELTA:
+            break
+        last_gap = gap
+        fineness = max(
+            fineness * max(0.3, min(0.8, math.sqrt(0.7 * enough(question.asks, tolerance, twin) / gap))),
+            FINEST,
+        )
+    return lower, upper, detail
+
+
+def enough(asks: str, tolerance: float, value: float) -> float:
+    """Return the relative width at which to stop.
+
+    A delta far below 1e-11 moves by many times what its epsilon moves; a width in proportion to its logarithm
+    is what the same work gives.
+    """
+    return tolerance if asks == "epsilon" or value <= 0.0 else tolerance * max(1.0, -math.log(value) / 25.0)
+
+
+def first_fineness(asks: str, tolerance: float, combinations: int) -> float:
+    """Return the width of a cell, in local standard deviations, that should give the asked tolerance.
+
+    Every combination adds a relative variance of about a quarter of its square, which epsilon follows with
+    factor 1/2; delta is several times more sensitive.
+    """
+    width = min(1.0 / 6.0, math.sqrt(6.0 * tolerance / (combinations + 2)))
+    return width if asks == "epsilon" else 0.3 * width
+
+
+def cost(question: Question, s: float, tolerance: float, combinations: int) -> Cost:
+    """Return a conservative estimate for one bracket; measured in tests/privcore.
+
+    Args:
+        question: What is asked; a small delta needs long tails.
+        s: Inverse noise multiplier, which sets how many local standard deviations a law is wide.
+        tolerance: Asked relative width.
+        combinations: How many combinations of two laws one resolution takes.
+    """
+    wide = (20.0 + 1.5 * s * s) * max(1.0, math.sqrt(-math.log10(question.guess) / 10.0))
+    cells = min(wide / first_fineness(question.asks, tolerance, combinations), MOST_CELLS)
+    looks = 6.0 if question.asks == "delta" else 1.0
+    seconds = 0.01 + looks * (combinations + 1) * (8e-4 + 1.2e-8 * cells * cells)
+    return Cost(seconds=seconds, bytes=2e7 + 1e3 * cells)
+
+
+def powering(times: int) -> int:
+    """Return how many combinations binary powering takes."""
+    return times.bit_length() + times.bit_count() - 2
+
+
+def tier(x: float) -> float:
+    """Return x > 0 rounded down to a power of 10^5, so that neighbouring questions share their laws."""
+    return 10.0 ** (5 * math.floor(math.log10(x) / 5.0 + 1e-9))

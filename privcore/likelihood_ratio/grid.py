@@ -1,0 +1,100 @@
+"""Where to put the edges of the cells: fine where the privacy profile is decided, coarse elsewhere.
+
+The choice affects tightness only, never validity. A cell of width w that is spread or merged moves the
+profile by w^2 / 12 times its curvature; relative to the profile at x, and measured in epsilon relative to
+epsilon, this is about w^2 / (12 |x - bulk| e(x)) with e the mean excess E[X - x | X > x] (on the left the
+mean shortfall). So w is chosen proportional to the square root of |x - bulk| e(x), which is the standard
+deviation for a Gaussian, and grows with x in heavy tails.
+"""
+
+import numpy as np
+
+from privcore.likelihood_ratio.kernel import Array
+from privcore.numerics.compiled import compiled
+
+SMALLEST_BULK = 1e-147
+"""Smallest median of a likelihood ratio; the product of two stays within the range of doubles."""
+MOST_CELLS = 4096
+"""Bound on the work of one combination; a coarser grid is still valid."""
+
+
+@compiled(error_model="numpy")
+def choose_edges(
+    x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float, highest: float
+) -> Array:
+    """Return the edges of the cells for a law of which a coarse picture is known.
+
+    Args:
+        x: Atoms of the picture, ascending, non-negative.
+        p: Their masses, about 1 in total.
+        fineness: Width of a cell in local standard deviations, such as 1/20.
+        tail: The last edge leaves at most about this much mean beyond it, the first positive edge about
+            this much mass below it.
+        product: The law will be multiplied, so that distances above the bulk are taken in log x too.
+        lowest: No positive value lies below this; an edge goes there if mass may lie below the picture.
+        highest: No value lies above this; an edge goes exactly there if the picture ends there.
+
+    Returns:
+        Edges, ascending, the first 0; empty if the bulk of the law lies beyond `SMALLEST_BULK`.
+    """
+    positive = x > 0.0
+    x, p = x[positive], p[positive]
+    n = x.size
+    if n == 0:
+        return np.empty(0)
+    below = np.cumsum(p)
+    below_moment = np.cumsum(p * x)
+    above = np.cumsum(p[::-1])[::-1]
+    above_moment = np.cumsum((p * x)[::-1])[::-1]
+    low = 0
+    while low < n - 1 and below[low + 1] <= tail:
+        low += 1
+    high = n - 1
+    while high > low and above_moment[high - 1] <= tail:
+        high -= 1
+    total = below[n - 1]
+    middle = min(n - 1, np.searchsorted(below, 0.5 * total))
+    q50 = x[middle]
+    if q50 < SMALLEST_BULK:
+        return np.empty(0)
+    bulk = q50 - below_moment[middle] / below[middle]
+    if bulk < 2e-15 * q50:  # half of the mass stands on the smallest atom
+        bulk = max(min(above_moment[middle] / above[middle] - q50, q50), 1e-15 * q50)
+    rate = np.empty(high - low + 1)
+    for k in range(low, high + 1):
+        excess = above_moment[k] / above[k] - x[k]
+        shortfall = x[k] - below_moment[k] / below[k]
+        distance = x[k] - q50
+        body = bulk
+        if x[k] < q50 or product:  # in proportion to x, as epsilon is
+            distance = abs(np.log(x[k] / q50)) * x[k]
+            body = bulk * x[k] / q50
+        scale = max(min(excess, shortfall), 0.05 * body + 0.005 * distance)
+        rate[k - low] = 1.0 / (fineness * np.sqrt((distance + 1.5 * body) * scale))
+    place = np.log(np.maximum(x[low : high + 1], 1e-300))
+    count = np.zeros(high - low + 1)
+    for k in range(1, count.size):  # integrate in log x: a tail has cells of constant ratio
+        per_ratio = 0.5 * (rate[k] * x[low + k] + rate[k - 1] * x[low + k - 1])
+        per_unit = 0.5 * (rate[k] + rate[k - 1])
+        cells = min(per_ratio * (place[k] - place[k - 1]), per_unit * (x[low + k] - x[low + k - 1]))
+        count[k] = count[k - 1] + cells
+    size = min(max(8, int(np.ceil(count[-1]))), MOST_CELLS)
+    inner = np.exp(np.interp(np.linspace(0.0, count[-1], size + 1), count, place))
+    if abs(inner[size] - highest) < 1e-12 * highest:  # not above the edge by a rounding error
+        inner[size] = highest
+    if not (0.0 < lowest < inner[0] and (inner[0] < 1.5 * lowest or below[low] > tail)):
+        lowest = inner[0]
+    return _from_zero(lowest, inner)
+
+
+@compiled()
+def _from_zero(lowest: float, inner: Array) -> Array:
+    """Return 0, the lowest edge and the inner ones, without those that all but coincide."""
+    edges = np.empty(inner.size + 2)
+    edges[0], edges[1] = 0.0, lowest
+    size = 2
+    for value in inner:
+        if value > edges[size - 1] * (1.0 + 1e-14):
+            edges[size] = value
+            size += 1
+    return edges[:size]

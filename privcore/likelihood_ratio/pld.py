@@ -1,0 +1,114 @@
+"""Laws as privacy loss distributions of `dp-accounting`, and back."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcore.errors import DomainError
+from privcore.likelihood_ratio.distribution import ROUNDING, Law
+from privcore.likelihood_ratio.kernel import Array, collect, spread
+
+if TYPE_CHECKING:  # the import takes most of a second
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+MOST_LOSSES = 10**7
+
+
+def to_pld(law: Law, loss_step: float) -> "PrivacyLossDistribution":
+    r"""Return a privacy loss distribution that dominates whatever the law dominates, in both directions.
+
+    Every value is spread, its mean kept, over the two neighbours $e^{jh}$; the losses are then $\pm jh$.
+    Rounding of the law enters as values moved outwards, a factor on all masses, and mass at infinity.
+
+    Args:
+        law: A dominating law.
+        loss_step: Distance h of two losses, `value_discretization_interval` of `dp-accounting`.
+
+    Raises:
+        DomainError: The losses take more than `MOST_LOSSES` steps.
+    """
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    positive = law.x > 0.0
+    first = math.floor(math.log(float(law.x[positive][0])) / loss_step - 1e-6) - 1
+    last = math.ceil(math.log(float(law.x[-1])) / loss_step + 1e-6) + 1
+    if last - first > MOST_LOSSES:
+        raise DomainError(f"Expected at most {MOST_LOSSES} losses, got more with loss_step={loss_step}.")
+    losses = np.arange(first, last + 1) * loss_step
+    edges = np.append(0.0, np.exp(losses))
+    rounding = 4.0 * ROUNDING * (1.0 + float(np.max(np.abs(losses))))  # of the edges
+    shift = law.value_error + rounding
+    factor = math.exp(law.mass_error + shift + 4.0 * (law.x.size + 16) * ROUNDING)
+
+    above, beyond = _on_edges(law, math.exp(shift), edges)
+    remove = DensePLDPmf(
+        loss_step,
+        first,
+        factor * above[1:] * edges[1:],
+        min(1.0, factor * (beyond + law.infinite) + law.drift_remove),
+        True,
+    )
+    below, _ = _on_edges(law, math.exp(-shift), edges)
+    add = DensePLDPmf(
+        loss_step, -last, factor * below[:0:-1], min(1.0, factor * float(below[0]) + law.drift_add), True
+    )
+    return PrivacyLossDistribution(remove, add)
+
+
+def _on_edges(law: Law, factor: float, edges: Array) -> tuple[Array, float]:
+    """Return the masses on the edges of the law with its values times a factor, and the mean beyond."""
+    mass, moment = collect(law.x * factor, law.p, np.ones(1), np.ones(1), edges, False, True)
+    return spread(edges, mass, moment)
+
+
+def from_pld(pld: "PrivacyLossDistribution") -> Law:
+    r"""Return a law that dominates whatever a privacy loss distribution dominates.
+
+    Ratios above 1 are taken from its losses in direction remove, those below 1 from direction add: there the
+    probabilities are accurate, while $e^{-\ell}$ times the rounding of a negative loss's would not be. What
+    total mass and mean then lack of 1 goes to where it raises the profile: to infinity, or from 1 to 0.
+
+    Args:
+        pld: A pessimistic privacy loss distribution; the law is as valid as it is.
+
+    Raises:
+        DomainError: It is an optimistic one.
+    """
+    # dp-accounting has no public view of the probabilities.
+    remove, add = pld._pmf_remove.to_dense_pmf(), pld._pmf_add.to_dense_pmf()
+    if not (remove._pessimistic_estimate and add._pessimistic_estimate):
+        raise DomainError("Expected a pessimistic privacy loss distribution, got an optimistic one.")
+    x, p = [np.array([0.0, 1.0])], [np.array([float(add._infinity_mass), 0.0])]
+    for pmf, sign in ((remove, 1.0), (add, -1.0)):
+        losses = (pmf._lower_loss + np.arange(pmf.size)) * pmf._discretization
+        keep = (losses > 0.0) & (pmf._probs > 0.0)
+        ratio = np.exp(sign * losses[keep])
+        x.append(ratio)
+        p.append(pmf._probs[keep] / ratio if sign > 0.0 else pmf._probs[keep])
+    return _balanced(np.concatenate(x), np.concatenate(p), float(remove._infinity_mass))
+
+
+def _balanced(x: Array, p: Array, infinite: float) -> Law:
+    """Return the law with total mass 1 and mean 1; the first two atoms are those at 0 and at 1.
+
+    Where rounded losses leave nothing at 1 to take from, masses are too large by a known factor, and what the
+    mean exceeds 1 by moves E(1 - kappa X)_+ by no more than that.
+    """
+    total = float(np.sum(p))
+    p = p / max(1.0, total)
+    p[1] += max(0.0, 1.0 - total)
+    excess = float(np.sum(p * x)) + infinite - 1.0
+    moved = min(max(0.0, excess), float(p[1]))
+    p[0], p[1] = p[0] + moved, p[1] - moved
+    order = np.argsort(x)
+    kept = order[p[order] > 0.0]
+    return Law(
+        x=x[kept],
+        p=p[kept],
+        infinite=infinite + max(0.0, -excess),
+        mass_error=math.log(max(1.0, total)) + 8.0 * (p.size + 16) * ROUNDING,
+        value_error=64.0 * ROUNDING,
+        drift_add=max(0.0, excess - moved),
+    )

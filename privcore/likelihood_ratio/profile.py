@@ -1,0 +1,117 @@
+"""Read the privacy profile, and its inverse, off the laws of a likelihood ratio, on the safe side."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from privcore.likelihood_ratio.distribution import ROUNDING, Law
+from privcore.likelihood_ratio.kernel import Array
+
+Direction = Literal["remove", "add"]
+DIRECTIONS: dict[str, tuple[Direction, ...]] = {
+    "remove": ("remove",),
+    "add": ("add",),
+    "add-remove": ("remove", "add"),
+}
+
+LARGEST_EPSILON = 600.0
+"""Beyond this an upper bound is no longer read off a law; e^epsilon must be a double."""
+
+
+def delta_upper(law: Law, epsilon: float, adjacency: str) -> float:
+    """Return an upper bound of delta for every pair that the law dominates, rounding included."""
+    shift, factor = _slack(law, epsilon)
+    if factor == math.inf:  # rounding has drowned the law
+        return 1.0
+    return min(
+        1.0, max(factor * _delta(law, epsilon - shift, d) + _drift(law, d) for d in DIRECTIONS[adjacency])
+    )
+
+
+def delta_lower(law: Law, epsilon: float, adjacency: str) -> float:
+    """Return a lower bound of delta for every pair of which the law is a garbling, rounding included."""
+    shift, factor = _slack(law, epsilon)
+    return max(
+        0.0, *(_delta(law, epsilon + shift, d) / factor - _drift(law, d) for d in DIRECTIONS[adjacency])
+    )
+
+
+def epsilon_upper(law: Law, delta: float, adjacency: str) -> float:
+    """Return an upper bound of the smallest epsilon >= 0 with profile at most delta; maybe infinity."""
+    epsilon = max(0.0, *(_epsilon(law, delta, d) for d in DIRECTIONS[adjacency]))
+    return _first(_away_from(epsilon, 1.0), lambda e: delta_upper(law, e, adjacency) <= delta, math.inf)
+
+
+def epsilon_lower(law: Law, delta: float, adjacency: str) -> float:
+    """Return a lower bound of the smallest epsilon >= 0 with profile at most delta."""
+    epsilon = max(0.0, *(min(_epsilon(law, delta, d), LARGEST_EPSILON) for d in DIRECTIONS[adjacency]))
+    return _first(_away_from(epsilon, -1.0), lambda e: delta_lower(law, e, adjacency) > delta, 0.0)
+
+
+def _away_from(epsilon: float, side: float) -> list[float]:
+    """Return epsilon and ever larger steps from it, as far as it may go, above 0."""
+    found, step = [], 1e-15
+    while 0.0 < epsilon <= LARGEST_EPSILON or (epsilon == 0.0 and side > 0.0):
+        found.append(epsilon)
+        epsilon += side * step * max(1e-3, epsilon)
+        step *= 2.0
+    return found
+
+
+def _first(candidates: list[float], holds: Callable[[float], bool], otherwise: float) -> float:
+    """Return the first candidate for which a predicate holds that holds from some candidate on."""
+    at = bisect_left(candidates, True, key=holds)
+    return candidates[at] if at < len(candidates) else otherwise
+
+
+def _slack(law: Law, epsilon: float) -> tuple[float, float]:
+    """Return the shift of epsilon and the factor on delta that cover all rounding, also that of reading."""
+    shift = law.value_error + 8.0 * ROUNDING * (2.0 + abs(epsilon))
+    error = law.mass_error + shift + 4.0 * (law.x.size + 4) * ROUNDING
+    return shift, math.exp(error) if error < 1.0 else math.inf
+
+
+def _delta(law: Law, epsilon: float, direction: Direction) -> float:
+    """Return E_Q[(X - e^epsilon)_+] plus the mean at infinity, or E_Q[(1 - e^epsilon X)_+]."""
+    if direction == "remove":
+        return float(law.p @ (law.x * -np.expm1(np.minimum(epsilon - _log(law.x), 0.0)))) + law.infinite
+    return float(law.p @ -np.expm1(np.minimum(epsilon + _log(law.x), 0.0)))
+
+
+def _drift(law: Law, direction: Direction) -> float:
+    return law.drift_remove if direction == "remove" else law.drift_add
+
+
+def _log(x: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(x)
+
+
+def _epsilon(law: Law, delta: float, direction: Direction) -> float:
+    """Return the epsilon, any real or infinite, at which the profile of the law itself equals delta.
+
+    Between atoms the profile is linear in e^epsilon (remove) or e^-epsilon (add): one search, one division.
+    """
+    x, p = law.x, law.p
+    if direction == "remove":
+        target = delta - law.infinite
+        if target <= 0.0:
+            return math.inf
+        above = np.cumsum(p[::-1])[::-1]
+        price = np.append(np.cumsum((above[1:] * np.diff(x))[::-1])[::-1], 0.0)  # E(X - x_k)_+
+        k = int(np.argmax(price <= target))
+        kappa = float(x[k] - (target - price[k]) / above[k])
+        return math.log(kappa) if kappa > 0.0 else -math.inf
+    below = np.cumsum(p)
+    put = np.append(0.0, np.cumsum(below[:-1] * np.diff(x)))  # E(x_k - X)_+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        profile = np.where(x > 0.0, put / x, p[0] if x[0] == 0.0 else 0.0)
+    k = int(np.searchsorted(profile, delta, side="right")) - 1
+    if k < 0:
+        return math.inf
+    room = float(below[k] - delta)
+    y = float(x[k] + (delta * x[k] - put[k]) / room) if room > 0.0 else math.inf
+    return -math.log(y) if y > 0.0 else math.inf

@@ -1,0 +1,132 @@
+"""One-step mechanisms by the laws of their likelihood ratios: Gaussian, Laplace, randomized response."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcore.likelihood_ratio.distribution import (
+    ROUNDING,
+    Bracket,
+    Law,
+    Resolution,
+    merged,
+    product_of,
+    spread_out,
+)
+from privcore.likelihood_ratio.grid import choose_edges
+from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.lognormal import NODES, WEIGHTS, lognormal
+
+
+class Step(ABC):
+    """A mechanism of one step; equal steps have equal laws, so it serves as a key of caches."""
+
+    @abstractmethod
+    def ratio(self, res: Resolution) -> Bracket:
+        """Return the bracket of the likelihood ratio."""
+
+    def composed(self, copies: int, res: Resolution) -> Bracket:
+        """Return the bracket of the ratio of independent copies whose steps are public."""
+        return product_of(self.ratio(res), copies, res)
+
+    @abstractmethod
+    def width(self) -> float:
+        """Return how far the logarithm of the ratio reaches, about, in units that `cost` understands."""
+
+
+@dataclass(frozen=True)
+class GaussianStep(Step):
+    """Gaussian noise of standard deviation sigma at sensitivity 1."""
+
+    sigma: float
+
+    def ratio(self, res: Resolution) -> Bracket:
+        return lognormal(1.0 / self.sigma, res)
+
+    def composed(self, copies: int, res: Resolution) -> Bracket:
+        return lognormal(math.sqrt(copies) / self.sigma, res)
+
+    def width(self) -> float:
+        return 1.0 / self.sigma
+
+
+@dataclass(frozen=True)
+class ResponseStep(Step):
+    r"""Randomized response: the truth is told with probability $e^{\varepsilon_0} / (1 + e^{\varepsilon_0})$.
+
+    It dominates every pair whose likelihood ratio lies in $[e^{-\varepsilon_0}, e^{\varepsilon_0}]$: of all
+    laws there with mean 1, the one on the two ends is a spread of every other.
+    """
+
+    local_epsilon: float
+
+    def ratio(self, res: Resolution) -> Bracket:
+        low, high = math.exp(-self.local_epsilon), math.exp(self.local_epsilon)
+        p = 1.0 / (1.0 + low), low / (1.0 + low)
+        law = Law(
+            x=np.array([low, high]),
+            p=np.array(p),
+            mass_error=8.0 * ROUNDING,
+            value_error=(2.0 + self.local_epsilon) * 2.0 * ROUNDING,
+        )
+        return Bracket(lower=law, upper=law)
+
+    def width(self) -> float:
+        return self.local_epsilon
+
+
+@dataclass(frozen=True)
+class LaplaceStep(Step):
+    r"""Laplace noise of scale b at sensitivity 1: the logarithm of the ratio is $(|y| - |y - 1|) / b$.
+
+    It has atoms at both ends, $\mp 1/b$, with masses $1/2$ and $e^{-1/b}/2$, and a density between.
+    """
+
+    scale: float
+
+    def ratio(self, res: Resolution) -> Bracket:
+        reach = 1.0 / self.scale
+        y = np.linspace(0.0, 1.0, 256)
+        picture = np.exp(reach * (2.0 * y - 1.0))
+        masses = np.exp(-reach * y) * (0.5 * reach * (y[1] - y[0]))
+        masses[0] += 0.5
+        masses[-1] += 0.5 * math.exp(-reach)
+        edges = choose_edges(picture, masses, res.fineness, res.tail, False, 0.0, 0.0)
+        inner = 0.5 + 0.5 * self.scale * np.log(edges[1:])
+        inner = inner[(inner > 1e-9) & (inner < 1.0 - 1e-9)]
+        return laplace_cells(self.scale, np.concatenate(([0.0], inner, [1.0])))
+
+    def width(self) -> float:
+        return 1.0 / self.scale
+
+
+def laplace_cells(scale: float, cut: Array) -> Bracket:
+    """Return the bracket of the ratio, in cells that are cut at given outputs.
+
+    The atoms stand on the first and on the last cut; between, mass and moment about the left end are
+    integrals of non-negative smooth functions, by Gauss-Legendre. The cuts are exact by definition, and the
+    ratios there, to which all values refer, are rounded as an exponential is.
+
+    Args:
+        scale: Scale of the noise.
+        cut: Outputs, ascending from 0 to 1.
+    """
+    reach = 1.0 / scale
+    edges = np.append(0.0, np.exp(reach * (2.0 * cut - 1.0)))
+    cell = np.diff(cut)
+    pieces = math.ceil(max(1.0, reach * float(np.max(cell))))
+    mass, moment = np.zeros(edges.size), np.zeros(edges.size)
+    for piece in range(pieces):
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            from_left = (piece + 0.5 + 0.5 * node) * (cell / pieces)
+            density = 0.25 * reach * weight * (cell / pieces) * np.exp(-reach * (cut[:-1] + from_left))
+            mass[1:-1] += density
+            moment[1:-1] += density * edges[1:-1] * np.expm1(2.0 * reach * from_left)
+    mass[1] += 0.5
+    mass[-1] += 0.5 * math.exp(-reach)
+    error = 16.0 * ROUNDING * (64.0 + 4.0 * reach)
+    widest = math.expm1(2.0 * reach * float(np.max(cell)))
+    law = Law(x=edges, p=mass, mass_error=error, value_error=error * widest + (16.0 + 8.0 * reach) * ROUNDING)
+    return Bracket(lower=merged(law, moment, 64), upper=spread_out(law, moment, 64))

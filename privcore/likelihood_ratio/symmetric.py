@@ -1,0 +1,250 @@
+r"""The likelihood ratio of k steps out of t, from below: elementary symmetric means of one-step ratios.
+
+With $e_i$ the elementary symmetric polynomial, the ratio of k out of t is $e_k(X_1..X_t) / \binom tk$. Of
+every part of n steps one keeps, in cells, the conditional means of $e_i / \binom ni$ for all $i \le k$; two
+parts combine by Vandermonde's identity, whose weights are hypergeometric. Which cell an outcome falls in is
+all that is kept of it, so the result is a garbling whatever the cells. They are cut along the conditional
+mean of the final ratio: what one would want to know at the end. Of the counts i, a part keeps those that it
+has with more than a negligible probability when k of t are drawn, far fewer than k where it is small; leaving
+out the others lowers the ratio.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcore.likelihood_ratio.distribution import PICTURE, ROUNDING, Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.grid import choose_edges
+from privcore.likelihood_ratio.kernel import Array
+from privcore.numerics import special
+from privcore.numerics.compiled import compiled
+
+SMALLEST_MASS = 1e-200
+"""Atoms below are dropped, which only lowers both directions, before their moments lose digits."""
+SMALLEST_VALUE = 1e-150
+"""What the underflow of a value, below 1e-300, can move E(1 - kappa X)_+, for every kappa up to 1e147."""
+LARGEST_THRESHOLD = 338.0
+"""Logarithm of that kappa: the epsilon beyond which a garbling of k of t says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """Some of the steps: masses of cells, shape (N,), means of e_i from i = `least` on, shape (N, counts)."""
+
+    steps: int
+    least: int
+    p: Array
+    means: Array
+    mass_error: float
+    combinations: int
+
+
+def chosen(
+    base: Law, participations: int, steps: int, res: Resolution, most: float = LARGEST_THRESHOLD
+) -> Law:
+    """Return a garbling of the ratio of some steps chosen at random out of many.
+
+    What is left out has a probability h of at most `res.tail` e^-most. It lowers E(X - kappa)_+, and raises
+    E(1 - kappa X)_+ by at most kappa h.
+
+    Args:
+        base: A garbling of the ratio of one step, its values ascending.
+        participations: Steps that use the example, 1 <= k <= steps.
+        steps: Steps among which they are chosen.
+        res: Width of the cells in local standard deviations, and what may be cut off.
+        most: Largest epsilon at which the profile will be read.
+
+    Raises:
+        LikelihoodRangeError: Products of ratios exceed the range of doubles.
+    """
+    first = _Part(
+        steps=1,
+        least=0,
+        p=base.p,
+        means=np.stack((np.ones_like(base.x), base.x), axis=1),
+        mass_error=base.mass_error,
+        combinations=0,
+    )
+    # The steps are the leaves of a tree with 2 t - 1 nodes, each with two tails.
+    nats = 1.0 + math.log(4.0 * steps) + max(0.0, most) - math.log(res.tail)
+    part, atoms = first, base.p.size
+    for bit in bin(steps)[3:]:
+        part = _combined(part, part, participations, steps, res, nats)
+        if bit == "1":
+            part = _combined(part, first, participations, steps, res, nats)
+        atoms = max(atoms, part.p.size)
+    x = part.means[:, participations - part.least]
+    order = np.argsort(x)
+    # A mean of e_i is a sum of non-negative products of two; by induction its logarithm errs by at most
+    # i (combinations + 1) times the rounding of one combination, and by i times that of a base value.
+    one = 4.0 * (2 * atoms + 8 * participations + 32) * ROUNDING
+    return Law(
+        x=x[order],
+        p=part.p[order],
+        mass_error=part.mass_error,
+        value_error=participations * (base.value_error + (part.combinations + 1) * one),
+        drift_remove=participations * base.drift_remove,
+        drift_add=participations * base.drift_add + SMALLEST_VALUE + res.tail,
+    )
+
+
+def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resolution, nats: float) -> _Part:
+    """Return two disjoint parts of the steps as one, in cells along the mean of the final ratio."""
+    n = a.steps + b.steps
+    least, greatest = _counts(n, participations, steps, nats)
+    size, skipped = greatest - least + 1, least - a.least - b.least
+    left, right = a.means.shape[1], b.means.shape[1]
+    split = _vandermonde(a.steps, b.steps, a.least + left, b.least + right, greatest + 1)
+    split = np.ascontiguousarray(split[a.least :, b.least :])
+    final = _hypergeometric(n, steps - n, participations, greatest + 1)[least:]
+    index = np.add.outer(np.arange(left), np.arange(right)) - skipped
+    weights = split * np.where((index >= 0) & (index < size), final[np.clip(index, 0, size - 1)], 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = _edges(a, b, weights, res)
+        parts = (a.p, a.means, a.means @ weights), (b.p, b.means)
+        mass, moments = _collect(*parts, edges, split, skipped, size, a is b)
+        means = moments[mass > SMALLEST_MASS] / mass[mass > SMALLEST_MASS, None]
+        rank = means @ final
+    if not np.all(np.isfinite(means)) or not np.all(np.isfinite(rank)):
+        raise LikelihoodRangeError
+    order = np.argsort(rank)
+    return _Part(
+        steps=n,
+        least=least,
+        p=mass[mass > SMALLEST_MASS][order],
+        means=means[order],
+        mass_error=a.mass_error + b.mass_error + 2.0 * (a.p.size + b.p.size + 16) * ROUNDING,
+        combinations=a.combinations + 1,
+    )
+
+
+def _counts(n: int, participations: int, steps: int, nats: float) -> tuple[int, int]:
+    """Return the least and the greatest number of participations that n of the steps have, but for tails.
+
+    Beyond either, a hypergeometric count lies with a probability of at most e^-nats: that of a k or more, or
+    fewer, is at most exp(-k KL(a || n/t)) (Hoeffding 1963, Theorems 1 and 4).
+    """
+    if n == steps:
+        return participations, participations
+    counts = np.arange(max(0, participations - (steps - n)), min(n, participations) + 1)
+    a, share = counts / participations, n / steps
+    divergence = special.xlogy(a, a / share) + special.xlogy(1.0 - a, (1.0 - a) / (1.0 - share))
+    kept = counts[participations * divergence <= nats]
+    return int(kept[0]), int(kept[-1])
+
+
+def _edges(a: _Part, b: _Part, weights: Array, res: Resolution) -> Array:
+    """Return the edges of the cells, from all pairs of two coarse pictures."""
+    pa, ua = _coarse(a)
+    pb, ub = (pa, ua) if a is b else _coarse(b)
+    x = ((ua @ weights) @ ub.T).ravel()
+    if not np.all(np.isfinite(x)):
+        raise LikelihoodRangeError
+    order = np.argsort(x)
+    edges = choose_edges(x[order], np.outer(pa, pb).ravel()[order], res.fineness, res.tail, False, 0.0, 0.0)
+    if edges.size < 2:
+        raise LikelihoodRangeError
+    return edges
+
+
+def _coarse(part: _Part) -> tuple[Array, Array]:
+    """Return about `PICTURE` atoms, neighbours merged, fewer at the two ends."""
+    sizes = np.arange(part.p.size)
+    width = np.minimum(math.ceil(part.p.size / PICTURE), 1 + np.minimum(sizes, sizes[::-1]) // 3)
+    starts = np.flatnonzero(np.diff(np.floor(np.cumsum(1.0 / width) + 1e-9), prepend=-1.0))
+    p = np.add.reduceat(part.p, starts)
+    return p, np.add.reduceat(part.p[:, None] * part.means, starts, axis=0) / p[:, None]
+
+
+def _hypergeometric(n: int, rest: int, draws: int, size: int) -> Array:
+    """Return the probabilities that 0, 1, ... of the draws without replacement fall in the first n.
+
+    By ratios of neighbours, in time that does not depend on n; only where cells are cut rests on it.
+    """
+    least = max(0, draws - rest)
+    i = np.arange(least, size - 1, dtype=float)
+    growth = np.log((n - i) * (draws - i)) - np.log((i + 1.0) * (rest - draws + i + 1.0))
+    logarithm = np.append(0.0, np.cumsum(growth))
+    pmf = np.exp(logarithm - np.max(logarithm))
+    return np.concatenate((np.zeros(least), pmf / np.sum(pmf)))
+
+
+@compiled()
+def _vandermonde(n: int, m: int, left: int, right: int, size: int) -> Array:
+    """Return C(n, a) C(m, b) / C(n + m, a + b) for a < left, b < right, a + b < size, else 0.
+
+    By ratios of neighbours: a difference of logarithms of factorials would lose digits for many steps.
+    """
+    table = np.zeros((left, right))
+    table[0, 0] = 1.0
+    for a in range(left):
+        for b in range(min(right, size - a)):
+            if b > 0:
+                table[a, b] = table[a, b - 1] * ((m - b + 1) / b * ((a + b) / (n + m - a - b + 1)))
+            elif a > 0:
+                table[a, 0] = table[a - 1, 0] * ((n - a + 1) / (n + m - a + 1))
+    return table
+
+
+@compiled(error_model="numpy")
+def _collect(
+    one_part: tuple[Array, Array, Array],
+    other_part: tuple[Array, Array],
+    edges: Array,
+    split: Array,
+    skipped: int,
+    size: int,
+    twin: bool,
+) -> tuple[Array, Array]:
+    """Return per cell the mass, and the moments of the kept e_i, of all pairs of two parts.
+
+    Unsigned indices cannot count from the end, which spares a test at every access.
+
+    Args:
+        one_part: Masses, means, and means times the weights that the other's have in the final ratio.
+        other_part: Masses and means.
+        edges: Left ends of the cells, ascending.
+        split: Weights of Vandermonde's identity.
+        skipped: Sums of two counts that are not kept.
+        size: Counts that are kept.
+        twin: The parts are the same; the diagonal counts once then, every other pair twice.
+    """
+    (pa, ua, wa), (pb, ub) = one_part, other_part
+    one, left, right = np.uintp(1), ua.shape[1], ub.shape[1]
+    mass = np.zeros(edges.size)
+    moments = np.zeros((edges.size, size))
+    v, held = np.zeros(pb.size), np.zeros(right)
+    columns = np.ascontiguousarray(ub.T)
+    for i in range(np.uintp(pa.size)):
+        j, end = i if twin else np.uintp(0), np.uintp(pb.size)
+        for column in range(j, end):
+            v[column] = 0.0
+        for b in range(np.uintp(right)):
+            weight = wa[i, b]
+            for column in range(j, end):
+                v[column] += weight * columns[b, column]
+        times = 2.0 * pa[i] if twin else pa[i]
+        while j < end:
+            cell = np.uintp(np.searchsorted(edges, v[j], side="right") - 1)
+            low = edges[cell]
+            high = edges[cell + one] if cell + one < edges.size else np.inf
+            for b in range(np.uintp(right)):
+                held[b] = 0.0
+            held_mass = 0.0
+            same = True  # also where v is beyond the doubles and lies in no cell
+            while same:
+                p = 0.5 * pb[j] if twin and j == i else pb[j]
+                held_mass += p
+                for b in range(np.uintp(right)):
+                    held[b] += p * ub[j, b]
+                j += one
+                same = bool(j < end and low <= v[j] < high)
+            mass[cell] += times * held_mass
+            for a in range(left):
+                factor = times * ua[i, a]
+                first, last = max(0, skipped - a), min(right, skipped - a + size)
+                begin, place = np.uintp(first), np.uintp(max(0, a - skipped))
+                for b in range(np.uintp(max(0, last - first))):
+                    moments[cell, place + b] += factor * split[np.uintp(a), begin + b] * held[begin + b]
+    return mass, moments

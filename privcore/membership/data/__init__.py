@@ -1,0 +1,1 @@
+"""Bounds from data: sampled records, and the estimates they allow."""

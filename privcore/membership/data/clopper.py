@@ -1,0 +1,48 @@
+"""The advantage of an attack that was tried, from below, with confidence."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.membership.data.problems import MembershipAttackAdvantage
+from privcore.method import Cost, Direction, Method
+from privcore.numerics.clopper_pearson import rate_at_least, shared_error
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipClopper(Method):
+    """Binomial bounds of both rates, and what the attack gains at their worst.
+
+    Members and non-members are independent, so each bound may have a little more than half the error. The
+    best attack gains as much or more. Trials that share a training run are dependent, and then this says
+    nothing.
+    """
+
+    name: ClassVar[str] = "membership.clopper"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipAttackAdvantage,)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = (
+        f"Clopper and Pearson (1934), The use of confidence or fiducial limits; {AUBINAIS}, Theorem 6"
+    )
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, MembershipAttackAdvantage)
+        size = 4e3 + 76.0 * (problem.members**0.5 + problem.nonmembers**0.5)
+        return Cost(seconds=2e-3 + 1e-7 * size, bytes=1e5 + 50.0 * size)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipAttackAdvantage)
+        error = shared_error(problem.confidence_level)
+        true_rate = rate_at_least(problem.members, problem.true_positives, error)
+        true_negatives = problem.nonmembers - problem.false_positives
+        true_negative_rate = rate_at_least(problem.nonmembers, true_negatives, error)
+        if problem.odds >= 1.0:
+            gain = true_rate - problem.odds * (1.0 - true_negative_rate)
+        else:
+            gain = true_negative_rate - (1.0 - true_rate) / problem.odds
+        # Rates have 16 digits, which the odds may multiply.
+        gain -= 1e-15 * max(problem.odds, 1.0 / problem.odds)
+        detail = f"TPR >= {true_rate:.6g}, FPR <= {1.0 - true_negative_rate:.6g}"
+        return Answer.enclosure(max(0.0, gain), 1.0, confidence=problem.confidence_level, detail=detail)

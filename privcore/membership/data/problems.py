@@ -1,0 +1,59 @@
+"""What data tell about the advantage of attacks: a sample of the records, or the counts of an attack."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from privcore.errors import DomainError
+from privcore.membership import params as membership_params
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipSampleAdvantage(Problem):
+    """Largest advantage of an attack on any learner from n records of a law of which only a sample is known.
+
+    The sample is of independent records, and it is not the training set. The law is any on countably many
+    categories; continuous parts of a record are not seen in a sample of categories.
+    """
+
+    name: ClassVar[str] = "membership-sample-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 1.0
+
+    sample: Annotated[str, membership_params.SAMPLE]
+    records: Annotated[int, membership_params.RECORDS]
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+    confidence_level: Annotated[float, membership_params.CONFIDENCE_LEVEL] = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipAttackAdvantage(Problem):
+    """Largest advantage of an attack on a learner, of which one attack was tried.
+
+    Every trial is of a training run of its own, independent of the others; how the attack decides was fixed
+    before the trials that are counted.
+    """
+
+    name: ClassVar[str] = "membership-attack-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 1.0
+
+    true_positives: Annotated[int, membership_params.TRUE_POSITIVES]
+    members: Annotated[int, membership_params.MEMBERS]
+    false_positives: Annotated[int, membership_params.FALSE_POSITIVES]
+    nonmembers: Annotated[int, membership_params.NONMEMBERS]
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+    confidence_level: Annotated[float, membership_params.CONFIDENCE_LEVEL] = 0.95
+
+    def check(self) -> None:
+        """Refuse more positives than trials."""
+        if self.true_positives > self.members:
+            raise DomainError(
+                f"Expected true_positives <= members, got true_positives={self.true_positives}, "
+                f"members={self.members}."
+            )
+        if self.false_positives > self.nonmembers:
+            raise DomainError(
+                f"Expected false_positives <= nonmembers, got false_positives={self.false_positives}, "
+                f"nonmembers={self.nonmembers}."
+            )

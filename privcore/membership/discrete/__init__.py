@@ -1,0 +1,1 @@
+"""Membership inference on means of discrete records."""

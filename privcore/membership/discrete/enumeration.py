@@ -1,0 +1,124 @@
+"""The worst learner of few records of few values: all data sets, in whole numbers, without any formula."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.distributions.record import Law
+from privcore.membership.discrete.problems import (
+    MembershipAccuracy,
+    MembershipAdvantage,
+    MembershipSecurity,
+    WorstCase,
+)
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_MOST_SUMMANDS = 20_000
+_MOST_RECORDS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipEnumeration(Method):
+    """Sum over all counts that a data set can have, and all values of the tested record.
+
+    The release is the counts, from which every symmetric learner can be simulated, and the sum is that of the
+    definition of the advantage, not that of the theorem.
+    """
+
+    name: ClassVar[str] = "membership.enumeration"
+    problems: ClassVar[tuple[type[Problem], ...]] = (
+        MembershipAdvantage,
+        MembershipSecurity,
+        MembershipAccuracy,
+    )
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = f"{AUBINAIS}, equations 3 to 7, for the learner of Theorem 14"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, WorstCase)
+        if not problem.record_law.finite:
+            return "Data sets of infinitely many values cannot be enumerated."
+        if problem.records > _MOST_RECORDS:
+            return f"Data sets of more than {_MOST_RECORDS} records are too many."
+        if _summands(problem.record_law, problem.records) > _MOST_SUMMANDS:
+            return f"There are more than {_MOST_SUMMANDS} pairs of counts and tested values."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, WorstCase)
+        summands = min(_MOST_SUMMANDS, _summands(problem.record_law, problem.records))
+        return Cost(seconds=1e-3 + 1e-5 * summands, bytes=1e5)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, WorstCase)
+        law, odds = problem.record_law, problem.gamma
+        value = float(enumerated(law, problem.records, Fraction(odds)))
+        # Laws of n records and one more are within (n + 1) times the distance of the laws of one.
+        error = 4.0 * (problem.records + 1) * law.error * max(odds, 1.0 / odds) + 1e-15
+        low, high = problem.from_advantage(max(0.0, value - error), min(1.0, value + error))
+        return Answer.enclosure(low, high, detail="enumeration of all counts")
+
+
+def enumerated(law: Law, records: int, odds: Fraction) -> Fraction:
+    r"""Return the largest advantage for the probabilities as they are stored, exactly.
+
+    $$\sum_N P(N) \sum_k (N_k / n - \gamma p_k)_+, \qquad
+      \sum_N P(N) \sum_k (p_k - N_k / (\gamma n))_+$$
+
+    for $\gamma \ge 1$ and $\gamma \le 1$. A continuous part is a value that only one record has.
+
+    Args:
+        law: Law with few atoms.
+        records: Number n of records, >= 1.
+        odds: $\gamma$ > 0.
+
+    Reference:
+        arXiv:2310.13786v6, equations 3 to 7.
+
+    Example:
+        >>> from privcore.distributions.record_notation import law
+        >>> enumerated(law("bernoulli(0.5)"), 3, Fraction(1))
+        Fraction(1, 4)
+    """
+    atoms = law.atoms(0, int(law.reach(1.0)))
+    exact = [Fraction(law.continuous)] if law.continuous else []
+    for p, number in zip(atoms.p.tolist(), atoms.number.tolist(), strict=True):
+        exact += [Fraction(p)] * int(number)
+    scale = math.lcm(*(x.denominator for x in exact))
+    weights = [int(x * scale) for x in exact]
+    whole = sum(weights)
+    # All in units of 1 / (n * whole * denominator of the odds), and of whole^-n for the data sets.
+    member, fresh = whole * odds.denominator, records * odds.numerator
+    total = 0
+    for counts in _counts(records, len(weights)):
+        probability, left = 1, records
+        for count, weight in zip(counts, weights, strict=True):
+            probability *= math.comb(left, count) * weight**count
+            left -= count
+        gains = [count * member - fresh * weight for count, weight in zip(counts, weights, strict=True)]
+        if law.continuous:  # a fresh record is equal to none, a member to itself
+            gains[0] = counts[0] * member if odds >= 1 else -fresh * weights[0]
+        total += probability * sum(max(0, gain if odds >= 1 else -gain) for gain in gains)
+    return Fraction(total, records * member * whole**records) / min(odds, Fraction(1))
+
+
+def _counts(records: int, values: int) -> Iterator[tuple[int, ...]]:
+    """Yield all ways to distribute so many records over so many values."""
+    for bars in itertools.combinations(range(records + values - 1), values - 1):
+        edges = (-1, *bars, records + values - 1)
+        yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
+
+
+def _summands(law: Law, records: int) -> float:
+    """Return how many pairs of counts and values there are, or more than enough."""
+    atoms = law.reach(1.0)
+    values = float(law.atoms(0, int(atoms)).number.sum()) + (law.continuous > 0.0) if atoms <= 100 else atoms
+    if values > 100 or records > _MOST_RECORDS:
+        return math.inf
+    return math.comb(records + int(values) - 1, records) * values

@@ -1,0 +1,134 @@
+"""The worst learner of discrete records, exactly: advantage, security, accuracy, and the risk of records."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer
+from privcore.distributions.record import Law
+from privcore.membership.discrete.excess import excess
+from privcore.membership.discrete.problems import (
+    MembershipAccuracy,
+    MembershipAdvantage,
+    MembershipRecordRisk,
+    MembershipRiskQuantile,
+    MembershipSecurity,
+    WorstCase,
+)
+from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_TIE = 1e-12
+"""A share that misses a level by this reaches it, by the definition of the quantile."""
+_LAST_PLACE = 2.0**50
+"""Of infinitely many atoms, the last that is looked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipExact(Method):
+    r"""A learner that releases all records up to their order, and de Moivre's formula for its advantage.
+
+    At odds 1 it is $\sum_k p_k q_k b_{n-1}(\lfloor n p_k \rfloor; p_k)$ with binomial probabilities b, one
+    term for every atom. Records of rare values have the largest risk, so quantiles of the risk are risks of
+    single values.
+    """
+
+    name: ClassVar[str] = "membership.exact"
+    problems: ClassVar[tuple[type[Problem], ...]] = (
+        MembershipAdvantage,
+        MembershipSecurity,
+        MembershipAccuracy,
+        MembershipRecordRisk,
+        MembershipRiskQuantile,
+    )
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14, with the exact formula of its Lemma 31"
+
+    def cost(self, problem: Problem) -> Cost:
+        if isinstance(problem, WorstCase):
+            return worst_cost(problem.record_law, problem.records, problem.gamma)
+        if isinstance(problem, MembershipRiskQuantile):
+            atoms = problem.record_law.reach(1.0) if problem.record_law.finite else 1.0
+            return Cost(seconds=2e-3 + 4e-8 * atoms, bytes=1e5 + 60.0 * atoms)
+        return Cost(seconds=1e-3, bytes=1e5)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        if isinstance(problem, WorstCase):
+            ends = worst_advantage(problem.record_law, problem.records, problem.gamma)
+            lower, upper = problem.from_advantage(*ends)
+            return Answer.enclosure(lower, upper, detail="all records up to their order")
+        if isinstance(problem, MembershipRecordRisk):
+            p = problem.atom_probability
+            lower, upper = record_risk(p, 1.0 - p, problem.records, problem.odds, 0.0)
+            return Answer.enclosure(lower, upper, detail="the count of one value")
+        assert isinstance(problem, MembershipRiskQuantile)
+        lower, upper = _quantile(problem)
+        return Answer.enclosure(lower, upper, detail="the count of one value, by falling probability")
+
+
+def record_risk(p: float, q: float, records: int, odds: float, error: float) -> tuple[float, float]:
+    r"""Return both ends of the risk of records whose value has probability p, over all learners.
+
+    $$E(B / (n p) - \gamma)_+ \text{ for } \gamma \ge 1, \qquad
+      E(\gamma - B / (n p))_+ / \gamma \text{ for } \gamma \le 1, \qquad B \sim \mathrm{Bin}(n, p)$$
+
+    Args:
+        p: Probability in (0, 1].
+        q: What it lacks to 1.
+        records: Number n of records, >= 1.
+        odds: $\gamma$ > 0.
+        error: Relative error of p and of q.
+
+    Returns:
+        Both ends in [0, 1].
+
+    Reference:
+        arXiv:2310.13786v6, equation 7 and Theorem 14.
+
+    Example:
+        >>> low, high = record_risk(0.5, 0.5, 1, 1.0, 0.0)
+        >>> round(low, 9), round(high, 9)
+        (0.5, 0.5)
+    """
+    values, off = excess(records, np.array([p]), np.array([q]), odds, error)
+    value, wrong = float(values[0]) / p, float(off[0]) / p
+    return max(0.0, value - wrong), min(1.0, value + wrong + 1e-280)
+
+
+def _quantile(problem: MembershipRiskQuantile) -> tuple[float, float]:
+    """Return both ends of the risk of the value at which the share of commoner ones reaches the level."""
+    law, beyond, error = problem.record_law, 1.0 - problem.risk_level, 0.0
+    if beyond > 0.0:
+        beyond += _TIE
+        error = 1e-14 + (2.0**-52 * law.reach(1.0) if law.finite else 0.0)
+    lower = _risk_after(problem, law, beyond + error)[0]
+    return lower, _risk_after(problem, law, beyond - error)[1]
+
+
+def _risk_after(problem: MembershipRiskQuantile, law: Law, share: float) -> tuple[float, float]:
+    """Return both ends of the risk of the first value after which at most so large a share is left."""
+    left = share - law.continuous
+    if left < 0.0 or (left == 0.0 and not law.finite):
+        return 1.0, 1.0
+    place = _place(law, left)
+    p, q = law.at(np.array([place]))
+    ends = record_risk(float(p[0]), float(q[0]), problem.records, problem.odds, law.error)
+    return (ends[0], 1.0) if place == _LAST_PLACE else ends
+
+
+def _place(law: Law, left: float) -> float:
+    """Return the first place after which at most so large a share of atoms is left, or the last place."""
+    if law.finite:
+        return 1.0 + float(np.argmax(law.tail(1.0, np.arange(1.0, law.reach(1.0) + 1.0)) <= left))
+    low, high = 0.0, 1.0
+    while law.tail_sum(1.0, high) > left:
+        if high == _LAST_PLACE:
+            return high
+        low, high = high, 2.0 * high
+    while high - low > 1.0:
+        middle = float(np.floor(0.5 * (low + high)))
+        low, high = (middle, high) if law.tail_sum(1.0, middle) > left else (low, middle)
+    return high

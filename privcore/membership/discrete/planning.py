@@ -1,0 +1,104 @@
+"""How many records make every attack weak: a search in the exact advantage."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.distributions.record import Law
+from privcore.membership.discrete.diversity import diversity
+from privcore.membership.discrete.problems import MembershipRecords
+from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
+from privcore.membership.params import RECORDS
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipPlanning(Method):
+    """Double the number of records until the advantage is small enough, then halve the interval.
+
+    The advantage falls with the number of records. Both ends are proved: with the upper one the upper end of
+    the advantage is small enough, and with one record less than the lower one its lower end is not. They
+    differ where the advantage at some number is the tolerated one to all digits.
+    """
+
+    name: ClassVar[str] = "membership.planning"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRecords,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14; that the advantage falls is ours"
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, MembershipRecords)
+        law, target = problem.record_law, problem.target_advantage
+        records = _expected(law, target)
+        once = worst_cost(law, int(records), problem.odds)
+        return Cost(seconds=0.01 + 2.0 * math.log2(records) * once.seconds, bytes=once.bytes)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipRecords)
+        law, target = problem.record_law, problem.target_advantage
+        if law.continuous > target:
+            detail = "the continuous part is recognised, however many records there are"
+            return Answer.enclosure(math.inf, math.inf, detail=detail)
+        lower, upper = least_records(law, target, problem.odds)
+        return Answer.enclosure(lower, upper, detail="search in the exact advantage")
+
+
+def least_records(law: Law, target: float, odds: float) -> tuple[float, float]:
+    """Return both ends of the least number of records with at most so large an advantage.
+
+    Args:
+        law: Law of a record.
+        target: Tolerated advantage, > 0.
+        odds: Odds of the advantage, > 0.
+
+    Returns:
+        Lower and upper end; infinity where 10^12 records are not proved to be enough.
+
+    Reference:
+        arXiv:2310.13786v6, Theorem 14.
+
+    Example:
+        >>> from privcore.distributions.record_notation import law
+        >>> least_records(law("uniform(2)"), 0.1, 1.0)
+        (16.0, 16.0)
+    """
+
+    @cache
+    def ends(records: int) -> tuple[float, float]:
+        return worst_advantage(law, records, odds)
+
+    few, enough = 0, 1
+    while ends(enough)[1] > target and enough < RECORDS.upper:
+        few, enough = enough, min(2 * enough, RECORDS.upper)
+    if ends(enough)[1] > target:
+        return _too_few(ends, enough, target) + 1.0, math.inf
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (middle, enough) if ends(middle)[1] > target else (few, middle)
+    return _too_few(ends, enough - 1, target) + 1.0, float(enough)
+
+
+def _too_few(ends: Callable[[int], tuple[float, float]], high: int, target: float) -> int:
+    """Return a number of records up to the highest that is proved to be too small."""
+    if high == 0 or ends(high)[0] > target:
+        return high
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if ends(middle)[0] > target else (low, middle)
+    return low
+
+
+def _expected(law: Law, target: float) -> float:
+    """Return about as many records as are needed, or more: those by which rare values have been seen."""
+    records = 1.0
+    while records < RECORDS.upper and law.tail_sum(1.0, law.reach(1.0 / records)) > 0.2 * target:
+        records *= 2.0
+    least, _ = diversity(law)
+    seen = 4.0 * records if math.isinf(least) else (0.5 * least / target) ** 2
+    return max(2.0, min(RECORDS.upper, max(records, seen)))

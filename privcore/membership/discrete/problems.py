@@ -1,0 +1,230 @@
+"""What the best attack gains against the worst learner of discrete records: questions and monotonicity."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from privcore.distributions import record_notation as spelling
+from privcore.distributions.record import Law
+from privcore.errors import DomainError
+from privcore.membership import params as membership_params
+from privcore.problem import Monotone, Problem, Trend
+
+_MARTINGALE = (
+    "Given all counts of n + 1 records, the mean of the relative counts of n of them is theirs, and a "
+    "positive part is convex (Jensen)."
+)
+_FEWER = MappingProxyType({"records": Monotone(trend=Trend.DECREASING, proof=_MARTINGALE)})
+_LEAST_ODDS, _MOST_ODDS = membership_params.ODDS.lower, membership_params.ODDS.upper
+_ROUNDING = 1e-15
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfLaw(Problem):
+    """Base of the questions about one law of a record."""
+
+    law: Annotated[str, membership_params.LAW]
+
+    @property
+    def record_law(self) -> Law:
+        """The law of a record."""
+        return spelling.law(self.law)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstCase(OfLaw):
+    """Base of the questions whose answer follows from the largest advantage over all learners."""
+
+    records: Annotated[int, membership_params.RECORDS]
+
+    @property
+    @abstractmethod
+    def gamma(self) -> float:
+        """Odds of the advantage that the question is about."""
+
+    @abstractmethod
+    def from_advantage(self, lower: float, upper: float) -> tuple[float, float]:
+        """Return both ends of the answer for both ends of the advantage, rounded outwards."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipAdvantage(WorstCase):
+    r"""Largest advantage of an attack on any learner, of n independent records of a discrete law.
+
+    With P1 the joint law of a release and a record that was trained on, and P0 that of a release and a fresh
+    record, it is the largest $P_1(B) - \gamma P_0(B)$ for $\gamma \ge 1$, and the largest
+    $P_0(B) - P_1(B) / \gamma$ for $\gamma \le 1$. At odds 1 it is the largest difference of the rates of
+    true and false positives. A learner is any random function of the records; of the worst one nothing but
+    the number of records with every value matters.
+    """
+
+    name: ClassVar[str] = "membership-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = _FEWER
+
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+
+    @property
+    def gamma(self) -> float:
+        return self.odds
+
+    def from_advantage(self, lower: float, upper: float) -> tuple[float, float]:
+        return lower, upper
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipSecurity(WorstCase):
+    """Least security of a learner of n discrete records: 1 minus the largest advantage of an attack."""
+
+    name: ClassVar[str] = "membership-security"
+    asks: ClassVar[str] = "security"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {"records": Monotone(trend=Trend.INCREASING, proof=_MARTINGALE)}
+    )
+
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+
+    @property
+    def gamma(self) -> float:
+        return self.odds
+
+    def from_advantage(self, lower: float, upper: float) -> tuple[float, float]:
+        return max(0.0, 1.0 - upper - _ROUNDING), min(1.0, 1.0 - lower + _ROUNDING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipAccuracy(WorstCase):
+    r"""Largest accuracy of an attack on any learner of n discrete records.
+
+    The accuracy is $\nu$ times the rate of fresh records that are recognised plus $\lambda (1 - \nu)$ times
+    that of members, with the share $\nu$ of fresh records among those tested and the weight $\lambda$. The
+    odds are $\nu / (\lambda (1 - \nu))$.
+    """
+
+    name: ClassVar[str] = "membership-accuracy"
+    asks: ClassVar[str] = "accuracy"
+    monotone: ClassVar[Mapping[str, Monotone]] = _FEWER
+
+    nonmember_share: Annotated[float, membership_params.NONMEMBER_SHARE] = 0.5
+    member_weight: Annotated[float, membership_params.MEMBER_WEIGHT] = 1.0
+
+    def check(self) -> None:
+        """Refuse shares and weights that leave nothing to be found."""
+        if not _LEAST_ODDS <= self.gamma <= _MOST_ODDS:
+            raise DomainError(
+                f"Expected nonmember_share / (member_weight (1 - nonmember_share)) in [{_LEAST_ODDS:g}, "
+                f"{_MOST_ODDS:g}], got {self.gamma:.6g}."
+            )
+
+    @property
+    def gamma(self) -> float:
+        return self.nonmember_share / (self.member_weight * (1.0 - self.nonmember_share))
+
+    def from_advantage(self, lower: float, upper: float) -> tuple[float, float]:
+        fresh, member = self.nonmember_share, self.member_weight * (1.0 - self.nonmember_share)
+        blind, gain = max(fresh, member), min(fresh, member)
+        return (blind + gain * lower) * (1.0 - _ROUNDING), (blind + gain * upper) * (1.0 + _ROUNDING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRecordRisk(Problem):
+    """Largest advantage of an attack on records of one value, given its probability, over all learners."""
+
+    name: ClassVar[str] = "membership-record-risk"
+    asks: ClassVar[str] = "risk"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "records": Monotone(trend=Trend.DECREASING, proof=_MARTINGALE),
+            "atom_probability": Monotone(
+                trend=Trend.DECREASING,
+                proof=(
+                    "The count of a rarer value is a thinning of that of a commoner one, so the relative "
+                    "count of the latter is a conditional mean of that of the former (Jensen)."
+                ),
+            ),
+        }
+    )
+
+    atom_probability: Annotated[float, membership_params.ATOM_PROBABILITY]
+    records: Annotated[int, membership_params.RECORDS]
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRiskQuantile(OfLaw):
+    """Quantile of the risk over the records: the least r such that so large a share has a risk of at most r.
+
+    The advantage is the mean of the risks of the records of the law. A share that misses the level by less
+    than 1e-12 reaches it. Level 1 asks for the largest risk; that of infinitely many atoms is 1.
+    """
+
+    name: ClassVar[str] = "membership-risk-quantile"
+    asks: ClassVar[str] = "risk"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "records": _FEWER["records"],
+            "risk_level": Monotone(
+                trend=Trend.INCREASING, proof="A distribution function and its inverse are monotone."
+            ),
+        }
+    )
+
+    records: Annotated[int, membership_params.RECORDS]
+    risk_level: Annotated[float, membership_params.RISK_LEVEL]
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipDiversity(OfLaw):
+    r"""Diversity of a law, $C = \sum_k \sqrt{p_k (1 - p_k)}$; infinite for heavy tails and continuous parts.
+
+    The advantage at odds 1 falls like $C / \sqrt{2 \pi n}$ where C is finite, and more slowly otherwise.
+    """
+
+    name: ClassVar[str] = "membership-diversity"
+    asks: ClassVar[str] = "diversity"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRoc(OfLaw):
+    """Largest rate of true positives of an attack at a rate of false positives, on any learner.
+
+    The attack may be random. The learner that releases all records up to their order is the worst at every
+    rate.
+    """
+
+    name: ClassVar[str] = "membership-roc"
+    asks: ClassVar[str] = "true_positive_rate"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "records": Monotone(
+                trend=Trend.DECREASING,
+                proof=_MARTINGALE + " The rate is the infimum of lines that fall with these advantages.",
+            ),
+            "false_positive_rate": Monotone(trend=Trend.INCREASING, proof="The sets of attacks are nested."),
+        }
+    )
+
+    records: Annotated[int, membership_params.RECORDS]
+    false_positive_rate: Annotated[float, membership_params.FALSE_POSITIVE_RATE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRecords(OfLaw):
+    """Least number of records with which no attack on any learner has more than the tolerated advantage."""
+
+    name: ClassVar[str] = "membership-records"
+    asks: ClassVar[str] = "records"
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {"target_advantage": Monotone(trend=Trend.DECREASING, proof="What satisfies it is nested.")}
+    )
+
+    target_advantage: Annotated[float, membership_params.TARGET_ADVANTAGE]
+    odds: Annotated[float, membership_params.ODDS] = 1.0

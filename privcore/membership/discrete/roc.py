@@ -1,0 +1,124 @@
+"""The best attack at a rate of false positives, against the worst learner: Neyman and Pearson."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer
+from privcore.distributions.record import Array, Law
+from privcore.membership.discrete.excess import ERROR, at_least
+from privcore.membership.discrete.problems import MembershipRoc
+from privcore.membership.discrete.worst_case import CHUNK, MANY, rare_sum, worst_advantage, worst_cost
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_HEADS = 2**15
+"""Of infinitely many atoms, how many have a threshold of their own; beyond, one record is enough."""
+_HALVINGS = 60
+_LEAST, _MOST = 1e-13, 1e18
+"""Thresholds between which the best one is looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRocMethod(Method):
+    r"""An attack takes a record for a member where at least $g n p$ of the n records are equal to it.
+
+    Its likelihood ratio is $N_z / (n p_z)$. From below, two attacks with neighbouring thresholds g on both
+    sides of the rate x are mixed. From above, for every g > 0 the rate of true positives is at most
+    $E_g + g x$ with $E_g = \sup_B P_1(B) - g P_0(B)$, which is $\Delta_g$ for g >= 1 and
+    $g \Delta_g + 1 - g$ for g <= 1.
+    """
+
+    name: ClassVar[str] = "membership.roc"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRoc,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = f"lemma of Neyman and Pearson, for the learner of {AUBINAIS}, Theorem 14"
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, MembershipRoc)
+        heads = problem.record_law.reach(1.0) if problem.record_law.finite else _HEADS
+        lines = worst_cost(problem.record_law, problem.records, _MOST, _HEADS)
+        each = 8e-7 if problem.records <= MANY else 5e-6
+        return Cost(seconds=0.02 + each * heads * _HALVINGS + 2.0 * lines.seconds, bytes=lines.bytes)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipRoc)
+        law, n, x = problem.record_law, problem.records, problem.false_positive_rate
+        if x == 1.0:
+            return Answer.enclosure(1.0, 1.0, detail="everything is taken for a member")
+        strict, lax = (0.0, law.continuous), (1.0, 1.0)
+        low, high = math.log(_LEAST), math.log(_MOST)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            rates = attack_rates(law, n, math.exp(middle))
+            if rates[0] <= x:
+                high, strict = middle, max(strict, rates)
+            else:
+                low, lax = middle, min(lax, rates)
+        share = (x - strict[0]) / (lax[0] - strict[0]) if lax[0] > strict[0] else 0.0
+        lower = (strict[1] + share * max(0.0, lax[1] - strict[1])) * (1.0 - ERROR)
+        upper = min(_line(law, n, math.exp(g), x) for g in (low, high))
+        return Answer.enclosure(min(1.0, lower), upper, detail=f"threshold {math.exp(high):.6g}")
+
+
+def attack_rates(law: Law, records: int, threshold: float) -> tuple[float, float]:
+    r"""Return the rates of false and true positives of an attack by counts, rounded up and down.
+
+    $$\sum_k p_k P(B_k \ge c_k), \qquad \sum_k p_k P(1 + B'_k \ge c_k), \qquad c_k = \lceil g n p_k \rceil$$
+
+    with $B_k$ of the law Bin(n, p_k) and $B'_k$ of Bin(n - 1, p_k).
+
+    Args:
+        law: Law of a record.
+        records: Number n of records, >= 1.
+        threshold: g > 0.
+
+    Returns:
+        False positives, at most; true positives, at least.
+
+    Reference:
+        arXiv:2310.13786v6, proof of Theorem 14.
+
+    Example:
+        >>> from privcore.distributions.record_notation import law
+        >>> false, true = attack_rates(law("uniform(2)"), 1, 1.0)
+        >>> round(false, 9), round(true, 9)
+        (0.5, 1.0)
+    """
+    n = float(records)
+    rare = law.reach(1.0 / (n * max(1.0, threshold)))
+    last = int(rare) if law.finite else int(min(rare, _HEADS))
+    false, true = [], [law.continuous]
+    for p, q, number in _chunks(law, last):
+        needed = np.ceil(threshold * n * p * (1.0 - 2.0 * ERROR))
+        up, down = at_least(records, p, q, needed)[1], at_least(records - 1, p, q, needed - 1.0)[0]
+        false.append(float(np.sum(number * p * up)))
+        true.append(float(np.sum(number * p * down)))
+    if not law.finite:  # at least one record of the value
+        mass = law.tail_sum(1.0, float(last))
+        if n * float(law.at(np.array([last + 1.0]))[0][0]) <= 1.0:
+            false.append(mass - rare_sum(law, records, 1.0, float(last))[0])
+        else:
+            false.append(mass)
+        true.append(mass)
+    error = ERROR + 4.0 * law.error
+    return min(1.0, math.fsum(false) * (1.0 + error)), min(1.0, math.fsum(true) * (1.0 - error))
+
+
+def _line(law: Law, records: int, slope: float, x: float) -> float:
+    """Return an upper bound for all rates of true positives at the rate x of false ones."""
+    upper = worst_advantage(law, records, slope, _HEADS)[1]
+    if slope < 1.0:
+        upper = slope * upper + (1.0 - slope)
+    return min(1.0, (upper + slope * x) * (1.0 + ERROR))
+
+
+def _chunks(law: Law, last: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield p, 1 - p and the number of the first atoms, in pieces."""
+    for start in range(0, last, CHUNK):
+        atoms = law.atoms(start, min(start + CHUNK, last))
+        yield atoms.p, atoms.q, atoms.number

@@ -1,0 +1,64 @@
+"""What quantisation guarantees whatever is learned: the largest advantage for the law of the records."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcore.answer import Answer
+from privcore.distributions.record_finite import Finite
+from privcore.membership.discrete.schwarz import diversity_bound
+from privcore.membership.discrete.worst_case import worst_advantage
+from privcore.membership.experiments.digits import counts, refusal
+from privcore.membership.experiments.problems import MembershipQuantisedAdvantage
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipGuarantee(Method):
+    """Sum the exact terms of all atoms of the law that the pool of images has.
+
+    The detail tells the diversity C and the bound that follows from it alone. What the paper prints is for
+    clusters without labels, though the classifier sees them.
+    """
+
+    name: ClassVar[str] = "membership.guarantee"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipQuantisedAdvantage,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14 and Table 1"
+    shares: ClassVar[tuple[str, ...]] = ("clusters",)
+
+    def applies(self, problem: Problem) -> str | None:
+        return refusal()
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=0.15, bytes=5e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipQuantisedAdvantage)
+        found = counts(problem.clusters, problem.attributes)
+        law = Finite.weighted("counts of the pool", found.astype(np.float64))
+        lower, upper = worst_advantage(law, problem.records, problem.odds)
+        c = diversity(found)
+        bound = diversity_bound(c, problem.records)
+        return Answer.enclosure(lower, upper, detail=f"C = {c:.4f}, C / (2 sqrt n) = {bound:.4f}")
+
+
+def diversity(number: NDArray[np.int64]) -> float:
+    r"""Return $C = \sum_k \sqrt{p_k (1 - p_k)}$ of the law with these counts.
+
+    Args:
+        number: Counts, of any shape.
+
+    Reference:
+        arXiv:2310.13786v6, Section 5.2.
+
+    Example:
+        >>> diversity(np.array([5, 5]))
+        1.0
+    """
+    p = number.ravel() / number.sum()
+    return float(np.sqrt(p * (1.0 - p)).sum())

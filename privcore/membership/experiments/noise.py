@@ -1,0 +1,71 @@
+"""What the noise of the targets proves about the loss of a record, whatever was trained."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.membership.experiments.problems import MembershipFit
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_SLACK = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipNoise(Method):
+    r"""Bound the share by that of the noise alone, $2 \Phi(\sqrt \varepsilon / s) - 1$.
+
+    A fresh residual is Gaussian with deviation s about some number, for the nearest neighbour with
+    $s \sqrt 2$, since which neighbour it is depends on features alone: most is near 0 where that number is 0.
+    A training residual of least squares is Gaussian about 0 with at most the deviation s, and it is 0 where
+    there are no more records than features.
+    """
+
+    name: ClassVar[str] = "membership.noise"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipFit,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 4 and Examples 1 and 2, for Gaussian noise"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, MembershipFit)
+        if problem.tested == "train" and problem.learner == "network":
+            return "Nothing is proved about how a network fits its training records."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=1e-4, bytes=1e4)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipFit)
+        if problem.tested == "train" and problem.interpolates:
+            return Answer.enclosure(1.0, 1.0, detail="training residuals are 0")
+        if problem.tested == "train":
+            least = noise_share(problem.loss_level, problem.noise_deviation)
+            return Answer.enclosure(least * (1.0 - _SLACK), 1.0, detail="residuals are at most the noise")
+        deviation = problem.noise_deviation * (math.sqrt(2.0) if problem.learner == "nearest" else 1.0)
+        most = noise_share(problem.loss_level, deviation)
+        return Answer.enclosure(
+            0.0, min(1.0, most * (1.0 + _SLACK)), detail="residuals are at least the noise"
+        )
+
+
+def noise_share(loss_level: float, deviation: float) -> float:
+    r"""Return the probability that squared noise is at most a level, $2 \Phi(\sqrt \varepsilon / s) - 1$.
+
+    Args:
+        loss_level: Level, >= 0.
+        deviation: Standard deviation s of the Gaussian noise, > 0.
+
+    Returns:
+        Probability in [0, 1], to about 1e-15 relatively.
+
+    Reference:
+        arXiv:2310.13786v6, Theorem 11 and Example 1, for Gaussian noise.
+
+    Example:
+        >>> round(noise_share(1e-6, 0.1), 5)
+        0.00798
+    """
+    return math.erf(math.sqrt(0.5 * loss_level) / deviation)

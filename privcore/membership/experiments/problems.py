@@ -1,0 +1,104 @@
+"""Experiments with learners: what share of the records they fit, and what quantised images are worth."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from privcore.errors import DomainError
+from privcore.membership import params as membership_params
+from privcore.problem import Monotone, Problem, Trend
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipFit(Problem):
+    r"""Probability that the squared loss of a record is at most a level, after training on n records.
+
+    Features x are uniform on the unit sphere of d coordinates. The target is $\sin(\pi x_1)$, for the linear
+    learner $\pi x_1$, plus Gaussian noise. The record is one of the training set, or a fresh one; the
+    probability is over both, and over what the learner draws. Learners are a network with one hidden layer of
+    rectified units, trained by Adam at rate 0.1 on all records at once; least squares of least norm without
+    an offset; and the nearest neighbour.
+    """
+
+    name: ClassVar[str] = "membership-overfitting"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {"loss_level": Monotone(trend=Trend.INCREASING, proof="The events are nested.")}
+    )
+
+    learner: Annotated[str, membership_params.LEARNER]
+    coordinates: Annotated[int, membership_params.COORDINATES]
+    records: Annotated[int, membership_params.RECORDS]
+    loss_level: Annotated[float, membership_params.LOSS_LEVEL]
+    tested: Annotated[str, membership_params.TESTED]
+    noise_deviation: Annotated[float, membership_params.NOISE_DEVIATION] = 0.1
+    width: Annotated[int, membership_params.WIDTH] = 0
+    iterations: Annotated[int, membership_params.ITERATIONS] = 0
+    stopping_loss: Annotated[float, membership_params.STOPPING_LOSS] = 0.0
+
+    def check(self) -> None:
+        """Refuse a network without units, units of what is no network, and a sphere of two points."""
+        if self.learner == "network":
+            if self.width == 0:
+                raise DomainError("Expected width >= 1 for learner=network, got width=0.")
+        elif self.width or self.iterations or self.stopping_loss:
+            raise DomainError(
+                f"Expected width=0, iterations=0 and stopping_loss=0 for learner={self.learner}, got "
+                f"width={self.width}, iterations={self.iterations}, stopping_loss={self.stopping_loss:g}."
+            )
+        if self.coordinates == 1:
+            raise DomainError("Expected coordinates >= 2 for features on a sphere, got coordinates=1.")
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether every training record is fitted without error, almost surely."""
+        return self.learner == "nearest" or (self.learner == "linear" and self.coordinates >= self.records)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipQuantised(Problem):
+    """Expected accuracy on test images of a classifier of digits that knows each image by its cluster alone.
+
+    The 1797 images of the UCI digits are split once: 397 for the clusters, by k-means, 1000 from which the
+    training records are drawn with replacement, 400 to test. Every image is replaced by the centre of its
+    cluster. The expectation is over the records and the first weights.
+    """
+
+    name: ClassVar[str] = "membership-quantised"
+    asks: ClassVar[str] = "accuracy"
+    largest: ClassVar[float] = 1.0
+
+    clusters: Annotated[int, membership_params.CLUSTERS]
+    records: Annotated[int, membership_params.RECORDS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipQuantisedAdvantage(Problem):
+    """Largest advantage of an attack on any learner that is trained on quantised images of digits.
+
+    A record is drawn from the 1000 images of the pool of `membership-quantised`, with replacement: the number
+    of its cluster, or that and its label. A learner that sees labels is covered by the latter alone.
+    """
+
+    name: ClassVar[str] = "membership-quantised-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "records": Monotone(
+                trend=Trend.DECREASING, proof="Relative counts are a reverse martingale (Jensen)."
+            )
+        }
+    )
+
+    clusters: Annotated[int, membership_params.CLUSTERS]
+    records: Annotated[int, membership_params.RECORDS]
+    attributes: Annotated[str, membership_params.ATTRIBUTES] = "cluster-and-label"
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+
+    def check(self) -> None:
+        """Refuse raw images, which have no law with atoms."""
+        if self.clusters == 0:
+            raise DomainError("Expected clusters >= 1 for quantised images, got clusters=0.")

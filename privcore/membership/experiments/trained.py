@@ -1,0 +1,128 @@
+"""What share of records a learner fits, by training it several times."""
+
+import math
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from privcore.answer import Answer, Status
+from privcore.membership import params as membership_params
+from privcore.membership.experiments.problems import MembershipFit
+from privcore.membership.experiments.residuals import FRESH, Residuals, linear, nearest
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_LEAST_LEVEL = 1e-10
+"""Below this the loss of a network is rounding in single precision."""
+_MOST_SECONDS, _MOST_BYTES = 1800.0, 4e9
+_KEPT = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipTrained(Method):
+    """Train R learners on data of their own, and average how often the loss is small.
+
+    Noise that is not trained on is integrated out: for fresh records, and for least squares in the training
+    set too. A run's seed is that of its data set, not of the point: points that differ in the level, in what
+    is tested or in the number of iterations look at the same runs. Their errors are dependent, and training
+    is done once. The value has six digits, which do not depend on how sums are split among threads.
+    """
+
+    name: ClassVar[str] = "membership.trained"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipFit,)
+    direction: ClassVar[Direction] = Direction.ESTIMATE
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 6.1, Figures 1 and 2"
+    shares: ClassVar[tuple[str, ...]] = (
+        "learner",
+        "coordinates",
+        "records",
+        "noise_deviation",
+        "width",
+        "stopping_loss",
+    )
+
+    runs: Annotated[int, membership_params.RUNS] = 3
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, MembershipFit)
+        network = problem.learner == "network"
+        if network and not _can_learn():
+            return "Training a network needs JAX: pip install 'privsweep[learn]'."
+        if network and problem.loss_level < _LEAST_LEVEL:
+            return f"Below loss_level={_LEAST_LEVEL} the loss of a network is rounding in single precision."
+        if self.runs * _run_seconds(problem) > _MOST_SECONDS:
+            return f"Training would take more than {_MOST_SECONDS:.0f} s."
+        if _bytes(problem, self.runs) > _MOST_BYTES:
+            return f"Training would need more than {_MOST_BYTES:.0e} bytes."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        assert isinstance(problem, MembershipFit)
+        if self.applies(problem) is not None:
+            return Cost(seconds=1e-4, bytes=1e4)
+        # Compilation, half a second, is shared by the points with one shape.
+        compiling = 0.15 if problem.learner == "network" else 0.0
+        seconds = compiling + self.runs * _run_seconds(problem)
+        return Cost(seconds=seconds, bytes=_bytes(problem, self.runs))
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipFit)
+        shares = []
+        for number in range(self.runs):
+            train, fresh = _residuals(problem, number)
+            if not (np.isfinite(train.mean).all() and np.isfinite(fresh.mean).all()):
+                return Answer.without(Status.FAILED, "Training left single precision.")
+            shares.append((train if problem.tested == "train" else fresh).share(problem.loss_level))
+        error = float(np.std(shares, ddof=1)) / math.sqrt(self.runs)
+        detail = f"{self.runs} runs, standard error {error:.2g}, from {min(shares):.4g} to {max(shares):.4g}"
+        return Answer.about(float(f"{np.mean(shares):.6g}"), detail=detail)
+
+
+def _residuals(problem: MembershipFit, number: int) -> tuple[Residuals, Residuals]:
+    """Return the residuals of the training records and of fresh ones, in the run of this number."""
+    d, n, s = problem.coordinates, problem.records, problem.noise_deviation
+    if problem.learner != "network":
+        return _untrained(problem.learner, d, n, s, number)
+    # Half a second to import, and not installed everywhere.
+    from privcore.membership.experiments.network import Run, residuals
+
+    return residuals(Run(d, n, problem.width, s, problem.stopping_loss, number), problem.iterations)
+
+
+@lru_cache(maxsize=_KEPT)
+def _untrained(learner: str, d: int, n: int, s: float, number: int) -> tuple[Residuals, Residuals]:
+    """Return the residuals of a learner that is a formula."""
+    return {"linear": linear, "nearest": nearest}[learner](d, n, s, (d, n, number))
+
+
+def _run_seconds(problem: MembershipFit) -> float:
+    """Return how long a run takes, without compilation."""
+    d, n, w = float(problem.coordinates), float(problem.records), float(problem.width)
+    drawing = 3e-8 * (n + FRESH) * d
+    if problem.learner == "nearest":
+        return 0.002 + drawing + 8e-11 * FRESH * n * (d + 10.0)
+    if problem.learner == "linear":
+        k = min(d, n)
+        return 0.002 + drawing + 1.5e-10 * k * k * (max(d, n) + FRESH) + 1e-10 * FRESH * k * d
+    step = 1.5e-4 + 1e-7 * n + n * w * (3e-9 + 8e-11 * d) + w * (2e-8 + 8e-9 * d)
+    return 0.02 + drawing + problem.iterations * step + 3e-10 * FRESH * w * (d + 10.0)
+
+
+def _bytes(problem: MembershipFit, runs: int) -> float:
+    """Return the memory of the runs: a data set with its factors, or the states that are kept."""
+    d, n, w = float(problem.coordinates), float(problem.records), float(problem.width)
+    data = 40.0 * (n + 500.0) * d + 8.0 * 500.0 * n + 32.0 * _KEPT * (n + FRESH)
+    if problem.learner == "linear":
+        return data + 32.0 * min(d, n) ** 2
+    states = 12.0 * (d + 3.0) * w * min(_KEPT, runs * (1.0 + problem.iterations / 250.0))
+    return data + states + 16.0 * (n + 500.0) * w
+
+
+@cache
+def _can_learn() -> bool:
+    """Return whether JAX is there."""
+    return find_spec("jax") is not None

@@ -1,0 +1,1 @@
+"""Membership inference on the mean of Gaussian records."""

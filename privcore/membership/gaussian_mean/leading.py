@@ -1,0 +1,57 @@
+"""The leading term of the advantage for means of many Gaussian records."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
+from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_LARGEST = 0.5
+"""The leading term is an estimate where it is at most this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipLeading(Method):
+    r"""Correlation times $\Gamma((d + 1) / 2) / (\sqrt \pi \Gamma(d / 2))$, for equal odds."""
+
+    name: ClassVar[str] = "membership.leading"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
+    direction: ClassVar[Direction] = Direction.ESTIMATE
+    reference: ClassVar[str] = f"leading term of {AUBINAIS}, equation 7, for Gaussian records"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, MembershipMeanAdvantage)
+        if problem.odds != 1.0:
+            return "For odds other than 1 the advantage falls faster than any power."
+        if problem.surplus < 1.0 or leading(problem.coordinates, problem.correlation) > _LARGEST:
+            return "The correlation of release and record is too large for a leading term."
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=1e-4, bytes=1e4)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipMeanAdvantage)
+        value = leading(problem.coordinates, problem.correlation)
+        return Answer.about(value, detail=f"correlation {problem.correlation:.6g}")
+
+
+def leading(coordinates: int, correlation: float) -> float:
+    r"""Return $\rho \Gamma((d + 1) / 2) / (\sqrt \pi \Gamma(d / 2))$.
+
+    That is the mean norm of a unit normal vector times $\rho / \sqrt{2 \pi}$.
+
+    Args:
+        coordinates: Dimension d, >= 1.
+        correlation: Correlation rho of release and record.
+
+    Example:
+        >>> round(leading(10, 1.0), 5)
+        1.23047
+    """
+    return correlation * math.exp(log_half_ratio(0.5 * coordinates)) / math.sqrt(math.pi)

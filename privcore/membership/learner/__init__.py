@@ -1,0 +1,1 @@
+"""Membership inference on a learner, private or overfitting."""

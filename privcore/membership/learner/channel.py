@@ -1,0 +1,75 @@
+"""Lower bounds by learners that are as bad as their information allows, or nearly so."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.membership.learner.problems import MembershipInformationAdvantage
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_SLACK = 1e-12
+_SIZES = (*range(2, 17), *(2**k for k in range(5, 50)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipChannel(Method):
+    """Release a record of K equally likely values, or with some probability another one of them, drawn anew.
+
+    The largest of this learner's advantages over K. For little information K = 2 attains Pinsker's inequality
+    but for a factor that tends to 1.
+    """
+
+    name: ClassVar[str] = "membership.channel"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipInformationAdvantage,)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = f"a learner of ours, beside {AUBINAIS}, equation 8"
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=0.01, bytes=1e4)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipInformationAdvantage)
+        lower, size = max((channel_advantage(problem.information, size), size) for size in _SIZES)
+        return Answer.enclosure(lower, 1.0, detail=f"{size} values")
+
+
+def channel_advantage(information: float, size: int) -> float:
+    r"""Return the advantage for K values if the release is the record with the largest allowed probability.
+
+    With probability t the record is released, otherwise any of the K values: the advantage is
+    $t (1 - 1 / K)$, and with $e = (1 - t) (1 - 1/K)$ the mutual information is
+    $\ln K + (1 - e) \ln(1 - e) + e \ln(e / (K - 1))$.
+
+    Args:
+        information: Largest mutual information in nats, >= 0.
+        size: Number K of values, >= 2.
+
+    Returns:
+        Lower bound in [0, 1), rounded down.
+
+    Example:
+        >>> round(channel_advantage(0.005, 2), 4), channel_advantage(1.0, 2) > 0.4999999
+        (0.05, True)
+    """
+    low, high = 0.0, 1.0
+    if _information(1.0, size) * (1.0 + _SLACK) <= information:
+        low = 1.0
+    else:
+        while high - low > 1e-13 * high and high > 1e-150:
+            middle = 0.5 * (low + high)
+            fits = _information(middle, size) * (1.0 + _SLACK) <= information
+            low, high = (middle, high) if fits else (low, middle)
+    return low * (1.0 - 1.0 / size) * (1.0 - _SLACK)
+
+
+def _information(t: float, size: int) -> float:
+    """Return the mutual information of the channel in nats, with a small relative error, rounded up."""
+    # 1 - e = (1 + (K - 1) t) / K and e / (K - 1) = (1 - t) / K
+    hit, miss = (1.0 + (size - 1) * t) / size, (1.0 - t) / size
+    x = (size - 1) * t
+    if x < 1e-3:  # the linear terms cancel: the quadratic ones, and more than those beyond
+        return 0.5 * (x * x + (size - 1) * t * t) / size * (1.0 + 2.0 * t)
+    return hit * math.log1p(x) + ((size - 1) * miss * math.log1p(-t) if t < 1.0 else 0.0)

@@ -1,0 +1,74 @@
+"""Lower bound for releases of few bits: every bit tells of which of two values a feature has more."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
+from privcore.membership.learner.problems import MembershipBitsAdvantage
+from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_ERROR = 1e-12
+"""Error allowed for a difference of binomial tails: absolute, and relative."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipMajority(Method):
+    """Records of b fair coins; the release has the majority of every column, and a coin where there is none.
+
+    A member agrees with a bit with probability 1/2 + E|B / n - 1/2| for B binomial, independently, and the
+    attack counts agreements. For one bit about a large n this is 0.68 of the upper bound, and for one record
+    it attains it.
+    """
+
+    name: ClassVar[str] = "membership.majority"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipBitsAdvantage,)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = f"a learner of ours, beside {AUBINAIS}, equation 8"
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=1e-3, bytes=1e4)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipBitsAdvantage)
+        bias = majority_bias(problem.records)
+        lower, count = agreement_advantage(problem.bits, bias)
+        return Answer.enclosure(lower, 1.0, detail=f"member from {count} agreeing bits on")
+
+
+def majority_bias(records: int) -> float:
+    r"""Return $\mathrm E|B / n - 1/2|$ for B binomial with n fair trials, to about 1e-13.
+
+    It is $\binom{2m}{m} 2^{-2m - 1}$ with $m = \lfloor n / 2 \rfloor$.
+
+    Example:
+        >>> [round(majority_bias(n), 6) for n in (1, 2, 3, 5)]
+        [0.5, 0.25, 0.25, 0.1875]
+    """
+    half = records // 2
+    if half == 0:
+        return 0.5
+    return 0.5 * math.exp(log_half_ratio(float(half))) / (half * math.sqrt(math.pi))
+
+
+def agreement_advantage(bits: int, bias: float) -> tuple[float, int]:
+    """Return the advantage of a threshold for the number of agreeing bits, rounded down, and the threshold.
+
+    Args:
+        bits: Number b of bits, >= 1.
+        bias: How far from 1/2 the probability is that a member agrees with a bit, in [0, 1/2].
+    """
+    if bias >= 0.5:
+        return max(0.0, -math.expm1(-bits * math.log(2.0)) * (1.0 - _ERROR)), bits
+    # where the two binomial laws have equal probabilities
+    count = math.ceil(-bits * math.log1p(-2.0 * bias) / (math.log1p(2.0 * bias) - math.log1p(-2.0 * bias)))
+    count = min(max(count, bits // 2 + 1), bits)
+    if bits == 1:
+        return bias * (1.0 - _ERROR), 1
+    member, fresh = (float(special.betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
+    error = _ERROR + 1e-16 * math.sqrt(bits)  # 1/2 + bias is rounded, and tails move by its multiple
+    return max(0.0, (member - fresh) * (1.0 - _ERROR) - error), count

@@ -1,0 +1,100 @@
+"""What is known of the advantage of attacks from a property of the learner alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from privcore import params
+from privcore.membership import params as membership_params
+from privcore.problem import Monotone, Problem, Trend
+
+_WEAKER = Monotone(trend=Trend.INCREASING, proof="More learners satisfy the weaker condition.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipPrivateAdvantage(Problem):
+    """Largest advantage of an attack on any differentially private learner.
+
+    The largest over laws of the records, their number, and learners that are (epsilon, delta)-DP. A
+    non-member is drawn anew from the law: it is no worst-case neighbour.
+    """
+
+    name: ClassVar[str] = "membership-private-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {"claimed_epsilon": _WEAKER, "claimed_delta": _WEAKER}
+    )
+
+    claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
+    claimed_delta: Annotated[float, membership_params.CLAIMED_DELTA] = 0.0
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+    neighbours: Annotated[str, membership_params.NEIGHBOURS] = "substitution"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipInformationAdvantage(Problem):
+    """Largest advantage of an attack on any learner whose release has at most this information on a record.
+
+    That is the mutual information of what is released and one training record.
+    """
+
+    name: ClassVar[str] = "membership-information-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType({"information": _WEAKER})
+
+    information: Annotated[float, membership_params.INFORMATION]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipBitsAdvantage(Problem):
+    """Largest advantage of an attack on any learner that releases b bits about n independent records."""
+
+    name: ClassVar[str] = "membership-bits-advantage"
+    asks: ClassVar[str] = "advantage"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType({"bits": _WEAKER})
+
+    bits: Annotated[int, membership_params.BITS]
+    records: Annotated[int, membership_params.RECORDS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipOverfittingSecurity(Problem):
+    """Largest security of any learner that fits its records: 1 minus the advantage of the best attack.
+
+    Of the loss at one level it is known how often it is exceeded by training records, and how often it is
+    reached by fresh ones.
+    """
+
+    name: ClassVar[str] = "membership-overfitting-security"
+    asks: ClassVar[str] = "security"
+    largest: ClassVar[float] = 1.0
+
+    unfitted_share: Annotated[float, membership_params.UNFITTED_SHARE]
+    fresh_share: Annotated[float, membership_params.FRESH_SHARE]
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipInterpolationCap(Problem):
+    """Largest probability that the squared loss of a fresh record is at most a level, over all regressors.
+
+    The target is any function of the features plus Gaussian noise. What fits nearly all training records to
+    this level is told from fresh records, by Theorem 11, as surely as this is small.
+    """
+
+    name: ClassVar[str] = "membership-interpolation-cap"
+    asks: ClassVar[str] = "probability"
+    largest: ClassVar[float] = 1.0
+    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+        {
+            "loss_level": Monotone(trend=Trend.INCREASING, proof="The events are nested."),
+            "noise_deviation": Monotone(trend=Trend.DECREASING, proof="It is a function of their quotient."),
+        }
+    )
+
+    loss_level: Annotated[float, membership_params.LOSS_LEVEL]
+    noise_deviation: Annotated[float, membership_params.NOISE_DEVIATION]

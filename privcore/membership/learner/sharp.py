@@ -1,0 +1,131 @@
+"""Differential privacy: the largest advantage that it allows, and a learner that attains it."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privcore.answer import Answer
+from privcore.membership.learner.problems import MembershipPrivateAdvantage
+from privcore.method import Cost, Direction, Method
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+_SLACK = 1e-14
+_MOVED = 1e-15
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipSharp(Method):
+    """The supremum over all private learners, and learners that attain it.
+
+    Let a record be uniform on a circle. With probability delta it is released, otherwise a point whose
+    density is higher by e^epsilon on an arc around the record; the length of the arc is optimal. The
+    functions have the proofs that nothing does better. Where a record is added or removed and delta > 0, the
+    upper end is that of a replacement at 2 epsilon and (1 + e^epsilon) delta.
+    """
+
+    name: ClassVar[str] = "membership.sharp"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipPrivateAdvantage,)
+    direction: ClassVar[Direction] = Direction.ENCLOSURE
+    reference: ClassVar[str] = (
+        f"proofs of ours, beside {AUBINAIS}, Appendix H, whose tanh(epsilon / 2) is no supremum"
+    )
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=1e-4, bytes=1e4)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipPrivateAdvantage)
+        delta, odds = problem.claimed_delta, problem.odds
+        # Both advantages grow with epsilon: moving it covers the rounding of what it is compared with.
+        low, high = (problem.claimed_epsilon * (1.0 + move) for move in (-_MOVED, _MOVED))
+        if problem.neighbours == "substitution":
+            least, most = substitution_advantage(low, odds), substitution_advantage(high, odds)
+            lower, upper, detail = with_delta(least, delta), with_delta(most, delta), "attained"
+        else:
+            lower, detail = with_delta(add_remove_advantage(low, odds), delta), "attained"
+            upper = with_delta(add_remove_advantage(high, odds), delta)
+            if delta > 0.0:
+                group = min(1.0, (1.0 + math.exp(high)) * delta)
+                upper = max(upper, with_delta(substitution_advantage(2.0 * high, odds), group))
+                detail = "the lower end is attained, the upper one takes a replacement for two steps"
+        return Answer.enclosure(
+            max(0.0, lower * (1.0 - _SLACK)), min(1.0, upper * (1.0 + _SLACK)), detail=detail
+        )
+
+
+def with_delta(advantage: float, delta: float) -> float:
+    """Return the advantage if the record itself is released with probability delta besides."""
+    return delta + (1.0 - delta) * advantage
+
+
+def substitution_advantage(epsilon: float, odds: float) -> float:
+    r"""Return the largest advantage under epsilon-DP where a record is replaced.
+
+    $$\frac{(e^{\varepsilon / 2} - \sqrt g)_+^2}{e^\varepsilon - 1}, \quad g = \max\{\gamma, 1 / \gamma\}$$
+
+    Proof. Given a release, let S of probability s be the records that the attack takes for members, and r the
+    mean likelihood ratio on S; outside it is (1 - s r) / (1 - s). Privacy for every pair from S and its
+    complement gives $r \le E / (1 - s + s E)$ with $E = e^\varepsilon$. The gain s (r - g) is largest at
+    $1 + s (E - 1) = \sqrt{E / g}$, where it is the formula. With delta, a pair's excess has to be paid for,
+    and the cheapest payment gains delta (1 - formula) at most, as s tends to 0. Odds below 1 mirror this.
+
+    Args:
+        epsilon: In nats, >= 0.
+        odds: Odds gamma of a non-member against a member, > 0.
+
+    Returns:
+        Advantage in [0, 1]; exact up to rounding. For gamma = 1 it is tanh(epsilon / 4).
+
+    Example:
+        >>> round(substitution_advantage(1.0, 1.0), 6), round(math.tanh(0.25), 6)
+        (0.244919, 0.244919)
+    """
+    over = epsilon - abs(math.log(odds))
+    if over <= 0.0:
+        return 0.0
+    gain = -math.expm1(-0.5 * over)
+    return gain * (gain / -math.expm1(-epsilon))  # the square of a small gain would be no number
+
+
+def add_remove_advantage(epsilon: float, odds: float) -> float:
+    r"""Return the largest advantage under epsilon-DP where a record is added or removed.
+
+    With $E = e^\varepsilon$ and $g = \max\{\gamma, 1 / \gamma\}$ it is $(E - g) / (E + 1)$ for moderate odds,
+    up to $\gamma \le (E + 1) / 2$ and $1 / \gamma \le 2 E / (E + 1)$. Beyond, a part of the outputs tells
+    nothing, and it is $(\sqrt{\gamma (E^2 - 1)} - E \sqrt{\gamma - 1})^2 / (E + 1)$ and
+    $(\sqrt{E^2 - 1} - \sqrt{1 / \gamma - 1})^2 / (E (E + 1))$, until it vanishes at $g = E^2$.
+
+    Proof. Let q be the density of the release without the record. Given a release, the densities with a
+    record lie in [q / E, q E] and have the mean p = r q, so that their mean excess over gamma p is at most
+    that of the two-point law on the ends, $k(r) q$ with $k(r) = (r - 1/E) (E - \gamma r)_+ / (E - 1/E)$. The
+    q-mean of r is 1, and the least concave function above k has the value of the formula there: that of k
+    itself, or of the tangent from (E, 0). Two-point laws on arcs attain it. Odds below 1 mirror this.
+
+    Args:
+        epsilon: In nats, >= 0.
+        odds: Odds gamma of a non-member against a member, > 0.
+
+    Returns:
+        Advantage in [0, 1]; exact up to rounding. For gamma = 1 it is tanh(epsilon / 2).
+
+    Example:
+        >>> round(add_remove_advantage(1.0, 1.0), 6), round(math.tanh(0.5), 6)
+        (0.462117, 0.462117)
+    """
+    if 2.0 * epsilon <= abs(math.log(odds)):
+        return 0.0
+    inverse = math.exp(-epsilon)  # 1 / E, which does not overflow
+    share = 1.0 / (1.0 + inverse)  # E / (E + 1)
+    log_odds = abs(math.log(odds))
+    if odds >= 1.0:
+        if odds * inverse <= 0.5 * (1.0 + inverse):
+            return -share * math.expm1(log_odds - epsilon)
+        # (u - v)^2 with u^2 - v^2 = E^2 - g, over (E + 1): no cancellation of the roots
+        root = math.sqrt(-math.expm1(-2.0 * epsilon) * odds) + math.sqrt(odds - 1.0)
+        return share * math.exp(epsilon) * (math.expm1(log_odds - 2.0 * epsilon) / root) ** 2
+    if 2.0 * share * odds >= 1.0:
+        return -share * math.expm1(log_odds - epsilon)
+    # 1 / odds would round what is close to 1
+    root = math.sqrt(-math.expm1(-2.0 * epsilon)) + inverse * math.sqrt((1.0 - odds) / odds)
+    return share * (math.expm1(log_odds - 2.0 * epsilon) / root) ** 2

@@ -1,0 +1,141 @@
+"""Least squares: the advantage of the best threshold for the squared loss of a record."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcore.answer import Answer
+from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
+from privcore.membership.regression.draws import INTERPOLATES
+from privcore.method import Cost, Direction, Method
+from privcore.numerics import special
+from privcore.papers import AUBINAIS
+from privcore.problem import Problem
+
+Array = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_STEPS = (4, 16, 24)
+"""Nodes in the width of a Beta law: to find the threshold, and of the two quadratures that are compared."""
+_ROUNDING = 1e-12
+"""Relative to the terms of the advantage."""
+_REACH = 46.0
+"""Logarithm of the peak over what is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipThreshold(Method):
+    """Take a record for a member if its squared residual is below the best threshold.
+
+    Residuals are normal given the leverage, which has a Beta law, and the advantage is a sum of two positive
+    integrals over it. The trapezoid rule in the logit converges faster than any power; that is checked by a
+    finer rule and not proved, and the lower end is what both agree on, less ten times the difference.
+    """
+
+    name: ClassVar[str] = "membership.threshold"
+    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
+    direction: ClassVar[Direction] = Direction.LOWER
+    reference: ClassVar[str] = f"{AUBINAIS}, Section 4, for least squares with Gaussian features"
+
+    def applies(self, problem: Problem) -> str | None:
+        assert isinstance(problem, MembershipRegressionAdvantage)
+        return INTERPOLATES if problem.interpolates else None
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=0.05, bytes=2e6)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        assert isinstance(problem, MembershipRegressionAdvantage)
+        rough, coarse, fine = (LossRates.of(problem.records, problem.coordinates, steps) for steps in _STEPS)
+        root = best_root(rough, problem.odds)
+        (one, size), (other, _) = (rates.advantage(root, problem.odds) for rates in (coarse, fine))
+        lower = min(one, other) - 10.0 * abs(one - other) - _ROUNDING * size
+        return Answer.enclosure(min(1.0, max(0.0, lower)), 1.0, detail=f"threshold {root * root:.6g}")
+
+
+@dataclass(frozen=True)
+class LossRates:
+    """True and false positive rates of thresholds, by quadrature over leverages.
+
+    Attributes:
+        shrinking: Leverages: what the variance of a training residual loses.
+        growing: What the variance of a fresh residual gains.
+        inside: Weights of the first, which sum to 1.
+        outside: Weights of the second.
+    """
+
+    shrinking: Array
+    growing: Array
+    inside: Array
+    outside: Array
+
+    @classmethod
+    def of(cls, records: int, coordinates: int, steps: int) -> "LossRates":
+        """Return nodes and weights for n records and d features, with so many steps in a Beta law's width."""
+        inner, inside = _beta_nodes(0.5 * coordinates, 0.5 * (records - coordinates), steps)
+        outer, outside = _beta_nodes(0.5 * coordinates, 0.5 * (records - coordinates + 1), steps)
+        return cls(np.exp(inner - np.logaddexp(0.0, inner)), np.exp(outer), inside, outside)
+
+    def gain(self, root: float) -> tuple[float, float]:
+        r"""Return by how much each rate differs from that of a unit normal residual, at threshold $t^2$."""
+        # 1 / sqrt(1 - h) - 1 and 1 - 1 / sqrt(1 + g), without cancellation
+        h, g = self.shrinking, self.growing
+        left = np.sqrt(np.maximum(1.0 - h, 1e-300))
+        more = _erf_between(root, root * h / (left * (1.0 + left)))
+        right = np.sqrt(1.0 + g)
+        fewer = _erf_between(root, -root * g / (right * (1.0 + right)))
+        return float((more * self.inside).sum()), float((fewer * self.outside).sum())
+
+    def advantage(self, root: float, odds: float) -> tuple[float, float]:
+        """Return the advantage of a threshold, negative if no attack is better, and the sum of its terms."""
+        more, fewer = self.gain(root)
+        if odds >= 1.0:
+            gain, loss = more + odds * fewer, (odds - 1.0) * math.erf(root * math.sqrt(0.5))
+        else:
+            gain, loss = fewer + more / odds, (1.0 / odds - 1.0) * math.erfc(root * math.sqrt(0.5))
+        return gain - loss, gain + loss
+
+
+def best_root(rates: LossRates, odds: float) -> float:
+    """Return the root of about the best threshold, in standard deviations of the noise."""
+    low, high = -12.0, 4.0  # logarithms
+    while True:
+        grid = np.linspace(low, high, 33)
+        values = [rates.advantage(math.exp(x), odds)[0] for x in grid]
+        best = int(np.argmax(values))
+        if high - low < 1e-5:
+            return math.exp(float(grid[best]))
+        low, high = float(grid[max(0, best - 1)]), float(grid[min(32, best + 1)])
+
+
+def _beta_nodes(a: float, b: float, steps: int) -> tuple[Array, Array]:
+    """Return logits of a Beta law, equally spaced, and their weights, which sum to 1."""
+    centre, width = math.log(a / b), math.sqrt(1.0 / a + 1.0 / b)
+
+    def log_density(t: Array) -> Array:
+        # of the logit, relative to its peak, as a function of the distance from that
+        tail = a / (a + b) * np.expm1(t)
+        return np.asarray(a * t - (a + b) * np.log1p(tail))
+
+    ends = []
+    for sign in (-1.0, 1.0):
+        reach = width
+        while float(log_density(np.array([sign * reach]))[0]) > -_REACH:
+            reach *= 1.2
+        ends.append(sign * reach)
+    step = min(0.5, width) / steps
+    t = np.arange(math.floor(ends[0] / step), math.ceil(ends[1] / step) + 1.0) * step
+    weights = np.exp(log_density(t))
+    return centre + t, weights / weights.sum()
+
+
+def _erf_between(root: float, difference: Array) -> Array:
+    """Return the distance of the probabilities that a unit normal is within t and within t + difference."""
+    inner = root + 0.5 * difference[:, None] * (1.0 + _NODES)
+    short = 0.5 * difference * (np.exp(-0.5 * inner * inner) * _WEIGHTS).sum(axis=1)
+    scale = math.sqrt(0.5)
+    long = special.erfc((root + difference) * scale) - special.erfc(root * scale)
+    return np.asarray(np.abs(np.where(np.abs(difference) < 0.5, short * math.sqrt(2.0 / math.pi), long)))

@@ -1,0 +1,1 @@
+"""Numerical building blocks: special functions, sums, searches, tail bounds."""

@@ -1,0 +1,96 @@
+"""Exact confidence bounds of binomial rates, rounded to the safe side."""
+
+import math
+from collections.abc import Callable
+
+from privcore.numerics import special
+from privcore.numerics.binomial import ERROR, window
+
+_STEP = 1e-9
+"""Relative move of a rate away from its data; more where its tail is not yet seen to be small enough."""
+
+
+def shared_error(confidence: float) -> float:
+    r"""Return the error that each of two bounds from independent data may have: $1 - \sqrt{1 - \beta}$.
+
+    Args:
+        confidence: Probability 1 - beta with which both bounds hold at once, in (0, 1).
+
+    Returns:
+        Rounded down; a little more than half of beta.
+
+    Example:
+        >>> round(shared_error(0.95), 6)
+        0.025321
+    """
+    return -math.expm1(0.5 * math.log(confidence)) * (1.0 - 1e-14)
+
+
+def rate_at_least(trials: int, successes: int, error: float) -> float:
+    r"""Return the lower confidence bound p of a rate, where $\Pr[\mathrm{Bin}(n, p) \ge x]$ is the error.
+
+    Args:
+        trials: Number n of independent trials, >= 0.
+        successes: Number x of successes among them.
+        error: Probability with which the bound may exceed the truth, in (0, 1/2).
+
+    Returns:
+        Rounded down; the tail was computed anew and is below the error.
+
+    Reference:
+        Clopper and Pearson (1934), Biometrika 26, 404-413.
+
+    Example:
+        >>> round(rate_at_least(10, 10, 0.05), 6), rate_at_least(10, 0, 0.05)
+        (0.741134, 0.0)
+    """
+    if successes == 0:
+        return 0.0
+    start = float(special.betaincinv(successes, trials - successes + 1.0, error))
+    return _outward(start, -_STEP, lambda p: window(trials, p).at_least(successes), error)
+
+
+def rate_at_most(trials: int, successes: int, error: float) -> float:
+    r"""Return the upper confidence bound p of a rate, where $\Pr[\mathrm{Bin}(n, p) \le x]$ is the error.
+
+    Args and source are those of `rate_at_least`.
+
+    Returns:
+        Rounded up; the tail was computed anew and is below the error.
+
+    Example:
+        >>> round(rate_at_most(10, 0, 0.05), 6), rate_at_most(10, 10, 0.05)
+        (0.258866, 1.0)
+    """
+    if successes == trials:
+        return 1.0
+    start = float(special.betainccinv(successes + 1.0, float(trials - successes), error))
+
+    def at_most(p: float) -> float:
+        law = window(trials, p)
+        return float(law.law[: max(0, successes - law.first + 1)].sum())
+
+    return _outward(start, _STEP, at_most, error)
+
+
+def _outward(start: float, step: float, tail: Callable[[float], float], error: float) -> float:
+    """Return a rate near the start, on its far side, at which the tail is below the error."""
+
+    def small(rate: float) -> bool:
+        return tail(rate) * (1.0 + 10.0 * ERROR) + 1e-290 <= error
+
+    for power in range(15):
+        # A rate near 1 is moved in proportion to what it lacks of 1, too.
+        rate = start * (1.0 + step * 4.0**power * min(1.0, 1.0 - start + 1e-6))
+        if not 0.0 < rate < 1.0:
+            break
+        if small(rate):
+            return rate
+    # Libraries err for large numbers of trials: the tail itself is bisected.
+    safe, other = (0.0, min(start, 1.0)) if step < 0.0 else (1.0, max(start, 0.0))
+    if small(other):
+        return other
+    for _ in range(60):
+        middle = 0.5 * (safe + other)
+        safe, other = (middle, other) if small(middle) else (safe, middle)
+    return safe

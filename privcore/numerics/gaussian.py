@@ -1,0 +1,162 @@
+"""The Gaussian mechanism of sensitivity 1: its privacy profile and the inverse, with proved ends."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from privcore.numerics import special
+
+DELTA_SLACK = 1e-14
+"""Error allowed for log(delta), relative to max(1, |log(delta)|), with sigma exact; 6e-16 was measured."""
+
+SIGMA_SLACK = 2.0**-50
+"""Relative move of sigma that covers 4 roundings in it and the 3 on the way to the arguments a and b."""
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def log_gaussian_delta(sigma: float, epsilon: float) -> float:
+    r"""Return the logarithm of the privacy profile of the Gaussian mechanism.
+
+    $$\delta = \Phi(-a) - e^{\varepsilon} \Phi(-b) = \varphi(a) (m(a) - m(b)),
+      \quad a = \varepsilon\sigma - \tfrac1{2\sigma}, \; b = a + \tfrac1\sigma$$
+
+    with the Mills ratio $m(x) = \Phi(-x) / \varphi(x)$. Where $b - a$ is small this cancels, and the
+    integral of $-m'(x) = 1 - x m(x)$ from $a$ to $b$ takes its place. A negative epsilon is reflected:
+    $\delta(\varepsilon) = 1 - e^{\varepsilon} + e^{\varepsilon} \delta(-\varepsilon)$.
+
+    Args:
+        sigma: Noise multiplier, > 0.
+        epsilon: Privacy loss threshold in nats, any real number.
+
+    Returns:
+        Natural logarithm of delta, in (-inf, 0]; `gaussian_delta_bounds` accounts for its error.
+
+    Reference:
+        Balle and Wang (2018), arXiv:1805.06530v2, Theorem 8.
+
+    Example:
+        >>> round(math.exp(log_gaussian_delta(sigma=1.0, epsilon=1.0)), 6)
+        0.126937
+    """
+    if epsilon < 0.0:
+        reflected = math.exp(epsilon + log_gaussian_delta(sigma, -epsilon))
+        return min(0.0, math.log(reflected - math.expm1(epsilon)))
+    shift = 1.0 / sigma
+    a = epsilon * sigma - 0.5 * shift
+    if shift > 1.0:
+        # m(x) is erfcx(x / sqrt(2)) but for a factor; m(a) overflows below -37, which makes the quotient 0.
+        near, far = special.erfcx(a / math.sqrt(2.0)), special.erfcx((a + shift) / math.sqrt(2.0))
+        quotient = float(far) / float(near)
+        return float(special.log_ndtr(-a)) + math.log1p(-quotient)
+    x = a + 0.5 * shift * (1.0 + _NODES)
+    # Far out 1 - x m(x) cancels; 1 / (x^2 + 3) is exact to 6 / x^4, nothing next to |log(delta)| > x^2 / 2.
+    x_mills = math.sqrt(0.5 * math.pi) * x * special.erfcx(x / math.sqrt(2.0))
+    slope = np.where(x < 500.0, 1.0 - x_mills, 1.0 / (x * x + 3.0))
+    return math.log(0.5 * shift * float(_WEIGHTS @ slope)) - 0.5 * a * a - 0.5 * math.log(2.0 * math.pi)
+
+
+def _log_delta_bound(sigma: float, epsilon: float, side: int) -> float:
+    """Return a proved end of log(delta): the upper one for side 1, the lower one for side -1.
+
+    Delta falls in sigma, and moving sigma by r moves a by r (epsilon sigma + 1/(2 sigma)): more than a is
+    rounded by, also where its terms cancel. What remains is the error of the special functions.
+    """
+    log_delta = log_gaussian_delta(sigma * (1.0 - side * SIGMA_SLACK), epsilon)
+    return log_delta + side * DELTA_SLACK * max(1.0, -log_delta)
+
+
+def gaussian_delta_bounds(sigma: float, epsilon: float) -> tuple[float, float]:
+    """Return proved ends of the privacy profile of the Gaussian mechanism of sensitivity 1.
+
+    Args:
+        sigma: Noise multiplier, > 0; a relative error of 2^-51, four roundings, is accounted for.
+        epsilon: Privacy loss threshold in nats, any real number.
+
+    Returns:
+        Lower end (rounded down, 0 where delta underflows) and upper end (rounded up, positive) in [0, 1].
+
+    Example:
+        >>> gaussian_delta_bounds(sigma=1.0, epsilon=100.0)
+        (0.0, 5e-324)
+    """
+    lower = math.exp(_log_delta_bound(sigma, epsilon, -1))
+    upper = math.exp(min(0.0, _log_delta_bound(sigma, epsilon, 1)))
+    return math.nextafter(lower, 0.0), min(1.0, math.nextafter(upper, 2.0))
+
+
+def gaussian_epsilon_bounds(sigma: float, delta: float) -> tuple[float, float]:
+    """Return proved ends of the smallest epsilon >= 0 at which the profile is at most delta.
+
+    Args:
+        sigma: Noise multiplier, > 0; a relative error of 2^-51, four roundings, is accounted for.
+        delta: Probability in (0, 1).
+
+    Returns:
+        Lower and upper end of epsilon: the profile surely exceeds delta at the first, unless it is 0, and
+        surely does not at the second.
+
+    Example:
+        >>> lower, upper = gaussian_epsilon_bounds(sigma=1.0, delta=1e-5)
+        >>> round(lower, 9), round(upper, 9)
+        (4.377178096, 4.377178096)
+    """
+    target = math.log(delta)
+    # delta(epsilon) <= 1 - Phi(a) <= exp(-a^2/2) / 2 at epsilon = (a + 1/(2 sigma)) / sigma.
+    beyond = (math.sqrt(-2.0 * target) + 0.5 / sigma) / sigma
+    guess = _epsilon_about(sigma, target, beyond)
+    upper = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, 1) > target, 0.0, beyond, guess)[1]
+    lower = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, -1) > target, 0.0, upper, guess)[0]
+    return lower, upper
+
+
+def _epsilon_about(sigma: float, target: float, beyond: float) -> float:
+    """Return about where log(delta) falls to the target, by Newton's method from the right."""
+    epsilon = beyond if math.isfinite(beyond) else 0.0
+    for _ in range(8):
+        log_delta = log_gaussian_delta(sigma, epsilon)
+        log_above = float(special.log_ndtr(-epsilon * sigma - 0.5 / sigma))
+        slope = math.exp(min(50.0, epsilon + log_above - log_delta))
+        step = (target - log_delta) / max(slope, 1e-300)
+        epsilon = max(0.0, epsilon - step)
+        if step <= 1e-11 * epsilon:
+            break
+    return epsilon
+
+
+def last_true(
+    holds: Callable[[float], bool], low: float, high: float, guess: float = math.nan
+) -> tuple[float, float]:
+    """Return neighbours (relative distance 1e-12) between which a falling predicate turns false.
+
+    Args:
+        holds: Predicate that is true up to some point of [low, high] and false beyond.
+        low: Start; returned as both ends where the predicate is false already here.
+        high: A point where the predicate is false.
+        guess: About where it turns; a good one spares more than half of the calls and changes nothing else.
+
+    Returns:
+        A point where it holds, and one where it does not.
+
+    Example:
+        >>> last_true(lambda x: x * x < 2.0, 0.0, 2.0)
+        (1.4142135623724..., 1.4142135623733...)
+    """
+    if not holds(low):
+        return low, low
+    true, false = low, high
+    for near in (1e-11, 1e-9):
+        left, right = guess * (1.0 - near), min(guess * (1.0 + near), high)
+        if low < left < right and holds(left) and (right == high or not holds(right)):
+            true, false = left, right
+            break
+    while high - low > 1e-12 * high:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if middle <= true or (middle < false and holds(middle)):
+            low = middle
+        else:
+            high = middle
+    return low, high
