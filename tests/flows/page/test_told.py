@@ -18,7 +18,7 @@ from flows.spec.sweep import parse
 from privcore import find_problem
 from storage import open_store
 from storage.lookup_table import lookup_table, read_lookup_table
-from tests.page.browser import call, complaints, copied, text, visit, wait
+from tests.flows.page.browser import call, complaints, copied, text, visit, wait
 
 pytestmark = pytest.mark.xdist_group("page")
 

@@ -16,7 +16,7 @@ from privcore.membership.learner.published import published_bound
 from privcore.membership.learner.sharp import add_remove_advantage, substitution_advantage
 from tests.privcore.draws import problem
 
-ORACLE = Path(__file__).parents[1] / "data" / "membership.csv"
+ORACLE = Path(__file__).parents[2] / "data" / "membership.csv"
 
 
 def ask(method: str = "membership.sharp", **fields: Any) -> Answer:

@@ -19,8 +19,8 @@ from selenium.webdriver.common.keys import Keys
 from flows.cli.app import run
 from flows.page.tabs import TABS
 from flows.printing import rounded_down, rounded_up
-from tests.page.browser import call, complaints, copied, requested, text, visit, wait
-from tests.page.stores import HOSTILE_NAME
+from tests.flows.page.browser import call, complaints, copied, requested, text, visit, wait
+from tests.flows.page.stores import HOSTILE_NAME
 
 pytestmark = pytest.mark.xdist_group("page")
 

@@ -25,7 +25,7 @@ from flows.page.serve import application
 from flows.printing import rounded_up
 from privcore import PrivsweepError, Status, evaluate, find, find_problem
 from privcore.point import Point
-from tests.page.browser import wait
+from tests.flows.page.browser import wait
 
 pytestmark = pytest.mark.xdist_group("page")
 

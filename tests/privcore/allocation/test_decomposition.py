@@ -11,7 +11,7 @@ from privcore.allocation.decomposition import decomposition
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
 from tests.privcore.draws import problem
 
-TABLE = Path(__file__).parent / "data" / "allocation.csv"
+TABLE = Path(__file__).parents[1] / "data" / "allocation.csv"
 
 
 def answer(question: Problem, **knobs: float) -> Answer:

@@ -24,9 +24,9 @@ from privcore.membership.discrete.diversity import diversity
 from privcore.membership.discrete.excess import excess
 from privcore.membership.discrete.roc import attack_rates
 from privcore.membership.discrete.worst_case import worst_advantage
-from tests.privcore.membership.learners import Records, ask
+from tests.privcore.membership.discrete.learners import Records, ask
 
-DATA = Path(__file__).parents[1] / "data" / "membership.csv"
+DATA = Path(__file__).parents[2] / "data" / "membership.csv"
 PRINTED = 1e-13
 """Relative error of what is printed with 16 digits, and of decimal probabilities as doubles."""
 WIDTH = 1e-10

@@ -19,7 +19,7 @@ from privcore.membership.gaussian_mean.proposition import MembershipProposition
 from privcore.membership.gaussian_mean.quadrature import mean_advantage
 from tests.privcore.draws import problem
 
-ORACLE = Path(__file__).parents[1] / "data" / "membership.csv"
+ORACLE = Path(__file__).parents[2] / "data" / "membership.csv"
 EXACT = 1e-10
 Row = dict[str, str]
 

@@ -16,7 +16,7 @@ from privcore.membership.regression.likelihood_ratio import Drawn, _log_bessel, 
 from privcore.membership.regression.threshold import LossRates, best_root
 from tests.privcore.draws import problem
 
-ORACLE = Path(__file__).parents[1] / "data" / "membership.csv"
+ORACLE = Path(__file__).parents[2] / "data" / "membership.csv"
 Array = NDArray[np.float64]
 Row = dict[str, str]
 

@@ -11,7 +11,7 @@ from privcore import Answer, Method, Point, Problem, Status, evaluate, find
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
-TABLE = Path(__file__).parent / "data" / "allocation.csv"
+TABLE = Path(__file__).parents[1] / "data" / "allocation.csv"
 METHODS = ("allocation.truncated", "allocation.recursive", "allocation.analytic")
 
 each_method = pytest.mark.parametrize("name", METHODS)

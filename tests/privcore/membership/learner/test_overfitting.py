@@ -15,7 +15,7 @@ from privcore import Answer, Point, evaluate, find
 from privcore.membership.learner.overfitting import theorem11
 from tests.privcore.draws import problem
 
-ORACLE = Path(__file__).parents[1] / "data" / "membership.csv"
+ORACLE = Path(__file__).parents[2] / "data" / "membership.csv"
 Array = NDArray[np.float64]
 
 

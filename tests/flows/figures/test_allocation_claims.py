@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PRIVSWEEP = str(Path(sys.executable).with_name("privsweep"))
 QUERIES = re.findall(
     r"```sql\n-- query (\d+) prints (.*)\n([^`]*)```", (ROOT / "docs/reproduction.md").read_text()

@@ -16,7 +16,7 @@ from flows.cli import app as cli
 from storage import open_store
 from storage.parts import parts as parts_of
 from storage.parts import read_part
-from tests.flows.test_faults import (
+from tests.flows.runs.test_faults import (
     POINTS,
     REAL,
     SLOW,

@@ -22,7 +22,7 @@ from privcore.allocation.reduction import blocks
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 def answer(question: Problem, **knobs: int) -> Answer:

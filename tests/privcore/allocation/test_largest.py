@@ -13,7 +13,7 @@ from privcore.allocation.largest import log_exceedances, log_powers
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
-TABLE = Path(__file__).parent / "data" / "allocation.csv"
+TABLE = Path(__file__).parents[1] / "data" / "allocation.csv"
 
 
 def answer(name: str, **fields: object) -> Answer:

@@ -21,7 +21,7 @@ from privcore.auditing import params as audit_params
 from privcore.auditing.canary_training import CLIP_NORM, PULL, recipe
 from privcore.auditing.optimal import expected_correct
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PRIVSWEEP = str(Path(sys.executable).with_name("privsweep"))
 TEXT = (ROOT / "docs/auditing.md").read_text()
 (QUERY,) = re.findall(r"```sql\n(with trained as .*?)```", TEXT, re.DOTALL)

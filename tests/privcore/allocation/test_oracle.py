@@ -19,7 +19,7 @@ import pytest
 from privcore import METHODS, Direction, Method, Point, Problem, evaluate
 from tests.privcore.draws import problem
 
-TABLE = Path(__file__).parent / "data" / "allocation.csv"
+TABLE = Path(__file__).parents[1] / "data" / "allocation.csv"
 RIGOROUS = [method for method in METHODS if method.direction is not Direction.ESTIMATE]
 
 Row = dict[str, str]

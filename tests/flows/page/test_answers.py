@@ -18,8 +18,8 @@ from flows.spec.sweep import parse
 from privcore import DomainError, Problem, find_problem
 from privcore.parameter import Integer, Real
 from storage import Store, StoreError, open_store
-from tests.page.browser import call, wait
-from tests.page.stores import SPARSE, TIES, stored_values
+from tests.flows.page.browser import call, wait
+from tests.flows.page.stores import SPARSE, TIES, stored_values
 
 pytestmark = pytest.mark.xdist_group("page")
 

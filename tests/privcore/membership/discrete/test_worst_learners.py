@@ -15,7 +15,7 @@ from privcore.membership.discrete.enumeration import enumerated
 from privcore.membership.discrete.exact import record_risk
 from privcore.membership.discrete.excess import at_least, excess
 from privcore.membership.discrete.worst_case import worst_advantage
-from tests.privcore.membership.learners import Records, advantage, ask, partitions, written
+from tests.privcore.membership.discrete.learners import Records, advantage, ask, partitions, written
 
 ODDS = (0.3, 0.8, 1.0, 1.25, 3.0)
 ROUNDING = 1e-12

@@ -8,8 +8,8 @@ from selenium import webdriver
 
 from flows.page.build import build
 from storage import open_store
-from tests.page.browser import chromium, file_server
-from tests.page.stores import made_up, sample
+from tests.flows.page.browser import chromium, file_server
+from tests.flows.page.stores import made_up, sample
 
 
 @pytest.fixture(scope="session")

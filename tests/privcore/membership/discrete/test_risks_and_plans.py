@@ -14,7 +14,7 @@ from privcore.membership.discrete.diversity import diversity
 from privcore.membership.discrete.excess import excess
 from privcore.membership.discrete.roc import attack_rates
 from privcore.membership.discrete.worst_case import worst_advantage
-from tests.privcore.membership.learners import Records, advantage, ask, written
+from tests.privcore.membership.discrete.learners import Records, advantage, ask, written
 
 ODDS = (0.3, 0.8, 1.0, 1.25, 3.0)
 ROUNDING = 1e-12

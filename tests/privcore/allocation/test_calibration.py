@@ -14,7 +14,7 @@ from privcore.allocation.calibration import NoiseBracket, gaussian_noise, outer_
 from privcore.numerics.bracket_search import BracketSearch
 from tests.privcore.draws import problem
 
-TABLE = Path(__file__).parent / "data" / "allocation.csv"
+TABLE = Path(__file__).parents[1] / "data" / "allocation.csv"
 BUDGETS = [(0.1, 1e-10), (1.0, 1e-6), (8.0, 1e-2)]
 each_scheme = pytest.mark.parametrize("scheme", ["allocation", "poisson"])
 
