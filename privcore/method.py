@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, get_origin, get_type_hints
 
 from privcore.answer import Answer
 from privcore.errors import unknown
@@ -30,8 +30,18 @@ class Cost:
     bytes: float
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    P = TypeVar("P", bound=Problem, default=Any)  # `Method` alone is a method for whatever problems
+else:
+    from typing import TypeVar
+
+    P = TypeVar("P", bound=Problem)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC):
+class Method(ABC, Generic[P]):
     """Base of all methods: class attributes are claims, fields are knobs.
 
     A knob (`tolerance: Annotated[float, params.TOLERANCE] = 0.01`) changes tightness or speed, never
@@ -73,14 +83,14 @@ class Method(ABC):
         """Return the knobs that differ from their defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
-    def applies(self, problem: Problem) -> str | None:
+    def applies(self, problem: P) -> str | None:
         """Return None where the theorem covers the problem, else the reason why not."""
         return None
 
     @abstractmethod
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: P) -> Cost:
         """Return what an answer needs, conservatively, without computing it."""
 
     @abstractmethod
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def answer(self, problem: P, seed: int) -> Answer:
         """Return the answer to a problem to which the method applies; only the seed is random."""

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-_NAME = re.compile(r'^    name: ClassVar\[str\] = "([a-z0-9.-]+)"$', re.MULTILINE)
+_NAME = re.compile(r'^    name = "([a-z0-9.-]+)"$', re.MULTILINE)
 
 Completer = Callable[[str], list[str]]
 

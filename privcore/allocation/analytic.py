@@ -3,16 +3,15 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, bounded, cost_of
+from privcore.allocation.truncation import OUTWARD, SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 AUTHORS_SHARE = 0.995
 AUTHORS_PART = 0.99 / 0.995
@@ -20,8 +19,11 @@ _PARTS = (0.5, 0.9, 0.97, AUTHORS_PART, 0.999)
 """Parts of the correction that t delta_0 may take."""
 
 
+Answered = AllocationEpsilon | AllocationDelta
+
+
 @dataclass(frozen=True, kw_only=True)
-class AllocationAnalytic(Method):
+class AllocationAnalytic(Method[Answered]):
     r"""Bound k-of-t allocation in closed form, but for Poisson sampling.
 
     With one step $(\varepsilon_0, \delta_0)$-DP, $f = \lfloor t/k \rfloor$ and any $\delta'$,
@@ -39,22 +41,20 @@ class AllocationAnalytic(Method):
         tolerance: Relative width to which Poisson sampling is evaluated.
     """
 
-    name: ClassVar[str] = "allocation.analytic"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.1; k to 1: Lemma 3.2; sinh: our remark"
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+    name = "allocation.analytic"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.1; k to 1: Lemma 3.2; sinh: our remark"
+    shares = ("sigma", "steps")
 
     range_bound: Annotated[str, params.RANGE_BOUND] = "sinh"
     split: Annotated[str, params.SPLIT] = "optimal"
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Answered) -> Cost:
         return cost_of(problem, self.tolerance)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         steps, copies = block(problem)
         optimal = self.split == "optimal"
         parts = _PARTS if optimal else (AUTHORS_PART,)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, get_args
+from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation.dong import overlap_bound
@@ -45,7 +45,6 @@ from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.papers import DONG, FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 Gaussian = AllocationEpsilon | AllocationDelta | SampledAllocationEpsilon | SampledAllocationDelta
 Laplace = LaplaceAllocationEpsilon | LaplaceAllocationDelta
@@ -54,7 +53,7 @@ Allocation = Gaussian | Laplace | Response
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationCertified(Method):
+class AllocationCertified(Method[Allocation]):
     r"""Enclose epsilon or delta of k-of-t random allocation over E epochs.
 
     The likelihood ratio of 1-of-t is the mean of t i.i.d. ratios of one step, that of E epochs a product of E
@@ -64,20 +63,19 @@ class AllocationCertified(Method):
     lower end is that of the elementary symmetric mean of the ratios, of which only a cell is kept.
     """
 
-    name: ClassVar[str] = "allocation.certified"
-    problems: ClassVar[tuple[type[Problem], ...]] = get_args(Allocation)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
+    name = "allocation.certified"
+    problems = get_args(Allocation)
+    direction = Direction.ENCLOSURE
+    reference = (
         f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
         f"{DONG}, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
     )
-    version: ClassVar[int] = 4
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "scale", "local_epsilon", "steps")
+    version = 4
+    shares = ("sigma", "scale", "local_epsilon", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Allocation) -> Cost:
         step, k, question = _step(problem), problem.participations, _question(problem)
         estimate = cost(question, step.width(), self.tolerance, _combinations(problem))
         if exact(problem.steps, k):
@@ -87,8 +85,7 @@ class AllocationCertified(Method):
         extra = 2.0 * below_seconds(k, problem.steps, width, question.guess, finest)
         return Cost(seconds=2.0 * estimate.seconds + extra, bytes=2.0 * estimate.bytes)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         step, question = _step(problem), _question(problem)
         t, k, epochs, rate = problem.steps, problem.participations, problem.epochs, _rate(problem)
 

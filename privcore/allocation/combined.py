@@ -1,7 +1,7 @@
 """The best of the published upper bounds of random allocation, in each direction on its own."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation.analytic import AllocationAnalytic
@@ -14,27 +14,27 @@ from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
+
+Answered = AllocationEpsilon | AllocationDelta
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationCombined(Method):
+class AllocationCombined(Method[Answered]):
     """Take the least of no amplification, analytic, decomposition, direct and recursive, per direction.
 
     Every one of them bounds each direction, so the least one does; the answer is the larger direction.
     """
 
-    name: ClassVar[str] = "allocation.combined"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
-    version: ClassVar[int] = 2
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+    name = "allocation.combined"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
+    version = 2
+    shares = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Answered) -> Cost:
         costs = [
             method.cost(part)
             for part in _directions(problem)
@@ -46,8 +46,7 @@ class AllocationCombined(Method):
             seconds=0.4 * sum(cost.seconds for cost in costs), bytes=max(cost.bytes for cost in costs)
         )
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         found = [self._least(part, seed) for part in _directions(problem)]
         return Answer.at_most(max(upper for upper, _ in found), detail="; ".join(text for _, text in found))
 

@@ -1,13 +1,12 @@
 """The schemes with which random allocation is compared: Poisson sampling, shuffling, no amplification."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.allocation import proofs
 from privcore.allocation.problems import check_participations
-from privcore.problem import Monotone, Problem, Trend
+from privcore.problem import Problem, Trend
 
 _POISSON = {
     "sigma": (Trend.DECREASING, proofs.MORE_NOISE),
@@ -28,9 +27,9 @@ _UNAMPLIFIED = {
 class PoissonEpsilon(Problem):
     """Smallest epsilon of DP-SGD where every step includes every example independently."""
 
-    name: ClassVar[str] = "poisson-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_POISSON, "delta")
+    name = "poisson-epsilon"
+    asks = "epsilon"
+    monotone = proofs.declare(_POISSON, "delta")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -44,10 +43,10 @@ class PoissonEpsilon(Problem):
 class PoissonDelta(Problem):
     """Delta of DP-SGD at a given epsilon, where every step includes every example independently."""
 
-    name: ClassVar[str] = "poisson-delta"
-    asks: ClassVar[str] = "delta"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_POISSON, "epsilon")
+    name = "poisson-delta"
+    asks = "delta"
+    largest = 1.0
+    monotone = proofs.declare(_POISSON, "epsilon")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -61,9 +60,9 @@ class PoissonDelta(Problem):
 class ShufflingEpsilon(Problem):
     """Smallest epsilon of an epoch over shuffled examples with clipped gradients, all others known."""
 
-    name: ClassVar[str] = "shuffling-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SHUFFLING, "delta")
+    name = "shuffling-epsilon"
+    asks = "epsilon"
+    monotone = proofs.declare(_SHUFFLING, "delta")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -75,10 +74,10 @@ class ShufflingEpsilon(Problem):
 class ShufflingDelta(Problem):
     """Delta of an epoch over shuffled examples with clipped gradients, all others known."""
 
-    name: ClassVar[str] = "shuffling-delta"
-    asks: ClassVar[str] = "delta"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SHUFFLING, "epsilon")
+    name = "shuffling-delta"
+    asks = "delta"
+    largest = 1.0
+    monotone = proofs.declare(_SHUFFLING, "epsilon")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -90,9 +89,9 @@ class ShufflingDelta(Problem):
 class UnamplifiedEpsilon(Problem):
     """Smallest epsilon where the k steps that use an example are public, in every epoch: no amplification."""
 
-    name: ClassVar[str] = "unamplified-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_UNAMPLIFIED, "delta")
+    name = "unamplified-epsilon"
+    asks = "epsilon"
+    monotone = proofs.declare(_UNAMPLIFIED, "delta")
 
     sigma: Annotated[float, params.SIGMA]
     delta: Annotated[float, params.DELTA]
@@ -110,10 +109,10 @@ class UnamplifiedEpsilon(Problem):
 class UnamplifiedDelta(Problem):
     """Delta at a given epsilon where the k steps that use an example are public: no amplification."""
 
-    name: ClassVar[str] = "unamplified-delta"
-    asks: ClassVar[str] = "delta"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_UNAMPLIFIED, "epsilon")
+    name = "unamplified-delta"
+    asks = "delta"
+    largest = 1.0
+    monotone = proofs.declare(_UNAMPLIFIED, "epsilon")
 
     sigma: Annotated[float, params.SIGMA]
     epsilon: Annotated[float, params.EPSILON]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, get_args
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from privcore.likelihood_ratio.enclose import Laws, Question, enclose, powering
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 Profile = Callable[[float], float]
 """Upper bound of the delta of Poisson sampling, in one direction, at any real epsilon; or of its inverse."""
@@ -144,27 +143,25 @@ class _Decomposed(Question):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationDecomposition(Method):
+class AllocationDecomposition(Method[Allocation]):
     """Bound 1-of-t by Poisson sampling with probability thinning / t; exact in the limit of thinning 0."""
 
-    name: ClassVar[str] = "allocation.decomposition"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.6"
-    version: ClassVar[int] = 2
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+    name = "allocation.decomposition"
+    problems = get_args(Allocation)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.6"
+    version = 2
+    shares = ("sigma", "steps")
 
     thinning: Annotated[float, params.THINNING] = 1.0
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, Allocation)
+    def applies(self, problem: Allocation) -> str | None:
         if problem.participations > 1 or problem.epochs > 1:
             return "The theorem covers one participation in one epoch."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Allocation) -> Cost:
         fields: dict[str, Any] = {
             "sigma": problem.sigma,
             "steps": problem.steps,
@@ -175,8 +172,7 @@ class AllocationDecomposition(Method):
             return method.cost(PoissonEpsilon(**fields, delta=problem.delta))
         return method.cost(PoissonDelta(**fields, epsilon=problem.epsilon))
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         rate = self.thinning / problem.steps
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         part = decomposition(rate, problem.steps)

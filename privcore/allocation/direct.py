@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from privcore.numerics.renyi import (
     reflected_delta,
 )
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 Allocation = AllocationEpsilon | AllocationDelta
 
@@ -123,27 +122,25 @@ def jensen(sigma: float, parts: Blocks) -> Jensen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationDirect(Method):
+class AllocationDirect(Method[Allocation]):
     """Bound allocation by Renyi divergences of integer order for remove, by a shifted Gaussian for add."""
 
-    name: ClassVar[str] = "allocation.direct"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorems 4.8 and 4.9, Corollary 4.10, Lemma 3.2"
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+    name = "allocation.direct"
+    problems = get_args(Allocation)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, Theorems 4.8 and 4.9, Corollary 4.10, Lemma 3.2"
+    shares = ("sigma", "steps")
 
     orders: Annotated[int, params.ORDERS] = 256
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Allocation) -> Cost:
         n, seconds = self.orders, 2e-3
         for steps, _ in blocks(problem.steps, problem.participations, problem.epochs):
             rounds = 1 if steps >= n else steps.bit_length() + steps.bit_count()
             seconds += rounds * (n * 3e-5 + n * n * 3e-8)
         return Cost(seconds=seconds, bytes=1e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         parts = blocks(problem.steps, problem.participations, problem.epochs)
         read = self._epsilon if isinstance(problem, AllocationEpsilon) else self._delta
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments
 from privcore.papers import DONG
-from privcore.problem import Problem
 
 Allocation = AllocationEpsilon | AllocationDelta
 
@@ -112,28 +111,25 @@ def overlap_bound(problem: Allocation) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationDong(Method):
+class AllocationDong(Method[Allocation]):
     """Bound k-of-t allocation, without reduction to k = 1, by the overlap of two independent draws."""
 
-    name: ClassVar[str] = "allocation.dong"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{DONG}, Theorem 3.1"
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "participations")
+    name = "allocation.dong"
+    problems = get_args(Allocation)
+    direction = Direction.UPPER
+    reference = f"{DONG}, Theorem 3.1"
+    shares = ("sigma", "steps", "participations")
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, Allocation)
+    def applies(self, problem: Allocation) -> str | None:
         if problem.adjacency != "remove":
             return "The bound is proved for the direction remove only."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Allocation) -> Cost:
         small = min(problem.participations, problem.steps - problem.participations)
         terms = small if small <= MOST_SUMMED else 1
         return Cost(seconds=0.02 + len(SPREAD_ORDERS) * terms * 8e-8, bytes=1e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         upper, order = overlap_bound(problem)
         return Answer.at_most(upper, detail=f"Renyi order {order:.6g}")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, get_args
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import CHUA_BALLS
-from privcore.problem import Problem
 
 Allocation = AllocationEpsilon | AllocationDelta
 Outputs = tuple[tuple[int, float], ...]
@@ -150,7 +149,7 @@ def _epsilon(log_p: Any, log_q: Any, delta: float) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationLargest(Method):
+class AllocationLargest(Method[Allocation]):
     r"""Bound from below by the test whether the largest output of an epoch, or of many, reaches a threshold.
 
     Over m epochs all outputs stay below c with probability
@@ -159,17 +158,15 @@ class AllocationLargest(Method):
     for little noise, and poor where many steps tell together.
     """
 
-    name: ClassVar[str] = "allocation.largest"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"{CHUA_BALLS} (k = E = 1, remove)"
+    name = "allocation.largest"
+    problems = get_args(Allocation)
+    direction = Direction.LOWER
+    reference = f"{CHUA_BALLS} (k = E = 1, remove)"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Allocation) -> Cost:
         return Cost(seconds=3e-3 * len(_epochs_to_try(problem.epochs)), bytes=2e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         t, k, mean = problem.steps, problem.participations, 1.0 / problem.sigma
         best, detail = Found(value=0.0), ""

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.papers import CHUA_BALLS, MAURER_PONTIL
-from privcore.problem import Problem
 
 _MOST_DRAWS = 1e10
 _SECONDS_PER_DRAW = 1.5e-7
@@ -21,7 +20,7 @@ _SMALLEST_EVENT = 1e-280
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationMonteCarlo(Method):
+class AllocationMonteCarlo(Method[AllocationDelta]):
     r"""Estimate delta of 1-of-t over E epochs, with a confidence interval for the true value.
 
     The integrand lies in [0, 1], and the mean of the samples is bounded by Hoeffding's and by the empirical
@@ -29,35 +28,30 @@ class AllocationMonteCarlo(Method):
     bound). Without an event that is rarer than delta the interval cannot get below about $20 / n$.
     """
 
-    name: ClassVar[str] = "allocation.montecarlo"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationDelta,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
-        f"{CHUA_BALLS} (importance sampling, order statistics); {MAURER_PONTIL}, Theorem 4"
-    )
-    version: ClassVar[int] = 2
+    name = "allocation.montecarlo"
+    problems = (AllocationDelta,)
+    direction = Direction.ENCLOSURE
+    reference = f"{CHUA_BALLS} (importance sampling, order statistics); {MAURER_PONTIL}, Theorem 4"
+    version = 2
 
     samples: Annotated[int, params.SAMPLES] = 10_000
     sampling: Annotated[str, params.SAMPLING] = "order"
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, AllocationDelta)
+    def applies(self, problem: AllocationDelta) -> str | None:
         if problem.participations > 1:
             return "The likelihood ratio of several participations is no mean of independent ratios."
         if self._draws(problem) > _MOST_DRAWS:
             return f"The samples would take more than {_MOST_DRAWS:.0e} random numbers."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AllocationDelta)
+    def cost(self, problem: AllocationDelta) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
         per_sample = self._draws(problem) / self.samples
         return Cost(seconds=0.01 + _SECONDS_PER_DRAW * self._draws(problem), bytes=1e8 + 100.0 * per_sample)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AllocationDelta)
+    def answer(self, problem: AllocationDelta, seed: int) -> Answer:
         rng = np.random.default_rng(seed)
         directions = profile.DIRECTIONS[problem.adjacency]
         error = (1.0 - self.confidence) / (2 * len(directions))

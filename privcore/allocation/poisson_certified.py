@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
@@ -14,36 +14,33 @@ from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.papers import ZHU
-from privcore.problem import Problem
 
 Poisson = PoissonEpsilon | PoissonDelta
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonCertified(Method):
+class PoissonCertified(Method[Poisson]):
     r"""Enclose epsilon or delta of Poisson-subsampled steps.
 
     The likelihood ratio of one step is $1 - \lambda + \lambda Y$ with $Y$ lognormal; that of all steps is the
     product of i.i.d. copies, built by binary powering with a spread and a merge after every product.
     """
 
-    name: ClassVar[str] = "poisson.certified"
-    problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{ZHU}, Theorem 11 (dominating pair); convex order: docs/certified.md"
-    version: ClassVar[int] = 2
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "sampling_probability", "epochs")
+    name = "poisson.certified"
+    problems = get_args(Poisson)
+    direction = Direction.ENCLOSURE
+    reference = f"{ZHU}, Theorem 11 (dominating pair); convex order: docs/certified.md"
+    version = 2
+    shares = ("sigma", "steps", "sampling_probability", "epochs")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Poisson)
+    def cost(self, problem: Poisson) -> Cost:
         return cost(
             _question(problem), 1.0 / problem.sigma, self.tolerance, powering(problem.steps * problem.epochs)
         )
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Poisson)
+    def answer(self, problem: Poisson, seed: int) -> Answer:
         question = _question(problem)
         lower, upper, detail = enclose(
             lambda res: _laws(problem, res),

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import DOROSHENKO
-from privcore.problem import Problem
 
 _TAIL = 10.0
 """Standard deviations of noise beyond which outcomes count as distinguishing: a probability of 1e-23."""
@@ -140,22 +139,24 @@ def _composed(sigma: float, rate: float, steps: int, adjacency: str) -> tuple[An
     )
 
 
+Answered = PoissonEpsilon | PoissonDelta
+
+
 @dataclass(frozen=True, kw_only=True)
-class PoissonPld(Method):
+class PoissonPld(Method[Answered]):
     """Connect-the-dots on a loss step that follows the sampling probability, composed by dp-accounting.
 
     The discretisation is pessimistic, but the Fourier transform that composes it rounds by about
     2^-52 for every composition, in either direction; so this is an estimate.
     """
 
-    name: ClassVar[str] = "poisson.pld"
-    problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"{DOROSHENKO}, Algorithm 1; dp-accounting 0.6"
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps", "sampling_probability", "epochs", "adjacency")
+    name = "poisson.pld"
+    problems = get_args(Answered)
+    direction = Direction.ESTIMATE
+    reference = f"{DOROSHENKO}, Algorithm 1; dp-accounting 0.6"
+    shares = ("sigma", "steps", "sampling_probability", "epochs", "adjacency")
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, PoissonEpsilon | PoissonDelta)
+    def applies(self, problem: Answered) -> str | None:
         shift = 1.0 / problem.sigma
         largest_loss = shift * (_TAIL + 0.5 * shift)
         if largest_loss > _LARGEST_LOSS:
@@ -170,15 +171,13 @@ class PoissonPld(Method):
             return f"A loss grid fine enough for this sampling probability has {wanted:.1e} points."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, PoissonEpsilon | PoissonDelta)
+    def cost(self, problem: Answered) -> Cost:
         grid = choose_grid(problem.sigma, problem.sampling_probability, problem.steps * problem.epochs)
         directions = 2 if problem.adjacency == "add-remove" else 1
         points = directions * (grid.points + grid.composed_points)
         return Cost(seconds=0.005 + 5e-7 * points, bytes=1e6 + 150.0 * points)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, PoissonEpsilon | PoissonDelta)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         rate, steps = problem.sampling_probability, problem.steps * problem.epochs
         composed = _composed(problem.sigma, rate, steps, problem.adjacency)
         if isinstance(problem, PoissonEpsilon):
@@ -197,6 +196,6 @@ class PoissonPld(Method):
         return Answer.about(value, detail=f"connect-the-dots with loss step {step:.2g}, composed by FFT")
 
 
-def _noise(problem: PoissonEpsilon | PoissonDelta) -> float:
+def _noise(problem: Answered) -> float:
     """Return the error of delta that composing by FFT may leave: 32 roundings of 1 for each step."""
     return problem.steps * problem.epochs * 2.0**-48

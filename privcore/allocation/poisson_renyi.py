@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from privcore.numerics.renyi import (
     reflected_delta,
 )
 from privcore.papers import MIRONOV
-from privcore.problem import Problem
 
 Poisson = PoissonEpsilon | PoissonDelta
 
@@ -93,24 +92,23 @@ def fraction_moments(sigma: float, rate: float, second: float) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonRenyi(Method):
+class PoissonRenyi(Method[Poisson]):
     r"""Bound Poisson sampling by the Renyi divergence of one step, times the number of steps.
 
     That of direction remove, $R_\alpha(P \Vert Q)$, is at least that of direction add at every order, so one
     bound serves both.
     """
 
-    name: ClassVar[str] = "poisson.renyi"
-    problems: ClassVar[tuple[type[Problem], ...]] = (PoissonEpsilon, PoissonDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{MIRONOV}, Theorems 4 and 5"
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "sampling_probability")
+    name = "poisson.renyi"
+    problems = get_args(Poisson)
+    direction = Direction.UPPER
+    reference = f"{MIRONOV}, Theorems 4 and 5"
+    shares = ("sigma", "sampling_probability")
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Poisson) -> Cost:
         return Cost(seconds=0.06, bytes=5e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Poisson)
+    def answer(self, problem: Poisson, seed: int) -> Answer:
         one = poisson_moments(problem.sigma, problem.sampling_probability)
         moments = float(problem.steps * problem.epochs) * one * (1.0 + ROUNDING)
         if isinstance(problem, PoissonEpsilon):

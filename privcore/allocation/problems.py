@@ -1,13 +1,12 @@
 """What is asked about random allocation: epsilon or delta, for several one-step mechanisms."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.allocation import proofs
 from privcore.errors import DomainError
-from privcore.problem import Monotone, Problem, Trend
+from privcore.problem import Problem, Trend
 
 _ALLOCATION = {
     "steps": (Trend.DECREASING, proofs.SPREAD),
@@ -32,9 +31,9 @@ def check_participations(steps: int, participations: int) -> None:
 class AllocationEpsilon(Problem):
     """Smallest epsilon of DP-SGD where every epoch uses an example in k steps chosen at random out of t."""
 
-    name: ClassVar[str] = "allocation-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_GAUSSIAN, "delta")
+    name = "allocation-epsilon"
+    asks = "epsilon"
+    monotone = proofs.declare(_GAUSSIAN, "delta")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -52,10 +51,10 @@ class AllocationEpsilon(Problem):
 class AllocationDelta(Problem):
     """Delta of DP-SGD at a given epsilon, where every epoch uses an example in k random steps out of t."""
 
-    name: ClassVar[str] = "allocation-delta"
-    asks: ClassVar[str] = "delta"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_GAUSSIAN, "epsilon")
+    name = "allocation-delta"
+    asks = "delta"
+    largest = 1.0
+    monotone = proofs.declare(_GAUSSIAN, "epsilon")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -73,9 +72,9 @@ class AllocationDelta(Problem):
 class SampledAllocationEpsilon(Problem):
     """Smallest epsilon where an epoch includes an example with a probability, and then in k random steps."""
 
-    name: ClassVar[str] = "sampled-allocation-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SAMPLED, "delta")
+    name = "sampled-allocation-epsilon"
+    asks = "epsilon"
+    monotone = proofs.declare(_SAMPLED, "delta")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -94,10 +93,10 @@ class SampledAllocationEpsilon(Problem):
 class SampledAllocationDelta(Problem):
     """Delta where an epoch includes an example with a probability, and then in k of t random steps."""
 
-    name: ClassVar[str] = "sampled-allocation-delta"
-    asks: ClassVar[str] = "delta"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_SAMPLED, "epsilon")
+    name = "sampled-allocation-delta"
+    asks = "delta"
+    largest = 1.0
+    monotone = proofs.declare(_SAMPLED, "epsilon")
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -116,9 +115,9 @@ class SampledAllocationDelta(Problem):
 class LaplaceAllocationEpsilon(Problem):
     """Smallest epsilon of random allocation where every step adds Laplace noise."""
 
-    name: ClassVar[str] = "laplace-allocation-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_LAPLACE, "delta")
+    name = "laplace-allocation-epsilon"
+    asks = "epsilon"
+    monotone = proofs.declare(_LAPLACE, "delta")
 
     scale: Annotated[float, params.LAPLACE_SCALE]
     steps: Annotated[int, params.STEPS]
@@ -136,10 +135,10 @@ class LaplaceAllocationEpsilon(Problem):
 class LaplaceAllocationDelta(Problem):
     """Delta of random allocation at a given epsilon, where every step adds Laplace noise."""
 
-    name: ClassVar[str] = "laplace-allocation-delta"
-    asks: ClassVar[str] = "delta"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_LAPLACE, "epsilon")
+    name = "laplace-allocation-delta"
+    asks = "delta"
+    largest = 1.0
+    monotone = proofs.declare(_LAPLACE, "epsilon")
 
     scale: Annotated[float, params.LAPLACE_SCALE]
     steps: Annotated[int, params.STEPS]
@@ -157,9 +156,9 @@ class LaplaceAllocationDelta(Problem):
 class ResponseAllocationEpsilon(Problem):
     """Smallest epsilon of allocating randomized responses, the worst among pure local randomizers."""
 
-    name: ClassVar[str] = "response-allocation-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_RESPONSE, "delta")
+    name = "response-allocation-epsilon"
+    asks = "epsilon"
+    monotone = proofs.declare(_RESPONSE, "delta")
 
     local_epsilon: Annotated[float, params.LOCAL_EPSILON]
     steps: Annotated[int, params.STEPS]
@@ -177,10 +176,10 @@ class ResponseAllocationEpsilon(Problem):
 class ResponseAllocationDelta(Problem):
     """Delta of allocating randomized responses, the worst among pure local randomizers."""
 
-    name: ClassVar[str] = "response-allocation-delta"
-    asks: ClassVar[str] = "delta"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = proofs.declare(_RESPONSE, "epsilon")
+    name = "response-allocation-delta"
+    asks = "delta"
+    largest = 1.0
+    monotone = proofs.declare(_RESPONSE, "epsilon")
 
     local_epsilon: Annotated[float, params.LOCAL_EPSILON]
     steps: Annotated[int, params.STEPS]

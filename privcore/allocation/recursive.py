@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from privcore import params
 from privcore.allocation.decomposition import decomposition
 from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncation import OUTWARD, SHARES, Allocation, block, bounded, cost_of
+from privcore.allocation.truncation import OUTWARD, SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import Law, LikelihoodRangeError, Resolution
@@ -18,7 +18,6 @@ from privcore.likelihood_ratio.enclose import first_fineness, powering, tier
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 AUTHORS_SHARE = 0.5
 _SMALLEST_TAIL = 1e-140
@@ -26,8 +25,11 @@ _CUT = 1e-8
 """What may be cut off the law behind the correction, in all, as a part of the correction."""
 
 
+Answered = AllocationEpsilon | AllocationDelta
+
+
 @dataclass(frozen=True, kw_only=True)
-class AllocationRecursive(Method):
+class AllocationRecursive(Method[Answered]):
     r"""Bound k-of-t allocation by its own profile in direction add, which the decomposition bounds.
 
     With $f = \lfloor t/k \rfloor$, any $\varepsilon' > 0$, $\eta = e^{2 \varepsilon'} / f \le 1$ and
@@ -42,22 +44,20 @@ class AllocationRecursive(Method):
         tolerance: Relative width to which Poisson sampling is evaluated.
     """
 
-    name: ClassVar[str] = "allocation.recursive"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
-    version: ClassVar[int] = 2
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+    name = "allocation.recursive"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
+    version = 2
+    shares = ("sigma", "steps")
 
     split: Annotated[str, params.SPLIT] = "optimal"
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Answered) -> Cost:
         return cost_of(problem, self.tolerance)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         steps, copies = block(problem)
 
         def rate(direction: str, budget: float) -> float | None:

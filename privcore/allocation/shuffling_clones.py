@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from privcore.numerics.gaussian import (
     log_gaussian_delta,
 )
 from privcore.papers import FELDMAN_MCMILLAN
-from privcore.problem import Problem
 
 Shuffling = ShufflingEpsilon | ShufflingDelta
 
@@ -192,7 +191,7 @@ def clones_profile(sigma: float, steps: int, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShufflingClones(Method):
+class ShufflingClones(Method[Shuffling]):
     """Bound shuffling by the clones of Feldman et al., or by no amplification where that is less.
 
     Examples have clipped gradients, of norm at most 1; a neighbour has the zero gradient in one place of the
@@ -200,18 +199,15 @@ class ShufflingClones(Method):
     with a distance of 1 the formula would fall below `shuffling.largest`.
     """
 
-    name: ClassVar[str] = "shuffling.clones"
-    problems: ClassVar[tuple[type[Problem], ...]] = (ShufflingEpsilon, ShufflingDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
-        f"{FELDMAN_MCMILLAN}, Theorem 3.1; approximate differential privacy as proved in the code"
-    )
+    name = "shuffling.clones"
+    problems = get_args(Shuffling)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_MCMILLAN}, Theorem 3.1; approximate differential privacy as proved in the code"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Shuffling) -> Cost:
         return Cost(seconds=0.15, bytes=1e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Shuffling)
+    def answer(self, problem: Shuffling, seed: int) -> Answer:
         sigma, n = problem.sigma, problem.steps
         if isinstance(problem, ShufflingEpsilon):
             local = gaussian_epsilon_bounds(sigma, problem.delta)[1]

@@ -1,7 +1,7 @@
 """Shuffling from below: the largest output of an epoch, where all other examples pull the other way."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
 from privcore.allocation.largest import Found, described, largest_test
@@ -9,13 +9,12 @@ from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.papers import CHUA_SHUFFLING
-from privcore.problem import Problem
 
 Shuffling = ShufflingEpsilon | ShufflingDelta
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShufflingLargest(Method):
+class ShufflingLargest(Method[Shuffling]):
     r"""Bound shuffling from below, for the worst of two data sets of clipped gradients.
 
     The example has gradient 1 and its neighbour the zero gradient, in the same place of the permutation;
@@ -25,16 +24,15 @@ class ShufflingLargest(Method):
     allocation, where other examples are chosen independently and cannot tell.
     """
 
-    name: ClassVar[str] = "shuffling.largest"
-    problems: ClassVar[tuple[type[Problem], ...]] = (ShufflingEpsilon, ShufflingDelta)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"{CHUA_SHUFFLING} (means 2 against 1, zeroing-out adjacency)"
+    name = "shuffling.largest"
+    problems = get_args(Shuffling)
+    direction = Direction.LOWER
+    reference = f"{CHUA_SHUFFLING} (means 2 against 1, zeroing-out adjacency)"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Shuffling) -> Cost:
         return Cost(seconds=6e-3, bytes=2e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Shuffling)
+    def answer(self, problem: Shuffling, seed: int) -> Answer:
         at = problem.delta if isinstance(problem, ShufflingEpsilon) else problem.epsilon
         mean, rest = 1.0 / problem.sigma, problem.steps - 1
         others = ((rest, 0.0),) if rest else ()

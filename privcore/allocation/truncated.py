@@ -3,20 +3,19 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 import numpy as np
 
 from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncation import OUTWARD, Allocation, block, bounded, cost_of
+from privcore.allocation.truncation import OUTWARD, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.lognormal import lognormal_cells
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 LARGEST_S = 20.0
 """Inverse noise multiplier beyond which no tilt is tried; the mean of e^400 ratios would not yet settle."""
@@ -26,8 +25,11 @@ _CELLS_PER_DEVIATION = 64
 _TILTS_PER_OCTAVE = 8
 
 
+Answered = AllocationEpsilon | AllocationDelta
+
+
 @dataclass(frozen=True, kw_only=True)
-class AllocationTruncated(Method):
+class AllocationTruncated(Method[Answered]):
     r"""Bound k-of-t allocation by Poisson sampling with the probability that the posterior rarely exceeds.
 
     With $X_j$ the likelihood ratios of the steps under Q, the posterior exceeds $\eta$ when some partial sum
@@ -36,21 +38,19 @@ class AllocationTruncated(Method):
       \beta_{remove} \le \beta_{add} / (f \eta).$$
     """
 
-    name: ClassVar[str] = "allocation.truncated"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationEpsilon, AllocationDelta)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Lemma 4.3 and Lemma 3.2; tail: Doob, Chernoff"
-    version: ClassVar[int] = 2
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "steps")
+    name = "allocation.truncated"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, Lemma 4.3 and Lemma 3.2; tail: Doob, Chernoff"
+    version = 2
+    shares = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Allocation)
+    def cost(self, problem: Answered) -> Cost:
         return cost_of(problem, self.tolerance)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, Allocation)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         steps, copies = block(problem)
 
         def rate(direction: str, budget: float) -> float | None:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_noise
@@ -10,7 +10,6 @@ from privcore.allocation.utility_problems import AllocationError, PoissonError
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 ErrorOfMean = AllocationError | PoissonError
 
@@ -22,7 +21,7 @@ _TINY = 2e-323
 
 
 @dataclass(frozen=True, kw_only=True)
-class UtilityFormula(Method):
+class UtilityFormula(Method[ErrorOfMean]):
     r"""Enclose the error: the formula is exact, and the noise that enters it is enclosed.
 
     With n examples in t steps, dimension d and proportion p, at the noise $\sigma$ that a scheme needs,
@@ -33,26 +32,24 @@ class UtilityFormula(Method):
     whose participation is random. The estimate beside it is the error at the noise that is proved to suffice.
     """
 
-    name: ClassVar[str] = "utility.formula"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationError, PoissonError)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
+    name = "utility.formula"
+    problems = get_args(ErrorOfMean)
+    direction = Direction.ENCLOSURE
+    reference = (
         f"{FELDMAN_SHENFELD}, Section 5.1, with the factor 1 - 1/t that is dropped there; noise by "
         "allocation.certified and poisson.certified"
     )
-    version: ClassVar[int] = 3
-    shares: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "steps")
+    version = 3
+    shares = ("epsilon", "delta", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, ErrorOfMean)
+    def cost(self, problem: ErrorOfMean) -> Cost:
         return search_cost(
             scheme_of(problem), problem.epsilon, problem.delta, problem.steps, 0.5 * self.tolerance
         )
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, ErrorOfMean)
+    def answer(self, problem: ErrorOfMean, seed: int) -> Answer:
         noise = noise_for(problem, 0.5 * self.tolerance)
         lower = squared_error(problem, noise.lower) * (1.0 - _OUTWARD) - _TINY
         highest = squared_error(problem, noise.upper)

@@ -1,9 +1,8 @@
 """What privacy costs in accuracy: the error of a mean that private sums over the steps of an epoch give."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.errors import DomainError
@@ -47,9 +46,9 @@ class AllocationError(Problem):
     the outputs over n. Asked is the expected squared error of one coordinate: 1/d of that of the vector.
     """
 
-    name: ClassVar[str] = "allocation-error"
-    asks: ClassVar[str] = "error"
-    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+    name = "allocation-error"
+    asks = "error"
+    monotone = _MONOTONE
 
     epsilon: Annotated[float, params.EPSILON]
     delta: Annotated[float, params.DELTA]
@@ -72,9 +71,9 @@ class PoissonError(Problem):
     noise that Poisson sampling needs.
     """
 
-    name: ClassVar[str] = "poisson-error"
-    asks: ClassVar[str] = "error"
-    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+    name = "poisson-error"
+    asks = "error"
+    monotone = _MONOTONE
 
     epsilon: Annotated[float, params.EPSILON]
     delta: Annotated[float, params.DELTA]

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 from privcore.papers import FELDMAN_SHENFELD
-from privcore.problem import Problem
 
 _PRECISION = 0.005
 """Relative distance of the ends of the noise multiplier."""
@@ -26,8 +25,11 @@ _WIDEST = 0.5
 """Relative half-width of the interval up to which its centre is worth giving as an estimate."""
 
 
+Answered = AllocationError | PoissonError
+
+
 @dataclass(frozen=True, kw_only=True)
-class UtilitySimulation(Method):
+class UtilitySimulation(Method[Answered]):
     r"""Draw the estimate R times as the scheme would, and enclose the mean of its squared errors.
 
     One coordinate is drawn, at the noise that is proved to suffice: a binomial number of ones, for Poisson
@@ -38,31 +40,28 @@ class UtilitySimulation(Method):
     the error at the least noise, a little below, the lower end is moved down by the ratio of the formulas.
     """
 
-    name: ClassVar[str] = "utility.simulation"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AllocationError, PoissonError)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{FELDMAN_SHENFELD}, Section 5.1 and Figure 3; Chebyshev's inequality"
-    version: ClassVar[int] = 3
-    shares: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "steps")
+    name = "utility.simulation"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{FELDMAN_SHENFELD}, Section 5.1 and Figure 3; Chebyshev's inequality"
+    version = 3
+    shares = ("epsilon", "delta", "steps")
 
     repetitions: Annotated[int, params.REPETITIONS] = 100_000
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, ErrorOfMean)
+    def applies(self, problem: Answered) -> str | None:
         draws = problem.examples * (1 if isinstance(problem, AllocationError) else problem.steps)
         if draws > _LARGEST_COUNT:
             return f"Binomial draws of more than {_LARGEST_COUNT:.0e} trials are not exact enough."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, ErrorOfMean)
+    def cost(self, problem: Answered) -> Cost:
         search = search_cost(scheme_of(problem), problem.epsilon, problem.delta, problem.steps, _PRECISION)
         arrays = 40.0 * min(_BLOCK, self.repetitions)
         return Cost(seconds=search.seconds + 3e-7 * self.repetitions, bytes=search.bytes + arrays)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, ErrorOfMean)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         noise = noise_for(problem, _PRECISION)
         if math.isinf(noise.upper):
             detail = "no noise is proved to suffice"

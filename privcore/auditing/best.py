@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.planned import planned_audit, refuted_by
@@ -11,7 +10,6 @@ from privcore.auditing.planning_problems import AuditBestGuesses
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 PER_DECADE = 8
 """Numbers of guesses in a decade that are tried first."""
@@ -19,7 +17,7 @@ _REFINEMENTS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingBest(Method):
+class AuditingBest(Method[AuditBestGuesses]):
     """Try even numbers of guesses, eight in a decade and then more around the best one.
 
     What is refuted moves in steps with the number of guesses, since that of correct ones is whole; so the
@@ -27,13 +25,12 @@ class AuditingBest(Method):
     is flat. The number has to be fixed before the scores are seen.
     """
 
-    name: ClassVar[str] = "auditing.best"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditBestGuesses,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
+    name = "auditing.best"
+    problems = (AuditBestGuesses,)
+    direction = Direction.ESTIMATE
+    reference = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditBestGuesses)
+    def cost(self, problem: AuditBestGuesses) -> Cost:
         # Counts that are all but refutable need many steps of the recursion, about the root of their number.
         seconds, bytes_ = 0.1 + 4e-4 * problem.canaries**0.5, 2e6
         if problem.family == "approximate":
@@ -45,8 +42,7 @@ class AuditingBest(Method):
             bytes_ = most.bytes
         return Cost(seconds=seconds, bytes=bytes_)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditBestGuesses)
+    def answer(self, problem: AuditBestGuesses, seed: int) -> Answer:
         found = best_guesses(problem, first_tried(problem.canaries))
         if found[0] == 0.0:
             return Answer.about(0.0, detail="no number of guesses that was tried refutes any epsilon")

@@ -3,20 +3,18 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.combined import AuditingCombined
 from privcore.auditing.counts import MOST
 from privcore.auditing.gaussian import epsilon_of, refuted_mu
 from privcore.auditing.planning_problems import AuditCeiling
-from privcore.auditing.problems import AuditEpsilon, Counts
+from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN
 from privcore.auditing.two_level import Attaining
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 _PRECISION = 1e-7
 """Relative precision of the search: far below what the accuracies that are tried leave open."""
@@ -26,7 +24,7 @@ _LEAST_MU = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingCeiling(Method):
+class AuditingCeiling(Method[AuditCeiling]):
     """Enclose the largest refutable epsilon by an audit and by a mechanism that attains the counts.
 
     From below by the best audit that is known: `auditing.combined`, or for the Gaussian family
@@ -34,22 +32,19 @@ class AuditingCeiling(Method):
     guesses with more than probability 1 - confidence: to refute that epsilon would be an error.
     """
 
-    name: ClassVar[str] = "auditing.ceiling"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditCeiling,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10; for the upper end a mechanism of ours"
-    version: ClassVar[int] = 2
+    name = "auditing.ceiling"
+    problems = (AuditCeiling,)
+    direction = Direction.ENCLOSURE
+    reference = f"{MAHLOUJIFAR}, Theorem 10; for the upper end a mechanism of ours"
+    version = 2
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, Counts)
+    def applies(self, problem: AuditCeiling) -> str | None:
         return None if problem.alternatives == 2 else "The mechanism is for guesses of inclusion, k = 2."
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Counts)
+    def cost(self, problem: AuditCeiling) -> Cost:
         return ceiling_cost(problem.guesses if self.applies(problem) is None else 0)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditCeiling)
+    def answer(self, problem: AuditCeiling, seed: int) -> Answer:
         lower, upper = refutable(problem)
         return Answer.enclosure(
             lower, upper, detail=f"audit and attaining mechanism, {problem.family} family"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.answer import Answer
@@ -23,7 +23,6 @@ from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.profile import epsilon_lower
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 _LEAST_NOISE, _MOST_NOISE = 0.05, 1e6
 _SCOUT = 3.0
@@ -31,7 +30,7 @@ _SCOUT = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingDpsgd(Method):
+class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
     r"""The epsilon of the least noise multiplier that the counts refute, at the given sampling and steps.
 
     The trade-off function of each noise multiplier comes from the certified law of its likelihood ratio, by
@@ -40,22 +39,20 @@ class AuditingDpsgd(Method):
     number rests on the mechanism being DP-SGD, and stays an estimate.
     """
 
-    name: ClassVar[str] = "auditing.dpsgd"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditDpsgdEpsilon,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, composed DP-SGD"
-    version: ClassVar[int] = 2
+    name = "auditing.dpsgd"
+    problems = (AuditDpsgdEpsilon,)
+    direction = Direction.ESTIMATE
+    reference = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, composed DP-SGD"
+    version = 2
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.004
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, AuditDpsgdEpsilon)
+    def applies(self, problem: AuditDpsgdEpsilon) -> str | None:
         if problem.alternatives != 2:
             return "The law is that of adding and removing, for guesses of inclusion, k = 2."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditDpsgdEpsilon)
+    def cost(self, problem: AuditDpsgdEpsilon) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         products = powering(problem.steps)
@@ -64,8 +61,7 @@ class AuditingDpsgd(Method):
         seconds = 0.06 + 4.0 * (products + 1) * (6e-4 + 1e-8 * cells * cells)
         return Cost(seconds=depth * seconds, bytes=2e7)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditDpsgdEpsilon)
+    def answer(self, problem: AuditDpsgdEpsilon, seed: int) -> Answer:
         mu = refuted_mu(problem)
         if mu == 0.0:
             return Answer.about(0.0, detail="model-based: no noise multiplier is refuted")

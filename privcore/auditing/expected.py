@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from privcore.auditing.planning_problems import AuditExpectedCorrect
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 _SLACK = 1e-10
 """Relative move to the safe side: the normal law and its inverse are good to 1e-13, as are the searches."""
@@ -22,7 +20,7 @@ _Z = _STEP * np.arange(-7600.0, 7601.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingExpected(Method):
+class AuditingExpected(Method[AuditExpectedCorrect]):
     r"""Enclose the largest expectation by a cap from Lemma 11 and by an attack.
 
     With $\gamma = c' / m$ at most $c' a$ guesses are correct in expectation, where a is the largest root of
@@ -31,16 +29,15 @@ class AuditingExpected(Method):
     distance mu.
     """
 
-    name: ClassVar[str] = "auditing.expected"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditExpectedCorrect,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Lemma 11 and Section 5"
+    name = "auditing.expected"
+    problems = (AuditExpectedCorrect,)
+    direction = Direction.ENCLOSURE
+    reference = f"{MAHLOUJIFAR}, Lemma 11 and Section 5"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: AuditExpectedCorrect) -> Cost:
         return Cost(seconds=5e-3, bytes=1e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditExpectedCorrect)
+    def answer(self, problem: AuditExpectedCorrect, seed: int) -> Answer:
         m, guesses, mu, k = problem.canaries, problem.guesses, problem.mu, problem.alternatives
         if guesses == 0:
             return Answer.enclosure(0.0, 0.0, value=0.0, detail="no guess")

@@ -1,22 +1,20 @@
 """Algorithm 3 for the Gaussian family: what the counts say if the mechanism is like a Gaussian one."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.counts import SLACK, recursion_cost
-from privcore.auditing.problems import AuditDpsgdEpsilon, AuditEpsilon, Counts
+from privcore.auditing.problems import AuditDpsgdEpsilon, AuditEpsilon
 from privcore.auditing.recursion import GAUSSIAN, largest_refuted
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 _MOST_MU = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingGaussian(Method):
+class AuditingGaussian(Method[AuditEpsilon]):
     r"""The epsilon of the least private Gaussian mechanism that the counts refute.
 
     To refute mu-GDP is not to refute the $(\varepsilon, \delta)$ of that mu: a mechanism of another shape may
@@ -24,18 +22,16 @@ class AuditingGaussian(Method):
     may exceed the true epsilon; `auditing.approximate` and `auditing.steinke` rest on nothing.
     """
 
-    name: ClassVar[str] = "auditing.gaussian"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, Gaussian family"
-    version: ClassVar[int] = 2
+    name = "auditing.gaussian"
+    problems = (AuditEpsilon,)
+    direction = Direction.ESTIMATE
+    reference = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, Gaussian family"
+    version = 2
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Counts)
+    def cost(self, problem: AuditEpsilon) -> Cost:
         return recursion_cost(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditEpsilon)
+    def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
         mu = refuted_mu(problem)
         return Answer.about(
             epsilon_of(mu, problem.delta),

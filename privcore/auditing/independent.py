@@ -1,19 +1,17 @@
 """An audit that assumes independent canaries: exact for them, and no test of privacy without that."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.gaussian import epsilon_of
 from privcore.auditing.optimal import few_errors
-from privcore.auditing.problems import AuditEpsilon, Counts
+from privcore.auditing.problems import AuditEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.papers import XIANG
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingIndependent(Method):
+class AuditingIndependent(Method[AuditEpsilon]):
     """The largest mu at which independent Gaussian scores have so few errors with probability below 5 %.
 
     Or below 1 - confidence. Under the assumption it is exact, and far above what holds without. A mechanism
@@ -21,22 +19,20 @@ class AuditingIndependent(Method):
     estimate, whatever its confidence.
     """
 
-    name: ClassVar[str] = "auditing.independent"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = XIANG
+    name = "auditing.independent"
+    problems = (AuditEpsilon,)
+    direction = Direction.ESTIMATE
+    reference = XIANG
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, Counts)
+    def applies(self, problem: AuditEpsilon) -> str | None:
         if problem.alternatives != 2:
             return "The law of the scores is that of guesses of inclusion, k = 2."
         return None if problem.guesses > 0 else "There is no guess."
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: AuditEpsilon) -> Cost:
         return Cost(seconds=0.1, bytes=2e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditEpsilon)
+    def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
         errors, tau = problem.guesses - problem.correct, 1.0 - problem.audit_confidence
 
         def unlikely(mu: float) -> bool:

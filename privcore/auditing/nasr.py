@@ -1,7 +1,6 @@
 """The audit by many runs for the Gaussian family: what the error rates say if the mechanism is Gaussian."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.gaussian import epsilon_of
@@ -10,11 +9,10 @@ from privcore.auditing.runs_problems import AuditRunsEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import NASR
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingNasr(Method):
+class AuditingNasr(Method[AuditRunsEpsilon]):
     r"""The epsilon of the least private Gaussian mechanism that the error rates refute.
 
     $$\mu_- = \Phi^{-1}(1 - \mathrm{FPR}_+) - \Phi^{-1}(\mathrm{FNR}_+)$$
@@ -23,17 +21,15 @@ class AuditingNasr(Method):
     at delta, unless the mechanism is Gaussian: this is an estimate that rests on the model.
     """
 
-    name: ClassVar[str] = "auditing.nasr"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditRunsEpsilon,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = NASR
+    name = "auditing.nasr"
+    problems = (AuditRunsEpsilon,)
+    direction = Direction.ESTIMATE
+    reference = NASR
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditRunsEpsilon)
+    def cost(self, problem: AuditRunsEpsilon) -> Cost:
         return runs_cost(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditRunsEpsilon)
+    def answer(self, problem: AuditRunsEpsilon, seed: int) -> Answer:
         rates = error_rates(problem)
         mu = refuted_mu(rates.true_positive, rates.false_positive)
         detail = f"model-based: mu = {mu:.6g} of Gaussian noise, confidence {problem.audit_confidence:.4g}"

@@ -1,7 +1,6 @@
 """What an audit will refute if as many guesses are correct as can be expected."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.ceiling import ceiling_cost, refutable
@@ -12,29 +11,26 @@ from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilo
 from privcore.auditing.problems import AuditEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingPlanned(Method):
+class AuditingPlanned(Method[AuditPlannedEpsilon]):
     """Audit the expected counts: the lower end is what the audit reports, the upper one no audit exceeds.
 
     The detail has the counts and what the other family refutes. That of the Gaussian family rests on a model;
     that of (epsilon, delta) does not.
     """
 
-    name: ClassVar[str] = "auditing.planned"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditPlannedEpsilon,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorem 10"
-    version: ClassVar[int] = 2
+    name = "auditing.planned"
+    problems = (AuditPlannedEpsilon,)
+    direction = Direction.ENCLOSURE
+    reference = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorem 10"
+    version = 2
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditPlannedEpsilon)
+    def cost(self, problem: AuditPlannedEpsilon) -> Cost:
         return ceiling_cost(problem.guesses)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditPlannedEpsilon)
+    def answer(self, problem: AuditPlannedEpsilon, seed: int) -> Answer:
         audit = planned_audit(
             problem.canaries, problem.guesses, problem.mu, problem.delta, problem.audit_confidence
         )

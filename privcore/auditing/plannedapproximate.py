@@ -1,7 +1,6 @@
 """What Algorithm 3 alone will refute without a model, if as many guesses are correct as can be expected."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.approximate import AuditingApproximate
@@ -10,32 +9,28 @@ from privcore.auditing.planning_problems import AuditPlannedEpsilon
 from privcore.auditing.problems import AuditEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingPlannedApproximate(Method):
+class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
     """Audit the expected counts by `auditing.approximate`: a valid audit, so the largest is no smaller.
 
     `auditing.planned` takes the better one of this and of the bound of Steinke et al.; alone it is a curve of
     its own in the figures.
     """
 
-    name: ClassVar[str] = "auditing.plannedapproximate"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditPlannedEpsilon,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 4, idealised setting, and Theorem 10"
+    name = "auditing.plannedapproximate"
+    problems = (AuditPlannedEpsilon,)
+    direction = Direction.LOWER
+    reference = f"{MAHLOUJIFAR}, Section 4, idealised setting, and Theorem 10"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, AuditPlannedEpsilon)
+    def applies(self, problem: AuditPlannedEpsilon) -> str | None:
         return without_a_model(problem)
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditPlannedEpsilon)
+    def cost(self, problem: AuditPlannedEpsilon) -> Cost:
         return AuditingApproximate().cost(all_correct(problem))
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditPlannedEpsilon)
+    def answer(self, problem: AuditPlannedEpsilon, seed: int) -> Answer:
         return refuted_as_planned(problem, AuditingApproximate())
 
 

@@ -1,9 +1,8 @@
 """What is asked before an audit: how many guesses will be correct, what they would refute, and how surely."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
@@ -28,11 +27,9 @@ class AuditExpectedCorrect(Problem):
     mu is the privacy of replacing a record by another one.
     """
 
-    name: ClassVar[str] = "audit-expected-correct"
-    asks: ClassVar[str] = "correct"
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
-        {"mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE)}
-    )
+    name = "audit-expected-correct"
+    asks = "correct"
+    monotone = MappingProxyType({"mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE)})
 
     canaries: Annotated[int, audit_params.CANARIES]
     guesses: Annotated[int, audit_params.GUESSES]
@@ -53,11 +50,9 @@ class AuditCeiling(Counts):
     mu at delta.
     """
 
-    name: ClassVar[str] = "audit-ceiling"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
-        {**_REFUTABLE, "correct": Monotone(trend=Trend.INCREASING, proof=_NESTED)}
-    )
+    name = "audit-ceiling"
+    asks = "epsilon"
+    monotone = MappingProxyType({**_REFUTABLE, "correct": Monotone(trend=Trend.INCREASING, proof=_NESTED)})
 
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
@@ -71,9 +66,9 @@ class AuditPlannedEpsilon(Problem):
     As many as an optimal attacker on independent Gaussian canaries expects, rounded to the nearest number.
     """
 
-    name: ClassVar[str] = "audit-planned-epsilon"
-    asks: ClassVar[str] = "epsilon"
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(_REFUTABLE)
+    name = "audit-planned-epsilon"
+    asks = "epsilon"
+    monotone = MappingProxyType(_REFUTABLE)
 
     canaries: Annotated[int, audit_params.CANARIES]
     guesses: Annotated[int, audit_params.GUESSES]
@@ -94,9 +89,9 @@ class AuditBestGuesses(Problem):
     Where as many are correct as an optimal attacker on independent Gaussian canaries expects.
     """
 
-    name: ClassVar[str] = "audit-best-guesses"
-    asks: ClassVar[str] = "guesses"
-    largest: ClassVar[float] = float(audit_params.CANARIES.upper)
+    name = "audit-best-guesses"
+    asks = "guesses"
+    largest = float(audit_params.CANARIES.upper)
 
     canaries: Annotated[int, audit_params.CANARIES]
     mu: Annotated[float, audit_params.MU]
@@ -114,9 +109,9 @@ class AuditPower(Problem):
     3 has to refute the mu of which the claim is the epsilon at delta.
     """
 
-    name: ClassVar[str] = "audit-power"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
+    name = "audit-power"
+    asks = "probability"
+    largest = 1.0
 
     canaries: Annotated[int, audit_params.CANARIES]
     guesses: Annotated[int, audit_params.GUESSES]

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import last_true, log_gaussian_delta
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR, XIANG
-from privcore.problem import Problem
 
 _CELLS = 4000
 _ERROR = 1e-7
@@ -27,7 +25,7 @@ _LEAST_MU, _MOST_MU = 1e-100, 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingPower(Method):
+class AuditingPower(Method[AuditPower]):
     r"""Find the least count that refutes the claim, and the probability of that many correct guesses.
 
     p-values fall with the count, so bisection finds it. Given the share W of clearer scores that the first
@@ -35,18 +33,16 @@ class AuditingPower(Method):
     with W. So the probability lies between two sums over cells of W; the value is by Gauss quadrature.
     """
 
-    name: ClassVar[str] = "auditing.power"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditPower,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10; {XIANG}"
+    name = "auditing.power"
+    problems = (AuditPower,)
+    direction = Direction.ENCLOSURE
+    reference = f"{MAHLOUJIFAR}, Theorem 10; {XIANG}"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditPower)
+    def cost(self, problem: AuditPower) -> Cost:
         root = problem.guesses**0.5
         return Cost(seconds=0.08 + 1e-3 * root, bytes=4e6 + 4e4 * root)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditPower)
+    def answer(self, problem: AuditPower, seed: int) -> Answer:
         correct = least_refuting(problem)
         if correct is None:
             return Answer.enclosure(0.0, 0.0, value=0.0, detail="no count refutes the claim")

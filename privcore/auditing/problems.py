@@ -1,9 +1,8 @@
 """What is asked of the counts of an audit in one run: which epsilon they refute, how unlikely they are."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
@@ -51,8 +50,8 @@ class AuditEpsilon(Counts):
     The error has a probability of at most 1 - confidence over the run, whatever the mechanism is.
     """
 
-    name: ClassVar[str] = "audit-epsilon"
-    asks: ClassVar[str] = "epsilon"
+    name = "audit-epsilon"
+    asks = "epsilon"
 
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
@@ -66,8 +65,8 @@ class AuditDpsgdEpsilon(Counts):
     mechanism is one of these, its own epsilon is larger, but for an error of probability 1 - confidence.
     """
 
-    name: ClassVar[str] = "audit-dpsgd-epsilon"
-    asks: ClassVar[str] = "epsilon"
+    name = "audit-dpsgd-epsilon"
+    asks = "epsilon"
 
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
     steps: Annotated[int, params.STEPS]
@@ -79,10 +78,10 @@ class AuditDpsgdEpsilon(Counts):
 class AuditTail(Counts):
     """p-value of a claim: largest probability of so many correct guesses under (epsilon, delta)-DP."""
 
-    name: ClassVar[str] = "audit-tail"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "audit-tail"
+    asks = "probability"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "correct": Monotone(trend=Trend.DECREASING, proof=_MORE_CORRECT),
             "claimed_epsilon": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),
@@ -98,10 +97,10 @@ class AuditTail(Counts):
 class AuditGaussianTail(Counts):
     """p-value of Gaussian privacy: largest probability of so many correct guesses under mu-GDP."""
 
-    name: ClassVar[str] = "audit-gaussian-tail"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "audit-gaussian-tail"
+    asks = "probability"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "correct": Monotone(trend=Trend.DECREASING, proof=_MORE_CORRECT),
             "mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -15,13 +15,15 @@ from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import gaussian_delta_bounds
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 _MOST_GUESSES = 500
 
 
+Answered = AuditTail | AuditGaussianTail
+
+
 @dataclass(frozen=True, kw_only=True)
-class AuditingProgramme(Method):
+class AuditingProgramme(Method[Answered]):
     r"""Maximise the probability of the count over all laws p of correct guesses that Theorem 9 allows.
 
     Its inequalities for all sets of counts are $\sum_i (i p_i - e^s (c' - i + 1) p_{i-1} / (k - 1))_+ \le m
@@ -29,26 +31,23 @@ class AuditingProgramme(Method):
     is then read off the dual solution: multipliers that are not negative prove it whatever the solver did.
     """
 
-    name: ClassVar[str] = "auditing.programme"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 9; the programme is ours"
+    name = "auditing.programme"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{MAHLOUJIFAR}, Theorem 9; the programme is ours"
 
     profile_points: Annotated[int, audit_params.PROFILE_POINTS] = 40
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, Counts)
+    def applies(self, problem: Answered) -> str | None:
         if problem.guesses > _MOST_GUESSES:
             return f"The programme is for audits of at most {_MOST_GUESSES} guesses."
         return None if problem.guesses > 0 else "There is no guess."
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Counts)
+    def cost(self, problem: Answered) -> Cost:
         size = float(min(problem.guesses, _MOST_GUESSES) * self.profile_points)
         return Cost(seconds=0.1 + 2e-5 * size + 1e-8 * size**2, bytes=3e7 + 1500.0 * size)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditTail | AuditGaussianTail)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         slopes, profile = _profile(problem, self.profile_points)
         multipliers = _solve(problem, slopes, profile)
         if multipliers is None:
@@ -57,7 +56,7 @@ class AuditingProgramme(Method):
         return unlikely_at_most(bound, f"{slopes.size} points of the privacy profile")
 
 
-def _profile(problem: AuditTail | AuditGaussianTail, points: int) -> tuple[Array, Array]:
+def _profile(problem: Answered, points: int) -> tuple[Array, Array]:
     """Return values of s, and of the privacy profile there, rounded up."""
     if isinstance(problem, AuditTail):
         # The profile of max(...) is piecewise: exact at epsilon and -epsilon, and two more are free.

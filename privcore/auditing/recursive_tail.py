@@ -1,19 +1,20 @@
 """p-values by Algorithm 3: the least level at which it refutes a claim."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
 from privcore.auditing.counts import recursion_cost, unlikely_at_most
-from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
+from privcore.auditing.problems import AuditGaussianTail, AuditTail
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, smallest_level
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
+
+Answered = AuditTail | AuditGaussianTail
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingRecursion(Method):
+class AuditingRecursion(Method[Answered]):
     r"""The least level at which Algorithm 3 refutes the claim bounds the probability of the count.
 
     The recursion follows $\alpha_i = \sum_{t \ge i} \frac tm p_t$ and $\beta_i = \sum_{t \ge i}
@@ -22,18 +23,16 @@ class AuditingRecursion(Method):
     level.
     """
 
-    name: ClassVar[str] = "auditing.recursion"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Theorem 10 and Algorithm 3"
-    version: ClassVar[int] = 2
+    name = "auditing.recursion"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{MAHLOUJIFAR}, Theorem 10 and Algorithm 3"
+    version = 2
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Counts)
+    def cost(self, problem: Answered) -> Cost:
         return recursion_cost(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditTail | AuditGaussianTail)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         if isinstance(problem, AuditTail):
             claim = (APPROXIMATE, problem.claimed_epsilon, problem.delta)
         else:

@@ -1,24 +1,26 @@
 """p-values by the bound of Steinke et al., for one (epsilon, delta) or along the curve of a Gaussian."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
 from privcore.answer import Answer
 from privcore.auditing.counts import unlikely_at_most
-from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
+from privcore.auditing.problems import AuditGaussianTail, AuditTail
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds
 from privcore.papers import STEINKE
-from privcore.problem import Problem
 
 _POINTS = 120
 
 
+Answered = AuditTail | AuditGaussianTail
+
+
 @dataclass(frozen=True, kw_only=True)
-class AuditingRevealed(Method):
+class AuditingRevealed(Method[Answered]):
     r"""Their bound at the claimed (epsilon, delta), or the least one over the curve of a Gaussian mechanism.
 
     A mechanism that is mu-GDP is $(\varepsilon, \delta(\varepsilon))$-DP for every epsilon, and all the
@@ -26,23 +28,20 @@ class AuditingRevealed(Method):
     for the search.
     """
 
-    name: ClassVar[str] = "auditing.revealed"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditTail, AuditGaussianTail)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{STEINKE}, Theorem 5.2"
+    name = "auditing.revealed"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{STEINKE}, Theorem 5.2"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, Counts)
+    def applies(self, problem: Answered) -> str | None:
         return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Counts)
+    def cost(self, problem: Answered) -> Cost:
         points = 1.0 if isinstance(problem, AuditTail) else 2.0 * _POINTS
         root = problem.guesses**0.5
         return Cost(seconds=0.01 + points * (2e-4 + 2e-6 * root), bytes=2e6 + 4e4 * root)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditTail | AuditGaussianTail)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         counts = problem.canaries, problem.guesses, problem.correct
         if isinstance(problem, AuditTail):
             bound = revealed_tail(*counts, problem.claimed_epsilon, problem.delta)

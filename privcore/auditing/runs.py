@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from privcore.answer import Answer
 from privcore.auditing.runs_problems import AuditRunsEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
-from privcore.problem import Problem
 
 
 class Rates(NamedTuple):
@@ -24,7 +23,7 @@ class Rates(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingRuns(Method):
+class AuditingRuns(Method[AuditRunsEpsilon]):
     r"""Bound the true positive rate from below, the false positive rate from above, and refute by both forms.
 
     $$\varepsilon \ge \ln\frac{\mathrm{TPR}_- - \delta}{\mathrm{FPR}_+}, \qquad
@@ -37,19 +36,15 @@ class AuditingRuns(Method):
     each holds with its square root: a little more than half the error for each.
     """
 
-    name: ClassVar[str] = "auditing.runs"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditRunsEpsilon,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = (
-        "Clopper and Pearson (1934), Biometrika 26, 404-413; definition of differential privacy"
-    )
+    name = "auditing.runs"
+    problems = (AuditRunsEpsilon,)
+    direction = Direction.LOWER
+    reference = "Clopper and Pearson (1934), Biometrika 26, 404-413; definition of differential privacy"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditRunsEpsilon)
+    def cost(self, problem: AuditRunsEpsilon) -> Cost:
         return runs_cost(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditRunsEpsilon)
+    def answer(self, problem: AuditRunsEpsilon, seed: int) -> Answer:
         rates = error_rates(problem)
         epsilon = max(
             _refuted(rates.true_positive, rates.false_positive, problem.delta),

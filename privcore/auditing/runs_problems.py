@@ -1,7 +1,7 @@
 """What the error rates of an attack over many runs tell about the privacy of a mechanism."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
@@ -18,8 +18,8 @@ class AuditRunsEpsilon(Problem):
     The error has a probability of at most 1 - confidence over all runs, whatever the mechanism is.
     """
 
-    name: ClassVar[str] = "audit-runs-epsilon"
-    asks: ClassVar[str] = "epsilon"
+    name = "audit-runs-epsilon"
+    asks = "epsilon"
 
     runs_with: Annotated[int, audit_params.RUNS_WITH]
     true_positives: Annotated[int, audit_params.TRUE_POSITIVES]

@@ -1,39 +1,34 @@
 """The audit of Steinke, Nasr and Jagielski (2023), for inclusion guesses."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.auditing.counts import MOST, refuted
-from privcore.auditing.problems import AuditEpsilon, Counts
+from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method
 from privcore.papers import STEINKE
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingSteinke(Method):
+class AuditingSteinke(Method[AuditEpsilon]):
     """Refute (epsilon, delta)-DP where their bound of the probability of the count is below 1 - confidence.
 
     The bound grows with epsilon, so the largest epsilon that is refuted is found by bisection.
     """
 
-    name: ClassVar[str] = "auditing.steinke"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditEpsilon,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"{STEINKE}, Theorem 5.2"
+    name = "auditing.steinke"
+    problems = (AuditEpsilon,)
+    direction = Direction.LOWER
+    reference = f"{STEINKE}, Theorem 5.2"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, Counts)
+    def applies(self, problem: AuditEpsilon) -> str | None:
         return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, Counts)
+    def cost(self, problem: AuditEpsilon) -> Cost:
         return Cost(seconds=0.03 + 1.5e-4 * problem.guesses**0.5, bytes=2e6 + 4e4 * problem.guesses**0.5)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditEpsilon)
+    def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
         tau = 1.0 - problem.audit_confidence
 
         def refutes(epsilon: float) -> bool:

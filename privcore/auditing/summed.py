@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from privcore.numerics import special
 from privcore.numerics.binomial import Array, window
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 _SLACK = 1e-9
 """Relative: ten times the error of the binomial probabilities."""
@@ -23,7 +21,7 @@ _NEGLIGIBLE = 1e-25
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingSummed(Method):
+class AuditingSummed(Method[AuditDpsgdCorrect]):
     r"""Find both thresholds, and add up what is right beyond them.
 
     The score is $\mathcal N(0, T \sigma^2)$ without the canary, and with it $\mathrm{Bin}(T, q)$ more. The
@@ -31,19 +29,17 @@ class AuditingSummed(Method):
     m$; the expectation is $\frac m2 (\bar F_1(t) + F_0(s))$.
     """
 
-    name: ClassVar[str] = "auditing.summed"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditDpsgdCorrect,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Section 4, canaries of one coordinate"
+    name = "auditing.summed"
+    problems = (AuditDpsgdCorrect,)
+    direction = Direction.ENCLOSURE
+    reference = f"{MAHLOUJIFAR}, Section 4, canaries of one coordinate"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditDpsgdCorrect)
+    def cost(self, problem: AuditDpsgdCorrect) -> Cost:
         q = problem.sampling_probability
         spread = math.sqrt(problem.steps * q * (1.0 - q))
         return Cost(seconds=5e-3 + 4e-5 * spread, bytes=1e6 + 5000.0 * spread)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditDpsgdCorrect)
+    def answer(self, problem: AuditDpsgdCorrect, seed: int) -> Answer:
         if problem.guesses == 0:
             return Answer.enclosure(0.0, 0.0, value=0.0, detail="no guess")
         scores = Scores(problem.sigma, problem.sampling_probability, problem.steps)

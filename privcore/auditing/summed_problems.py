@@ -1,7 +1,7 @@
 """What is asked before an audit of DP-SGD whose attacker sees every step."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
@@ -18,8 +18,8 @@ class AuditDpsgdCorrect(Problem):
     and the c'/2 lowest ones out, by thresholds beyond which that many are expected.
     """
 
-    name: ClassVar[str] = "audit-dpsgd-correct"
-    asks: ClassVar[str] = "correct"
+    name = "audit-dpsgd-correct"
+    asks = "correct"
 
     canaries: Annotated[int, audit_params.CANARIES]
     guesses: Annotated[int, audit_params.GUESSES]

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.training_problems import AuditTraining
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import Problem
 
 _IMAGES, _WEIGHTS = 1797, 650
 _MOST_CANARIES = 20_000
@@ -25,7 +23,7 @@ _MOST_NUMBERS = 5e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingTrained(Method):
+class AuditingTrained(Method[AuditTraining]):
     r"""Train a classifier of digits by DP-SGD, its canaries included by coin flips, and audit what it became.
 
     Every canary has a coordinate of its own, and its score is how far training moved that coordinate. The
@@ -34,15 +32,14 @@ class AuditingTrained(Method):
     mechanism is. The value is what it refutes if the mechanism is Gaussian: an estimate that rests on this.
     """
 
-    name: ClassVar[str] = "auditing.trained"
-    problems: ClassVar[tuple[type[Problem], ...]] = (AuditTraining,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"{MAHLOUJIFAR}, Algorithm 1, Theorem 10 and Section 5 (white box)"
-    version: ClassVar[int] = 2
-    shares: ClassVar[tuple[str, ...]] = ("canaries",)
+    name = "auditing.trained"
+    problems = (AuditTraining,)
+    direction = Direction.LOWER
+    reference = f"{MAHLOUJIFAR}, Algorithm 1, Theorem 10 and Section 5 (white box)"
+    version = 2
+    shares = ("canaries",)
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, AuditTraining)
+    def applies(self, problem: AuditTraining) -> str | None:
         if not _can_learn():
             return "Training needs JAX and scikit-learn: pip install 'privsweep[learn]'."
         if problem.canaries > _MOST_CANARIES:
@@ -51,8 +48,7 @@ class AuditingTrained(Method):
             return f"The gradients of such a training are more than {_MOST_NUMBERS:.0e} numbers."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, AuditTraining)
+    def cost(self, problem: AuditTraining) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         # Compilation, the points with as many canaries share it; then the gradients, a batch and its noise.
@@ -60,8 +56,7 @@ class AuditingTrained(Method):
         seconds = 0.12 + 8e-10 * _numbers(problem) + problem.steps * (1e-4 + 1e-8 * drawn)
         return Cost(seconds=seconds, bytes=5e6 + 1500.0 * (drawn + problem.guesses))
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, AuditTraining)
+    def answer(self, problem: AuditTraining, seed: int) -> Answer:
         # Half a second to import, and not installed everywhere.
         from privcore.auditing.canary_training import recipe, train
 

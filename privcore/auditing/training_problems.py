@@ -1,7 +1,7 @@
 """What the audit of a training in one run tells about its privacy."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
@@ -19,8 +19,8 @@ class AuditTraining(Problem):
     epsilon above the claim catches a bug. Runs of other numbers are other trainings of the same kind.
     """
 
-    name: ClassVar[str] = "audit-training"
-    asks: ClassVar[str] = "epsilon"
+    name = "audit-training"
+    asks = "epsilon"
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]

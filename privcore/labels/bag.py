@@ -2,44 +2,43 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.prior_finite import Finite
 from privcore.labels import laplace
-from privcore.labels.bag_problems import BagAdvantage, BagPosterior, BagProblem
+from privcore.labels.bag_problems import BagAdvantage, BagPosterior
 from privcore.labels.poisson_binomial import FLOOR, leave_one_out, relative_error
 from privcore.labels.response import outputs, response_advantage
 from privcore.labels.rows import advantage, likelihoods
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
+
+Answered = BagPosterior | BagAdvantage
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsBag(Method):
+class LabelsBag(Method[Answered]):
     r"""Exact likelihoods from the laws of the sum of all labels but one, by a tree of products.
 
     The posterior is $\sigma(\mathrm{logit}\, \eta + \ln g_1(z) - \ln g_0(z))$, and the advantage of a member
     the overturned mass $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$, or its mirror image.
     """
 
-    name: ClassVar[str] = "labels.bag"
-    problems: ClassVar[tuple[type[Problem], ...]] = (BagPosterior, BagAdvantage)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1"
-    shares: ClassVar[tuple[str, ...]] = ("bag",)
+    name = "labels.bag"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{BUSA_FEKETE}, Lemma A.1"
+    shares = ("bag",)
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, BagProblem)
+    def cost(self, problem: Answered) -> Cost:
         k = problem.etas.size
         tree = 3e-9 * k * k * math.log2(k + 1.0)
         return Cost(seconds=0.01 + tree + 1.5e-7 * k * k + 3e-5 * k, bytes=1e6 + 100.0 * k * k)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, BagPosterior | BagAdvantage)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         ends = _posterior(problem) if isinstance(problem, BagPosterior) else _advantage(problem)
         detail = f"member {problem.member}" if isinstance(problem, BagPosterior) else "mean over the bag"
         lower, upper = max(0.0, ends[0]), min(problem.largest, ends[1])

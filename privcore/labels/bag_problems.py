@@ -1,10 +1,9 @@
 """What a release reveals about one bag whose etas are known: posterior, advantage, several classes."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +47,10 @@ class BagProblem(Problem):
 class BagPosterior(BagProblem):
     """Probability that the label of one example of the bag is 1, given what was released."""
 
-    name: ClassVar[str] = "label-posterior"
-    asks: ClassVar[str] = "posterior"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "label-posterior"
+    asks = "posterior"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "released": Monotone(
                 trend=Trend.INCREASING,
@@ -79,10 +78,10 @@ class BagPosterior(BagProblem):
 class BagAdvantage(BagProblem):
     """Additive advantage given the features of the bag: the mean over its examples."""
 
-    name: ClassVar[str] = "label-bag-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 0.5
-    monotone: ClassVar[Mapping[str, Monotone]] = _LESS_NOISE
+    name = "label-bag-advantage"
+    asks = "advantage"
+    largest = 0.5
+    monotone = _LESS_NOISE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +93,10 @@ class ClassAdvantage(Problem):
     each class.
     """
 
-    name: ClassVar[str] = "class-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = _LESS_NOISE
+    name = "class-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = _LESS_NOISE
 
     mechanism: Annotated[str, label_params.MECHANISM]
     classes: Annotated[str, label_params.CLASSES]

@@ -2,13 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
-from privcore.labels.tails import Featureless, at_most
+from privcore.labels.tails import Featured, Featureless, at_most
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 
 def bernstein_bound(p: float, bag_size: int) -> float:
@@ -46,9 +43,8 @@ class LabelsBernstein(Featureless):
     where p is not small.
     """
 
-    name: ClassVar[str] = "labels.bernstein"
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.2 and its proof; Bernstein's inequality"
+    name = "labels.bernstein"
+    reference = f"{BUSA_FEKETE}, Theorem 3.2 and its proof; Bernstein's inequality"
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+    def answer(self, problem: Featured, seed: int) -> Answer:
         return at_most(problem, bernstein_bound(problem.law.mean, problem.bag_size), "Bernstein's inequality")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -11,12 +11,11 @@ from privcore.distributions.prior import Prior
 from privcore.distributions.prior_density import Density
 from privcore.distributions.prior_finite import Finite
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.rows import likelihoods, overturned_ends
 from privcore.labels.tails import SLACK, is_constant
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _CHUNK = 2**13
 """Outputs at a time."""
@@ -25,8 +24,11 @@ _MOST_ERROR = 0.01
 """Relative error of a likelihood above which no advantage is claimed."""
 
 
+Answered = LabelAdvantage | LabelAdvantageAt
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsBlind(Method):
+class LabelsBlind(Method[Answered]):
     r"""An attacker without the features of the others sees a sum of k - 1 labels of the binomial law.
 
     The advantage is convex in the law q of the sum of the other labels, and the mean of q over their features
@@ -34,27 +36,24 @@ class LabelsBlind(Method):
     of those with geometric noise, is a lower bound, and the truth where eta is constant.
     """
 
-    name: ClassVar[str] = "labels.blind"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1 for an attacker who knows less; the bound is ours"
+    name = "labels.blind"
+    problems = get_args(Answered)
+    direction = Direction.LOWER
+    reference = f"{BUSA_FEKETE}, Lemma A.1 for an attacker who knows less; the bound is ours"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         if problem.mechanism not in ("llp", "llp-geometric"):
             return "The bound is for bags whose released sums are whole numbers."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+    def cost(self, problem: Answered) -> Cost:
         k, outputs = problem.bag_size, _outputs(problem)
         own = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
         atoms = 0 if own.atoms is None else own.atoms[0].size
         each = 3e-6 if isinstance(own, Density) else 1e-7 + 3e-8 * atoms + (1e-5 if atoms > 64 else 0.0)
         return Cost(seconds=0.03 + 1e-7 * k + each * outputs, bytes=3e6 + 60.0 * k + 100.0 * atoms)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         own = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
         lower = blind_advantage(own, problem.law, problem.bag_size, problem.label_epsilon)
         detail = f"sum of {problem.bag_size - 1} labels of rate p"
@@ -108,7 +107,7 @@ def _error_of_rate(others: Prior, law: Array) -> float:
     return 2.0 * others.error * (farthest + 1.0) / (1.0 - p)
 
 
-def _outputs(problem: LabelAdvantage | LabelAdvantageAt) -> float:
+def _outputs(problem: Answered) -> float:
     """Return about how many outputs are not negligible."""
     k, p = problem.bag_size, problem.law.mean
     reach = 40.0 * (1.0 + math.sqrt(k * p * (1.0 - p)))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -24,13 +24,15 @@ from privcore.labels.rows import advantage, discrete
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _PRODUCTS = 3e8
 
 
+Answered = LabelAdvantage | LabelAdvantageAt | LabelAttackAccuracy
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsCells(Method):
+class LabelsCells(Method[Answered]):
     r"""Replace the others' etas within cells of the prior by the cell's mean, or spread them to its ends.
 
     Given all other etas, both likelihoods are linear in one of them, and the advantage is a sum of positive
@@ -39,16 +41,15 @@ class LabelsCells(Method):
     compositions of the bag; own etas stay as they are. The ends differ by the square of the cells' width.
     """
 
-    name: ClassVar[str] = "labels.cells"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, LabelAttackAccuracy)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"Jensen's inequality and its converse, for {BUSA_FEKETE}, Lemma A.1"
-    shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
+    name = "labels.cells"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"Jensen's inequality and its converse, for {BUSA_FEKETE}, Lemma A.1"
+    shares = ("prior", "bag_size")
 
     outputs: Annotated[int, label_params.OUTPUTS] = 20_000
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         if problem.mechanism in SINGLE:
             return "There are no bags; labels.response has the closed forms."
         if not discrete(problem.mechanism) and not isinstance(problem, LabelAdvantageAt):
@@ -79,8 +80,7 @@ class LabelsCells(Method):
         few = compositions.number(atoms, bag_size - 1) * (bag_size + 1) <= self.outputs
         return few and (atoms >= bag_size or compositions.work(atoms, bag_size - 1) <= _PRODUCTS)
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelProblem)
+    def cost(self, problem: Answered) -> Cost:
         if problem.bag_size == 1:
             return Cost(seconds=0.02, bytes=2e6)
         smooth = not isinstance(problem, LabelAdvantageAt)
@@ -88,8 +88,7 @@ class LabelsCells(Method):
             seconds=0.05 + self.outputs * (2e-5 if smooth else 5e-6), bytes=2e7 + 2000.0 * self.outputs
         )
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelProblem)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         number = self._number(problem)
         cells = problem.law.cells(number)
         assert cells is not None

@@ -2,13 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
-from privcore.labels.tails import Featureless, at_most
+from privcore.labels.tails import Featured, Featureless, at_most
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 
 def chernoff_bound(p: float, bag_size: int) -> float:
@@ -47,9 +44,8 @@ class LabelsChernoff(Featureless):
     the advantage is $k^{-3/2}$ times this, up to a factor that depends on p.
     """
 
-    name: ClassVar[str] = "labels.chernoff"
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.2, made explicit by Chernoff's inequality"
+    name = "labels.chernoff"
+    reference = f"{BUSA_FEKETE}, Theorem 3.2, made explicit by Chernoff's inequality"
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+    def answer(self, problem: Featured, seed: int) -> Answer:
         return at_most(problem, chernoff_bound(problem.law.mean, problem.bag_size), "(4 p (1 - p))^(k/2)")

@@ -3,19 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.labels.bag_problems import ClassAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _MOST_HISTOGRAMS = 1e5
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsClasses(Method):
+class LabelsClasses(Method[ClassAdvantage]):
     r"""What a release adds to the best guess of a class: $E[\max_a \eta_a g_a(z)] - \max_a \eta_a$.
 
     For randomized response the first term is $\sum_b \max(e^\varepsilon \eta_b, \max_{a \ne b} \eta_a)
@@ -23,26 +21,23 @@ class LabelsClasses(Method):
     from one example to the next. The sum is over what exceeds the blind guess, so that nothing cancels.
     """
 
-    name: ClassVar[str] = "labels.classes"
-    problems: ClassVar[tuple[type[Problem], ...]] = (ClassAdvantage,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1, for any number of classes"
+    name = "labels.classes"
+    problems = (ClassAdvantage,)
+    direction = Direction.ENCLOSURE
+    reference = f"{BUSA_FEKETE}, Lemma A.1, for any number of classes"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, ClassAdvantage)
+    def applies(self, problem: ClassAdvantage) -> str | None:
         rows = problem.rows
         if problem.mechanism == "llp" and _histograms(rows) > _MOST_HISTOGRAMS:
             return f"The bag has more than {_MOST_HISTOGRAMS:.0e} histograms of classes."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, ClassAdvantage)
+    def cost(self, problem: ClassAdvantage) -> Cost:
         rows = problem.rows
         states = min(_MOST_HISTOGRAMS, _histograms(rows)) if problem.mechanism == "llp" else 1.0
         return Cost(seconds=0.001 + 4e-6 * states * len(rows) * len(rows[0]), bytes=1e6 + 1000.0 * states)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, ClassAdvantage)
+    def answer(self, problem: ClassAdvantage, seed: int) -> Answer:
         if problem.mechanism == "none":
             return Answer.enclosure(0.0, 0.0, detail="nothing is released")
         rows = problem.rows

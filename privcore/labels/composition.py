@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -28,14 +28,23 @@ from privcore.labels.rows import advantage
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _MOST_WORK = 2e9
 """Products up to which the sum over all compositions is carried out."""
 
 
+Answered = (
+    LabelAdvantage
+    | LabelAdvantageAt
+    | LabelAdvantageTail
+    | LabelRatioTail
+    | LabelRatioQuantile
+    | LabelAttackAccuracy
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsComposition(Method):
+class LabelsComposition(Method[Answered]):
     r"""Sum over how many of the other examples have each eta, a multinomial vector.
 
     Given the counts, the sum of the other labels is a convolution of binomial laws, and the advantage is a
@@ -43,21 +52,13 @@ class LabelsComposition(Method):
     $O(k^3)$ operations, a single one O(k). All probabilities have small relative errors, in both tails.
     """
 
-    name: ClassVar[str] = "labels.composition"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        LabelAdvantage,
-        LabelAdvantageAt,
-        LabelAdvantageTail,
-        LabelRatioTail,
-        LabelRatioQuantile,
-        LabelAttackAccuracy,
-    )
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1; the sum over compositions is ours"
-    shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
+    name = "labels.composition"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{BUSA_FEKETE}, Lemma A.1; the sum over compositions is ours"
+    shares = ("prior", "bag_size")
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         atoms = problem.law.atoms
         if problem.mechanism in SINGLE:
             return "There are no bags; labels.response has the closed forms."
@@ -69,8 +70,7 @@ class LabelsComposition(Method):
             return f"The compositions would take {_work(problem):.1e} products, more than {_MOST_WORK:.0e}."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelProblem)
+    def cost(self, problem: Answered) -> Cost:
         atoms = problem.law.atoms
         if atoms is None or _work(problem) > _MOST_WORK:
             return Cost(seconds=1e-3, bytes=1e5)
@@ -84,8 +84,7 @@ class LabelsComposition(Method):
         kept = 0.0 if isinstance(problem, LabelAdvantage | LabelAdvantageAt) else 60.0 * entries
         return Cost(seconds=seconds, bytes=1e6 + laws + kept)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelProblem)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         atoms = problem.law.atoms
         assert atoms is not None
         others = problem.bag_size - 1

@@ -2,22 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_finite import Finite
 from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.response import response_advantage
 from privcore.labels.tails import PRIVATE, at_most, closed_form, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
+
+Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsDominated(Method):
+class LabelsDominated(Method[Answered]):
     r"""The advantage is at most that of randomized response, $E(\min(\eta, 1 - \eta) - \pi)_+$.
 
     Given the features, the releases for the two labels of an example are a pair of laws whose ratio is within
@@ -27,25 +28,23 @@ class LabelsDominated(Method):
     at most $\tanh(\varepsilon / 2) / 2$.
     """
 
-    name: ClassVar[str] = "labels.dominated"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
+    name = "labels.dominated"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = (
         f"{BUSA_FEKETE}, Theorem 3.5, with the domination in the proof of Theorem 3.3 of Kairouz, Oh and "
         "Viswanath, The Composition Theorem for Differential Privacy, ICML 2015"
     )
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem | BagAdvantage)
+    def applies(self, problem: Answered) -> str | None:
         return uncovered(problem, PRIVATE)
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         cost = closed_form(problem)
         members = problem.etas.size if isinstance(problem, BagAdvantage) else 1
         return Cost(seconds=cost.seconds + 1e-4 * members, bytes=cost.bytes)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt | BagAdvantage)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         laws: list[Prior]
         if isinstance(problem, BagAdvantage):
             laws = [Finite.point(float(eta)) for eta in problem.etas]

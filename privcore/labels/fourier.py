@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import AGGREGATED, at_most, closed_form, own_variance, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _SMALL = 1e-150
 """Mean variance below which the bound for one example is above every advantage."""
@@ -100,8 +99,11 @@ def difference_bound(others: int, label_variance: float, mean_variance: float) -
     return 1.0 / others + window * math.sqrt(squares)
 
 
+Answered = LabelAdvantage | LabelAdvantageAt
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsFourier(Method):
+class LabelsFourier(Method[Answered]):
     r"""The bounds of Lemma A.2, and of Lemma A.3 times $\eta (1 - \eta)$ for one example, as printed.
 
     Their printed proofs have gaps: the tail of the binomial law outside the window exceeds what is said, a
@@ -120,22 +122,20 @@ class LabelsFourier(Method):
     $k = 1, \dots, 5$, less than the first term $1 / k$, and 0 for larger k.
     """
 
-    name: ClassVar[str] = "labels.fourier"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemmas A.2 and A.3, explicit forms of Theorems 3.3 and 3.4"
+    name = "labels.fourier"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{BUSA_FEKETE}, Lemmas A.2 and A.3, explicit forms of Theorems 3.3 and 3.4"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         if problem.mechanism in AGGREGATED and problem.bag_size == 1:
             return "The lemmas need bags of at least two examples."
         return uncovered(problem, AGGREGATED)
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         law, others, own = problem.law, problem.bag_size - 1, own_variance(problem)
         if isinstance(problem, LabelAdvantage):
             return at_most(problem, advantage_bound(others, _unconditional(law), own), "Lemma A.2")

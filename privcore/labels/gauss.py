@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -18,14 +18,16 @@ from privcore.labels.rows import discrete, likelihoods, overturned_ends
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.numerics.sums import dot
-from privcore.problem import Problem
 
 _NODES = {1: 64, 2: 48, 3: 32, 4: 24}
 """Nodes by the number of other examples."""
 
 
+Answered = LabelAdvantage | LabelAttackAccuracy
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsGauss(Method):
+class LabelsGauss(Method[Answered]):
     r"""Integrate the advantage over the etas of the others with tensor products of Gauss quadratures.
 
     Over a uniform prior the advantage is $\frac18 \sum_z (g_1 - g_0)^2 / (g_1 + g_0)$, and both likelihoods
@@ -35,13 +37,12 @@ class LabelsGauss(Method):
     error is estimated by a smaller number of nodes and not proved: it comes without ends.
     """
 
-    name: ClassVar[str] = "labels.gauss"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAttackAccuracy)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = "Davis and Rabinowitz (1984), Methods of Numerical Integration, Section 2.7"
+    name = "labels.gauss"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = "Davis and Rabinowitz (1984), Methods of Numerical Integration, Section 2.7"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         if problem.mechanism in SINGLE or not discrete(problem.mechanism):
             return "Quadrature over the others is for released counts: llp and llp-geometric."
         if not isinstance(problem.law, Uniform | Beta):
@@ -50,18 +51,17 @@ class LabelsGauss(Method):
             return f"Tensor products are for bags of 2 to {1 + max(_NODES)} examples."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelProblem)
+    def cost(self, problem: Answered) -> Cost:
         others = problem.bag_size - 1
         nodes = math.comb(_NODES.get(others, 1) + others, max(others, 0)) if others <= max(_NODES) else 1
         per_output = 1e-7 if isinstance(problem.law, Uniform) else 1e-5
         return Cost(seconds=0.02 + nodes * (problem.bag_size + 1) * per_output, bytes=2e6 + 2e4 * nodes)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelProblem)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         n = _NODES[problem.bag_size - 1]
         blind = accuracy(problem.law, (0.0, 0.0)) if isinstance(problem, LabelAttackAccuracy) else (0.0, 0.0)
-        if isinstance(problem.law, Uniform):
+        law = problem.law
+        if isinstance(law, Uniform):
             error = 8.0 * relative_error(problem.bag_size) + 1e-13
             low = _ends(problem, *_legendre(n))[0] * (1.0 - error)
             high = _ends(problem, *_lobatto(n))[1] * (1.0 + error)
@@ -69,9 +69,9 @@ class LabelsGauss(Method):
             return Answer.enclosure(
                 blind[0] + low, min(problem.largest, blind[1] + high), value=blind[0] + low, detail=detail
             )
-        assert isinstance(problem.law, Beta)
-        value = _integral(problem, *_jacobi(n, problem.law))
-        coarse = _integral(problem, *_jacobi(3 * n // 4, problem.law))
+        assert isinstance(law, Beta)
+        value = _integral(problem, *_jacobi(n, law))
+        coarse = _integral(problem, *_jacobi(3 * n // 4, law))
         return Answer.enclosure(
             blind[0],
             problem.largest,

@@ -2,17 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelProblem, LabelRatioInfinite
+from privcore.labels.problems import LabelRatioInfinite
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsInfinite(Method):
+class LabelsInfinite(Method[LabelRatioInfinite]):
     r"""The sum of a bag reveals a label for certain with probability $p^k + (1 - p)^k$.
 
     It does where the released sum is impossible under the other label: where all others that could have
@@ -21,18 +19,16 @@ class LabelsInfinite(Method):
     Noise makes every release possible under both labels.
     """
 
-    name: ClassVar[str] = "labels.infinite"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelRatioInfinite,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Section 4; the closed form is ours"
+    name = "labels.infinite"
+    problems = (LabelRatioInfinite,)
+    direction = Direction.ENCLOSURE
+    reference = f"{BUSA_FEKETE}, Section 4; the closed form is ours"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelProblem)
+    def cost(self, problem: LabelRatioInfinite) -> Cost:
         atoms = problem.law.atoms
         return Cost(seconds=0.01, bytes=1e6 + 100.0 * (0 if atoms is None else atoms[0].size))
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelRatioInfinite)
+    def answer(self, problem: LabelRatioInfinite, seed: int) -> Answer:
         if problem.mechanism != "llp":
             return Answer.enclosure(0.0, 0.0, detail="no output is impossible under a label")
         p = problem.law.mean

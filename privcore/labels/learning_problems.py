@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore.errors import DomainError
 from privcore.labels import params as label_params
@@ -22,9 +22,9 @@ class LabelLearning(Problem):
     split are fixed. Clean labels are those of `llp` in bags of one.
     """
 
-    name: ClassVar[str] = "label-learning"
-    asks: ClassVar[str] = "auc"
-    largest: ClassVar[float] = 1.0
+    name = "label-learning"
+    asks = "auc"
+    largest = 1.0
 
     data: Annotated[str, label_params.DATA]
     mechanism: Annotated[str, label_params.MECHANISM]

@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelProblem, LabelRatioQuantile, LabelRatioTail
+from privcore.labels.problems import LabelRatioQuantile, LabelRatioTail
 from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, is_constant, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _BAG_FACTOR = 32.0
 """Bags have at least this times L / (p (1 - p)) examples."""
@@ -65,8 +64,11 @@ def largest_log_failure(p: float, bag_size: int, log_ratio: float) -> float:
     return min(root * root, bag_size * variance / _BAG_FACTOR)
 
 
+Answered = LabelRatioTail | LabelRatioQuantile
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsLikelihood(Method):
+class LabelsLikelihood(Method[Answered]):
     r"""Where eta is constant, the ratio exceeds the bound of Theorem 3.7 with probability at most $2 \delta$.
 
     The posterior of a label is the proportion $\alpha$ of its bag, $|\alpha - p| > B$ has probability at most
@@ -77,13 +79,12 @@ class LabelsLikelihood(Method):
     inequality, so Bernstein's inequality and the theorem hold for it as well.
     """
 
-    name: ClassVar[str] = "labels.likelihood"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelRatioTail, LabelRatioQuantile)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.7 with the constants of its proof"
+    name = "labels.likelihood"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{BUSA_FEKETE}, Theorem 3.7 with the constants of its proof"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         if not is_constant(problem.law):
             return "The theorem needs labels that are independent of the features, one eta for all examples."
         p = problem.law.mean
@@ -95,11 +96,10 @@ class LabelsLikelihood(Method):
                 return f"The theorem needs bags of at least {least:.4g} examples at this level."
         return uncovered(problem, AGGREGATED)
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelRatioTail | LabelRatioQuantile)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         p, k = problem.law.mean, problem.bag_size
         if isinstance(problem, LabelRatioQuantile):
             return at_most(

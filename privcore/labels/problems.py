@@ -1,10 +1,9 @@
 """What a release of labels reveals, over examples drawn from a prior: questions and their monotonicity."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_notation import prior
@@ -73,20 +72,20 @@ class LabelAdvantage(LabelProblem):
     whose features the attacker knows, with the likelihoods $g_y$ of the release z given the label y.
     """
 
-    name: ClassVar[str] = "label-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 0.5
-    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+    name = "label-advantage"
+    asks = "advantage"
+    largest = 0.5
+    monotone = _MONOTONE
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAdvantageAt(LabelProblem):
     """Individual additive advantage: of examples with this eta, in bags of others drawn from the prior."""
 
-    name: ClassVar[str] = "label-advantage-at"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 0.5
-    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+    name = "label-advantage-at"
+    asks = "advantage"
+    largest = 0.5
+    monotone = _MONOTONE
 
     eta: Annotated[float, label_params.ETA]
 
@@ -98,10 +97,10 @@ class LabelAdvantageTail(LabelProblem):
     m is the number of examples in so many bags: `bags` times `bag_size`.
     """
 
-    name: ClassVar[str] = "label-advantage-tail"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "label-advantage-tail"
+    asks = "probability"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "label_epsilon": Monotone(
                 trend=Trend.INCREASING, proof=_LESS_NOISE + " This holds for all features x."
@@ -118,10 +117,10 @@ class LabelAdvantageTail(LabelProblem):
 class LabelRatioTail(LabelProblem):
     r"""How often the multiplicative advantage $|\ln g_1(z) - \ln g_0(z)|$ exceeds a threshold in nats."""
 
-    name: ClassVar[str] = "label-ratio-tail"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "label-ratio-tail"
+    asks = "probability"
+    largest = 1.0
+    monotone = MappingProxyType(
         {"log_ratio": Monotone(trend=Trend.DECREASING, proof="The events are nested.")}
     )
 
@@ -132,9 +131,9 @@ class LabelRatioTail(LabelProblem):
 class LabelRatioQuantile(LabelProblem):
     """Quantile of the multiplicative advantage in nats; infinite where enough releases reveal the label."""
 
-    name: ClassVar[str] = "label-ratio-quantile"
-    asks: ClassVar[str] = "log_ratio"
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "label-ratio-quantile"
+    asks = "log_ratio"
+    monotone = MappingProxyType(
         {
             "level": Monotone(
                 trend=Trend.INCREASING, proof="A distribution function and its inverse are monotone."
@@ -149,10 +148,10 @@ class LabelRatioQuantile(LabelProblem):
 class LabelRatioInfinite(LabelProblem):
     """How often the release is impossible under one of the two labels, so that it reveals the label."""
 
-    name: ClassVar[str] = "label-ratio-infinite"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "label-ratio-infinite"
+    asks = "probability"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "bag_size": Monotone(
                 trend=Trend.DECREASING, proof="Both terms of the closed form are powers of probabilities."
@@ -165,7 +164,7 @@ class LabelRatioInfinite(LabelProblem):
 class LabelAttackAccuracy(LabelProblem):
     """Expected attack utility: how often the best guess of a label is right, given features and release."""
 
-    name: ClassVar[str] = "label-attack-accuracy"
-    asks: ClassVar[str] = "accuracy"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = _MONOTONE
+    name = "label-attack-accuracy"
+    asks = "accuracy"
+    largest = 1.0
+    monotone = _MONOTONE

@@ -1,7 +1,7 @@
 """Randomized response, and no release at all: closed forms for every prior."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from privcore.labels.rows import overturned_ends
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _ROUNDING = 8.0 * 2.0**-53
 
@@ -57,8 +56,19 @@ def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
     return float(low.sum()), float(high.sum())
 
 
+Answered = (
+    LabelAdvantage
+    | LabelAdvantageAt
+    | LabelAdvantageTail
+    | LabelRatioTail
+    | LabelRatioQuantile
+    | LabelRatioInfinite
+    | LabelAttackAccuracy
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsResponse(Method):
+class LabelsResponse(Method[Answered]):
     r"""Randomized response reveals $E(\min(\eta, 1 - \eta) - \pi)_+$, and its ratio is always epsilon.
 
     Two outputs are all there is, so everything is a functional of the prior alone: advantages by its
@@ -66,35 +76,24 @@ class LabelsResponse(Method):
     of $\pi + \theta < \eta < 1 - \pi - \theta$.
     """
 
-    name: ClassVar[str] = "labels.response"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        LabelAdvantage,
-        LabelAdvantageAt,
-        LabelAdvantageTail,
-        LabelRatioTail,
-        LabelRatioQuantile,
-        LabelRatioInfinite,
-        LabelAttackAccuracy,
-    )
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.5 and Section 3.3"
+    name = "labels.response"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{BUSA_FEKETE}, Theorem 3.5 and Section 3.3"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         if problem.mechanism not in SINGLE:
             return "The closed forms are those of randomized response, or of no release at all."
         if isinstance(problem, LabelAdvantageTail) and problem.bags > 1 and problem.mechanism == "rr":
             return "The advantage of several examples has no closed form; labels.sampling draws it."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelProblem)
+    def cost(self, problem: Answered) -> Cost:
         atoms = problem.law.atoms
         size = 0 if atoms is None else atoms[0].size
         return Cost(seconds=0.02 + 2e-7 * size, bytes=2e6 + 200.0 * size)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelProblem)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         detail = "closed form" if problem.mechanism == "rr" else "nothing is released"
         low, high = self._ends(problem)
         return Answer.enclosure(max(0.0, low), min(problem.largest, high), detail=detail)

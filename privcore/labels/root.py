@@ -2,13 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
-from privcore.labels.tails import Featureless, at_most
+from privcore.labels.tails import Featured, Featureless, at_most
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 
 def root_bound(p: float, bag_size: int) -> float:
@@ -41,9 +38,8 @@ class LabelsRoot(Featureless):
     $\sqrt{2 / \pi}$ of the bound in large bags.
     """
 
-    name: ClassVar[str] = "labels.root"
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem 3.2, for all p"
+    name = "labels.root"
+    reference = f"{BUSA_FEKETE}, Theorem 3.2, for all p"
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt)
+    def answer(self, problem: Featured, seed: int) -> Answer:
         return at_most(problem, root_bound(problem.law.mean, problem.bag_size), "sqrt(p (1 - p) / k)")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from privcore.numerics.bounded_mean import Tally
 from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE, MAURER_PONTIL
 from privcore.point import Point
-from privcore.problem import Problem
 
 _TRIED = 64
 """Bags with which the quadrature over Laplace noise is chosen."""
@@ -65,8 +64,18 @@ class Drawn:
         return cls(samples=samples, usual=samples)
 
 
+Answered = (
+    LabelAdvantage
+    | LabelAdvantageAt
+    | LabelAdvantageTail
+    | LabelRatioTail
+    | LabelRatioQuantile
+    | LabelAttackAccuracy
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsSampling(Method):
+class LabelsSampling(Method[Answered]):
     r"""Draw the features of the others; integrate labels, noise and the attacked example (Rao-Blackwell).
 
     The samples of an advantage lie between 0 and that of a clean label, or of randomized response with the
@@ -76,31 +85,22 @@ class LabelsSampling(Method):
     and the other half tests that it lies between them.
     """
 
-    name: ClassVar[str] = "labels.sampling"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        LabelAdvantage,
-        LabelAdvantageAt,
-        LabelAdvantageTail,
-        LabelRatioTail,
-        LabelRatioQuantile,
-        LabelAttackAccuracy,
-    )
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Lemma A.1; {MAURER_PONTIL}, Theorem 4"
-    shares: ClassVar[tuple[str, ...]] = ("prior", "bag_size")
+    name = "labels.sampling"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{BUSA_FEKETE}, Lemma A.1; {MAURER_PONTIL}, Theorem 4"
+    shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
     confidence: Annotated[float, params.CONFIDENCE] = 0.999
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Answered) -> str | None:
         several = isinstance(problem, LabelAdvantageTail) and problem.bags > 1
         if problem.mechanism == "none" or (problem.mechanism in SINGLE and not several):
             return "There are no bags to be drawn; labels.response has the closed forms."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelProblem)
+    def cost(self, problem: Answered) -> Cost:
         n, k = float(self.samples), float(problem.bag_size)
         if isinstance(problem, LabelAdvantageTail):
             if problem.mechanism == "rr":
@@ -118,8 +118,7 @@ class LabelsSampling(Method):
         kept = 8.0 * min(2.0**23, n * k) + (24.0 * n * k if isinstance(problem, LabelRatioQuantile) else 0.0)
         return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelProblem)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         if isinstance(problem, LabelRatioQuantile):
             return self._quantile(problem)
         drawn = self._samples(problem, seed)

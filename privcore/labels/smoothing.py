@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, get_args
 
 from privcore.answer import Answer
 from privcore.labels import params as label_params
 from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import PRIVATE, at_most, closed_form, noise_variation, own_variance, uncovered
 from privcore.method import Cost, Direction, Method
-from privcore.problem import Problem
 
 
 def published_bound(variance: float, epsilon: float) -> float:
@@ -33,8 +32,11 @@ def published_bound(variance: float, epsilon: float) -> float:
     return -2.0 * math.expm1(-epsilon) * variance
 
 
+Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsSmoothing(Method):
+class LabelsSmoothing(Method[Answered]):
     r"""The advantage is at most $2 \mu T$ with the total variation distance T that the noise leaves.
 
     As in `labels.variation`, without what the other members contribute: $T = 1 - e^{-\varepsilon/2}$ for
@@ -43,26 +45,24 @@ class LabelsSmoothing(Method):
     its proof holds for every eta and every bag.
     """
 
-    name: ClassVar[str] = "labels.smoothing"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
+    name = "labels.smoothing"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = (
         "Busa-Fekete et al., A Unified Analysis of Label Inference Attacks (2023), Theorem 6.4, first term"
     )
 
     form: Annotated[str, label_params.FORM] = "tight"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem | BagAdvantage)
+    def applies(self, problem: Answered) -> str | None:
         if self.form == "published" and problem.mechanism in ("rr", "llp-geometric"):
             return "The published form is for Laplace noise; the tight one is for all noise."
         return uncovered(problem, PRIVATE)
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt | BagAdvantage)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         variance, epsilon = own_variance(problem), problem.label_epsilon
         if self.form == "published":
             return at_most(problem, published_bound(variance, epsilon), "2 (1 - e^-epsilon) mu")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, TypeGuard
+from typing import TypeGuard, get_args
 
 import numpy as np
 
@@ -22,7 +22,8 @@ PRIVATE = ("rr", "llp-laplace", "llp-geometric")
 SLACK = 1e-11
 """Relative rounding of a bound: far more than its few hundred roundings, or its exponent of at most 745."""
 
-Advantage = LabelAdvantage | LabelAdvantageAt | BagAdvantage
+Featured = LabelAdvantage | LabelAdvantageAt
+Advantage = Featured | BagAdvantage
 
 
 def at_most(problem: Problem, bound: float, detail: str) -> Answer:
@@ -35,11 +36,10 @@ def at_most(problem: Problem, bound: float, detail: str) -> Answer:
     return Answer.at_most(upper, detail=detail)
 
 
-def closed_form(problem: Problem) -> Cost:
+def closed_form(problem: LabelProblem | BagAdvantage) -> Cost:
     """Return the cost of a formula with a few moments of the prior, or with one term a member of a bag."""
     if isinstance(problem, BagAdvantage):
         return Cost(seconds=2e-3 + 1e-6 * problem.etas.size, bytes=1e5 + 200.0 * problem.etas.size)
-    assert isinstance(problem, LabelProblem)
     atoms = problem.law.atoms
     size = 0 if atoms is None else atoms[0].size
     return Cost(seconds=0.02 + 5e-8 * size, bytes=1e6 + 50.0 * size)
@@ -50,9 +50,9 @@ def is_constant(law: Prior) -> bool:
     return law.atoms is not None and law.atoms[0].size == 1
 
 
-def without_features(problem: Problem) -> TypeGuard[LabelAdvantage | LabelAdvantageAt]:
+def without_features(problem: Problem) -> TypeGuard[Featured]:
     """Return whether the labels of a bag are independent of the features, the attacked one included."""
-    if not isinstance(problem, LabelAdvantage | LabelAdvantageAt) or not is_constant(problem.law):
+    if not isinstance(problem, Featured) or not is_constant(problem.law):
         return False
     return not isinstance(problem, LabelAdvantageAt) or problem.eta == problem.law.mean
 
@@ -69,19 +69,18 @@ def uncovered(problem: LabelProblem | BagAdvantage, mechanisms: tuple[str, ...])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Featureless(Method):
+class Featureless(Method[Featured]):
     """Base of the bounds of Theorem 3.2, for labels that are independent of the features."""
 
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt)
-    direction: ClassVar[Direction] = Direction.UPPER
+    problems = get_args(Featured)
+    direction = Direction.UPPER
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem)
+    def applies(self, problem: Featured) -> str | None:
         if not without_features(problem):
             return "The theorem needs labels that are independent of the features, one eta for all examples."
         return uncovered(problem, AGGREGATED)
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Featured) -> Cost:
         return closed_form(problem)
 
 

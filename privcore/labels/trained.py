@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from privcore.labels.release import release
 from privcore.labels.stand_in import SIZES, load
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _LEAST_EPSILON = 1e-6
 """Below this the debiased labels, of about 1 / epsilon, drown every signal and then single precision."""
@@ -26,7 +25,7 @@ of the training features."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsTrained(Method):
+class LabelsTrained(Method[LabelLearning]):
     """Release the training labels, train a model on what is released, and score it on clean test labels.
 
     Debiased randomized response is the cross-entropy of debiased labels, sums of bags are matched in
@@ -34,16 +33,15 @@ class LabelsTrained(Method):
     the fixed data set: another test set of the same law would move it by more.
     """
 
-    name: ClassVar[str] = "labels.trained"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelLearning,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Section 5 and Appendices C and D"
-    shares: ClassVar[tuple[str, ...]] = ("data", "model", "bag_size")
+    name = "labels.trained"
+    problems = (LabelLearning,)
+    direction = Direction.ESTIMATE
+    reference = f"{BUSA_FEKETE}, Section 5 and Appendices C and D"
+    shares = ("data", "model", "bag_size")
 
     trials: Annotated[int, label_params.TRIALS] = 3
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelLearning)
+    def applies(self, problem: LabelLearning) -> str | None:
         if not _can_learn():
             return "Training needs JAX, optax and scikit-learn: pip install 'privsweep[learn]'."
         if problem.label_epsilon < _LEAST_EPSILON:
@@ -52,8 +50,7 @@ class LabelsTrained(Method):
             )
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, LabelLearning)
+    def cost(self, problem: LabelLearning) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         train, test, dimension = SIZES[problem.data]
@@ -62,8 +59,7 @@ class LabelsTrained(Method):
         memory = 8.0 * (train + test) * dimension + 200.0 * train
         return Cost(seconds=compiling + self.trials * (0.004 + per_number * train * dimension), bytes=memory)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelLearning)
+    def answer(self, problem: LabelLearning, seed: int) -> Answer:
         # Half a second to import, and not installed everywhere.
         from sklearn.metrics import roc_auc_score
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
@@ -11,7 +11,6 @@ from privcore.labels.problems import LabelAdvantageTail, LabelProblem
 from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, largest_probability, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 _HALVINGS = 100
 
@@ -58,7 +57,7 @@ def published_tail(beta: float, bag_size: int, variance: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsTranslated(Method):
+class LabelsTranslated(Method[LabelAdvantageTail]):
     r"""Bernstein's inequality for the variances in a bag, and the advantage that they leave.
 
     Given the features, the mean advantage is at most $\frac1k \sum_i 2 \mu_i M(V_i)$ with
@@ -73,15 +72,14 @@ class LabelsTranslated(Method):
     randomisation of the sum for all features, so both hold with noise.
     """
 
-    name: ClassVar[str] = "labels.translated"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantageTail,)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorem A.9 with the constants of its proof, eq. (13)"
+    name = "labels.translated"
+    problems = (LabelAdvantageTail,)
+    direction = Direction.UPPER
+    reference = f"{BUSA_FEKETE}, Theorem A.9 with the constants of its proof, eq. (13)"
 
     form: Annotated[str, label_params.FORM] = "tight"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelAdvantageTail)
+    def applies(self, problem: LabelAdvantageTail) -> str | None:
         if (reason := uncovered(problem, AGGREGATED)) is not None:
             return reason
         if problem.bags > 1:
@@ -92,11 +90,10 @@ class LabelsTranslated(Method):
             return "The published form needs a variance of the other labels of at least 1."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: LabelAdvantageTail) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantageTail)
+    def answer(self, problem: LabelAdvantageTail, seed: int) -> Answer:
         k, law = problem.bag_size, problem.law
         beta = self._largest_beta(problem)
         if beta is None:

@@ -1,14 +1,14 @@
 """The universal bound: twice the variance of a label times the distance between its two releases."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
 from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.poisson_binomial import Array
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import (
     AGGREGATED,
     PRIVATE,
@@ -21,7 +21,6 @@ from privcore.labels.tails import (
 )
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
-from privcore.problem import Problem
 
 
 def bag_variation(etas: Array, noise: float) -> float:
@@ -51,8 +50,11 @@ def bag_variation(etas: Array, noise: float) -> float:
     return float(np.mean(2.0 * variances * np.minimum(noise, largest_probability(others))))
 
 
+Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsVariation(Method):
+class LabelsVariation(Method[Answered]):
     r"""The advantage at one example is at most $2 \eta (1 - \eta)$ times a total variation distance.
 
     The error of the best guess changes by at most the posterior's distance from the prior, and
@@ -64,20 +66,18 @@ class LabelsVariation(Method):
     $\sqrt{\mu / k}$ of the paper, without logarithms: at most $0.93765 \sqrt{\mu / (k - 1)}$.
     """
 
-    name: ClassVar[str] = "labels.variation"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{BUSA_FEKETE}, Theorems 3.3 and 3.4 and Remark A.15, made explicit"
+    name = "labels.variation"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{BUSA_FEKETE}, Theorems 3.3 and 3.4 and Remark A.15, made explicit"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem | BagAdvantage)
+    def applies(self, problem: Answered) -> str | None:
         return uncovered(problem, (*AGGREGATED, *PRIVATE))
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt | BagAdvantage)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         noise = noise_variation(problem.mechanism, problem.label_epsilon)
         if isinstance(problem, BagAdvantage):
             return at_most(

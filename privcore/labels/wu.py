@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import PRIVATE, at_most, closed_form, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE, WU
-from privcore.problem import Problem
 
 
 def wu_bound(epsilon: float) -> float:
@@ -35,26 +34,27 @@ def wu_bound(epsilon: float) -> float:
     return math.tanh(0.5 * epsilon)
 
 
+Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
+
+
 @dataclass(frozen=True, kw_only=True)
-class LabelsWu(Method):
+class LabelsWu(Method[Answered]):
     r"""The advantage is at most $\tanh(\varepsilon / 2)$, whatever the prior.
 
     It is twice what any mechanism attains, since an advantage is half a variation distance at most; see
     `labels.dominated`.
     """
 
-    name: ClassVar[str] = "labels.wu"
-    problems: ClassVar[tuple[type[Problem], ...]] = (LabelAdvantage, LabelAdvantageAt, BagAdvantage)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{WU}, as quoted in {BUSA_FEKETE}, Section 3.1"
+    name = "labels.wu"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{WU}, as quoted in {BUSA_FEKETE}, Section 3.1"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, LabelProblem | BagAdvantage)
+    def applies(self, problem: Answered) -> str | None:
         return uncovered(problem, PRIVATE)
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, LabelAdvantage | LabelAdvantageAt | BagAdvantage)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         return at_most(problem, wu_bound(problem.label_epsilon), "1 - 2 / (1 + e^epsilon)")

@@ -1,18 +1,16 @@
 """The advantage of an attack that was tried, from below, with confidence."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.data.problems import MembershipAttackAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.clopper_pearson import rate_at_least, shared_error
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipClopper(Method):
+class MembershipClopper(Method[MembershipAttackAdvantage]):
     """Binomial bounds of both rates, and what the attack gains at their worst.
 
     Members and non-members are independent, so each bound may have a little more than half the error. The
@@ -20,20 +18,16 @@ class MembershipClopper(Method):
     nothing.
     """
 
-    name: ClassVar[str] = "membership.clopper"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipAttackAdvantage,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = (
-        f"Clopper and Pearson (1934), The use of confidence or fiducial limits; {AUBINAIS}, Theorem 6"
-    )
+    name = "membership.clopper"
+    problems = (MembershipAttackAdvantage,)
+    direction = Direction.LOWER
+    reference = f"Clopper and Pearson (1934), The use of confidence or fiducial limits; {AUBINAIS}, Theorem 6"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipAttackAdvantage)
+    def cost(self, problem: MembershipAttackAdvantage) -> Cost:
         size = 4e3 + 76.0 * (problem.members**0.5 + problem.nonmembers**0.5)
         return Cost(seconds=2e-3 + 1e-7 * size, bytes=1e5 + 50.0 * size)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipAttackAdvantage)
+    def answer(self, problem: MembershipAttackAdvantage, seed: int) -> Answer:
         error = shared_error(problem.confidence_level)
         true_rate = rate_at_least(problem.members, problem.true_positives, error)
         true_negatives = problem.nonmembers - problem.false_positives

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from privcore.distributions.sample import sample_counts
 from privcore.membership.data.problems import MembershipSampleAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -22,7 +20,7 @@ _SLACK = 1e-11
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipMcDiarmid(Method):
+class MembershipMcDiarmid(Method[MembershipSampleAdvantage]):
     r"""Split the sample into n records and the rest in all ways, and average the distance of the two parts.
 
     The expectation of the average is at least the advantage, by Jensen's inequality. A record of a sample of
@@ -32,26 +30,23 @@ class MembershipMcDiarmid(Method):
     odds, at half the error each.
     """
 
-    name: ClassVar[str] = "membership.mcdiarmid"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipSampleAdvantage,)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"McDiarmid (1989), Lemma 1.2; a proof of ours, beside {AUBINAIS}, Theorem 14"
+    name = "membership.mcdiarmid"
+    problems = (MembershipSampleAdvantage,)
+    direction = Direction.UPPER
+    reference = f"McDiarmid (1989), Lemma 1.2; a proof of ours, beside {AUBINAIS}, Theorem 14"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipSampleAdvantage)
+    def applies(self, problem: MembershipSampleAdvantage) -> str | None:
         size = int(sample_counts(problem.sample).sum())
         if size <= problem.records:
             return f"The sample has {size} records, and there have to be more than {problem.records}."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipSampleAdvantage)
+    def cost(self, problem: MembershipSampleAdvantage) -> Cost:
         distinct = np.unique(sample_counts(problem.sample)).size
         terms = 1.0 if problem.odds == 1.0 else min(_MOST_TERMS, 10.0 + 10.0 * problem.records**0.5)
         return Cost(seconds=2e-3 + (1e-5 + 2e-8 * distinct) * terms, bytes=1e5 + 500.0 * distinct)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipSampleAdvantage)
+    def answer(self, problem: MembershipSampleAdvantage, seed: int) -> Answer:
         counts, tried = sample_counts(problem.sample), {problem.odds, 1.0}
         size, error = int(counts.sum()), (1.0 - problem.confidence_level) / len(tried)
         bounds = []

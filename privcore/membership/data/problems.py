@@ -1,7 +1,7 @@
 """What data tell about the advantage of attacks: a sample of the records, or the counts of an attack."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore.errors import DomainError
 from privcore.membership import params as membership_params
@@ -16,9 +16,9 @@ class MembershipSampleAdvantage(Problem):
     categories; continuous parts of a record are not seen in a sample of categories.
     """
 
-    name: ClassVar[str] = "membership-sample-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
+    name = "membership-sample-advantage"
+    asks = "advantage"
+    largest = 1.0
 
     sample: Annotated[str, membership_params.SAMPLE]
     records: Annotated[int, membership_params.RECORDS]
@@ -34,9 +34,9 @@ class MembershipAttackAdvantage(Problem):
     before the trials that are counted.
     """
 
-    name: ClassVar[str] = "membership-attack-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
+    name = "membership-attack-advantage"
+    asks = "advantage"
+    largest = 1.0
 
     true_positives: Annotated[int, membership_params.TRUE_POSITIVES]
     members: Annotated[int, membership_params.MEMBERS]

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from privcore.membership.discrete.problems import MembershipAdvantage
 from privcore.membership.discrete.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _HEADS = 2**16
 _SHARE = 0.7
@@ -21,20 +19,19 @@ _SHARE = 0.7
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipAsymptotic(Method):
+class MembershipAsymptotic(Method[MembershipAdvantage]):
     r"""$w + C / \sqrt{2 \pi n}$: a relative count is about Gaussian, whose mean deviation this is.
 
     An estimate, for odds 1 and as long as most of the diversity comes from atoms of which both records with
     and without the value are expected.
     """
 
-    name: ClassVar[str] = "membership.asymptotic"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipAdvantage,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"central limit theorem for the counts of {AUBINAIS}, Theorem 14"
+    name = "membership.asymptotic"
+    problems = (MembershipAdvantage,)
+    direction = Direction.ESTIMATE
+    reference = f"central limit theorem for the counts of {AUBINAIS}, Theorem 14"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipAdvantage)
+    def applies(self, problem: MembershipAdvantage) -> str | None:
         if problem.odds != 1.0:
             return "The limit is that at odds 1; at others the advantage falls exponentially."
         law = problem.record_law
@@ -45,13 +42,11 @@ class MembershipAsymptotic(Method):
             return "Too much of the diversity comes from atoms that are too rare for so few records."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipAdvantage)
+    def cost(self, problem: MembershipAdvantage) -> Cost:
         cost = diversity_cost(problem.record_law)
         return Cost(seconds=cost.seconds + 2e-8 * _HEADS, bytes=cost.bytes)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipAdvantage)
+    def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
         law = problem.record_law
         value = law.continuous + diversity(law)[0] / math.sqrt(2.0 * math.pi * problem.records)
         return Answer.about(min(1.0, value), detail="limit for many records")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
 from privcore.membership.discrete.diversity import diversity, diversity_cost
@@ -10,11 +10,9 @@ from privcore.membership.discrete.problems import (
     MembershipAccuracy,
     MembershipAdvantage,
     MembershipSecurity,
-    WorstCase,
 )
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 LEAST = math.exp(1.5 * math.log(2.0) - 4.0 / 3.0) / math.sqrt(2.0 * math.pi) * (1.0 - 1e-12)
 """The constant c, 0.29744, rounded down; it is printed as 0.29."""
@@ -23,24 +21,22 @@ LARGEST *= (1.0 + 1e-12) / math.sqrt(2.0 * math.pi)
 """The constant c', 0.43227, rounded up; it is printed as 0.44."""
 
 
+Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
+
+
 @dataclass(frozen=True, kw_only=True)
-class MembershipCorollary(Method):
+class MembershipCorollary(Method[Answered]):
     r"""The advantage at odds 1 is within $[c, c'] \, C / \sqrt n$ where all p > 1 / n and n >= 5.
 
     At other odds the advantage is at most that at odds 1.
     """
 
-    name: ClassVar[str] = "membership.corollary"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        MembershipAdvantage,
-        MembershipSecurity,
-        MembershipAccuracy,
-    )
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, Corollary 15, with the constants of its Lemma 30"
+    name = "membership.corollary"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Corollary 15, with the constants of its Lemma 30"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, WorstCase)
+    def applies(self, problem: Answered) -> str | None:
         law = problem.record_law
         if problem.records < 5:
             return "The corollary is for at least 5 records."
@@ -51,12 +47,10 @@ class MembershipCorollary(Method):
             return "The corollary is for laws whose atoms all have more than the probability 1 / records."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, WorstCase)
+    def cost(self, problem: Answered) -> Cost:
         return diversity_cost(problem.record_law)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, WorstCase)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         least, largest = diversity(problem.record_law)
         root = math.sqrt(problem.records)
         lower = LEAST * least / root if problem.gamma == 1.0 else 0.0

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -13,43 +13,38 @@ from privcore.membership.discrete.problems import (
     MembershipAccuracy,
     MembershipAdvantage,
     MembershipSecurity,
-    WorstCase,
 )
 from privcore.membership.discrete.worst_case import CHUNK, rare_sum
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _HEADS = 2**16
 """Of infinitely many atoms, how many are looked at one by one."""
 _SLACK = 1e-12
 
 
+Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
+
+
 @dataclass(frozen=True, kw_only=True)
-class MembershipDeviation(Method):
+class MembershipDeviation(Method[Answered]):
     r"""Every atom with $1 / n \le p \le 1 - 1 / n$ adds between L and U times $\sqrt{p q / n}$ at odds 1.
 
     $L = (1 - 1/n)^{n - 1/2}$ is the least and $U = (1 - 1/(2n))^{n - 1/2} / \sqrt 2$ the largest constant.
     Rarer atoms add $p q^n$, commoner ones $q p^n$. At other odds the advantage is at most that at odds 1.
     """
 
-    name: ClassVar[str] = "membership.deviation"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        MembershipAdvantage,
-        MembershipSecurity,
-        MembershipAccuracy,
-    )
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, Lemmas 21 and 30; the sharp constants and their proof are ours"
+    name = "membership.deviation"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Lemmas 21 and 30; the sharp constants and their proof are ours"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, WorstCase)
+    def cost(self, problem: Answered) -> Cost:
         law = problem.record_law
         atoms = law.reach(1.0) if law.finite else min(_HEADS, law.reach(1.0 / problem.records))
         return Cost(seconds=2e-3 + 5e-8 * atoms, bytes=2e6 + (60.0 * atoms if law.finite else 0.0))
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, WorstCase)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         lower, upper = deviation_bounds(problem.record_law, problem.records)
         if problem.gamma != 1.0:
             lower = problem.record_law.continuous

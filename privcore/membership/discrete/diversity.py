@@ -2,7 +2,6 @@ r"""The diversity $C = \sum_k \sqrt{p_k (1 - p_k)}$ of a law, which sets the pac
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from privcore.membership.discrete.problems import MembershipDiversity
 from privcore.membership.discrete.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _HEADS = 1000
 """Of infinitely many atoms, how many are summed one by one."""
@@ -21,24 +19,22 @@ _TERMS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipDiversityMethod(Method):
+class MembershipDiversityMethod(Method[MembershipDiversity]):
     r"""Sum the roots; of infinitely many atoms the first, and the others by the series of the root.
 
     A sum over $k^{-s / 2}$ diverges for $s \le 2$. A part without atoms has an infinite diversity: it is the
     limit of ever more atoms.
     """
 
-    name: ClassVar[str] = "membership.diversity"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipDiversity,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, Section 5.2, definition of C_K(P)"
+    name = "membership.diversity"
+    problems = (MembershipDiversity,)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Section 5.2, definition of C_K(P)"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipDiversity)
+    def cost(self, problem: MembershipDiversity) -> Cost:
         return diversity_cost(problem.record_law)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipDiversity)
+    def answer(self, problem: MembershipDiversity, seed: int) -> Answer:
         law = problem.record_law
         if law.continuous > 0.0:
             return Answer.enclosure(math.inf, math.inf, detail="a part of the law has no atoms")

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
 from privcore.distributions.record import Law
@@ -13,35 +13,31 @@ from privcore.membership.discrete.problems import (
     MembershipAccuracy,
     MembershipAdvantage,
     MembershipSecurity,
-    WorstCase,
 )
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _MOST_SUMMANDS = 20_000
 _MOST_RECORDS = 60
 
 
+Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
+
+
 @dataclass(frozen=True, kw_only=True)
-class MembershipEnumeration(Method):
+class MembershipEnumeration(Method[Answered]):
     """Sum over all counts that a data set can have, and all values of the tested record.
 
     The release is the counts, from which every symmetric learner can be simulated, and the sum is that of the
     definition of the advantage, not that of the theorem.
     """
 
-    name: ClassVar[str] = "membership.enumeration"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        MembershipAdvantage,
-        MembershipSecurity,
-        MembershipAccuracy,
-    )
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, equations 3 to 7, for the learner of Theorem 14"
+    name = "membership.enumeration"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, equations 3 to 7, for the learner of Theorem 14"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, WorstCase)
+    def applies(self, problem: Answered) -> str | None:
         if not problem.record_law.finite:
             return "Data sets of infinitely many values cannot be enumerated."
         if problem.records > _MOST_RECORDS:
@@ -50,13 +46,11 @@ class MembershipEnumeration(Method):
             return f"There are more than {_MOST_SUMMANDS} pairs of counts and tested values."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, WorstCase)
+    def cost(self, problem: Answered) -> Cost:
         summands = min(_MOST_SUMMANDS, _summands(problem.record_law, problem.records))
         return Cost(seconds=1e-3 + 1e-5 * summands, bytes=1e5)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, WorstCase)
+    def answer(self, problem: Answered, seed: int) -> Answer:
         law, odds = problem.record_law, problem.gamma
         value = float(enumerated(law, problem.records, Fraction(odds)))
         # Laws of n records and one more are within (n + 1) times the distance of the laws of one.

@@ -1,7 +1,7 @@
 """The worst learner of discrete records, exactly: advantage, security, accuracy, and the risk of records."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from privcore.membership.discrete.problems import (
 from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _TIE = 1e-12
 """A share that misses a level by this reaches it, by the definition of the quantile."""
@@ -27,8 +26,17 @@ _LAST_PLACE = 2.0**50
 """Of infinitely many atoms, the last that is looked at."""
 
 
+Answered = (
+    MembershipAdvantage
+    | MembershipSecurity
+    | MembershipAccuracy
+    | MembershipRecordRisk
+    | MembershipRiskQuantile
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class MembershipExact(Method):
+class MembershipExact(Method[Answered]):
     r"""A learner that releases all records up to their order, and de Moivre's formula for its advantage.
 
     At odds 1 it is $\sum_k p_k q_k b_{n-1}(\lfloor n p_k \rfloor; p_k)$ with binomial probabilities b, one
@@ -36,18 +44,12 @@ class MembershipExact(Method):
     single values.
     """
 
-    name: ClassVar[str] = "membership.exact"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        MembershipAdvantage,
-        MembershipSecurity,
-        MembershipAccuracy,
-        MembershipRecordRisk,
-        MembershipRiskQuantile,
-    )
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14, with the exact formula of its Lemma 31"
+    name = "membership.exact"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Theorem 14, with the exact formula of its Lemma 31"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         if isinstance(problem, WorstCase):
             return worst_cost(problem.record_law, problem.records, problem.gamma)
         if isinstance(problem, MembershipRiskQuantile):
@@ -55,7 +57,7 @@ class MembershipExact(Method):
             return Cost(seconds=2e-3 + 4e-8 * atoms, bytes=1e5 + 60.0 * atoms)
         return Cost(seconds=1e-3, bytes=1e5)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def answer(self, problem: Answered, seed: int) -> Answer:
         if isinstance(problem, WorstCase):
             ends = worst_advantage(problem.record_law, problem.records, problem.gamma)
             lower, upper = problem.from_advantage(*ends)
@@ -64,7 +66,6 @@ class MembershipExact(Method):
             p = problem.atom_probability
             lower, upper = record_risk(p, 1.0 - p, problem.records, problem.odds, 0.0)
             return Answer.enclosure(lower, upper, detail="the count of one value")
-        assert isinstance(problem, MembershipRiskQuantile)
         lower, upper = _quantile(problem)
         return Answer.enclosure(lower, upper, detail="the count of one value, by falling probability")
 

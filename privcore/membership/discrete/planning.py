@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.distributions.record import Law
@@ -14,11 +13,10 @@ from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
 from privcore.membership.params import RECORDS
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipPlanning(Method):
+class MembershipPlanning(Method[MembershipRecords]):
     """Double the number of records until the advantage is small enough, then halve the interval.
 
     The advantage falls with the number of records. Both ends are proved: with the upper one the upper end of
@@ -26,20 +24,18 @@ class MembershipPlanning(Method):
     differ where the advantage at some number is the tolerated one to all digits.
     """
 
-    name: ClassVar[str] = "membership.planning"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRecords,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14; that the advantage falls is ours"
+    name = "membership.planning"
+    problems = (MembershipRecords,)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Theorem 14; that the advantage falls is ours"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipRecords)
+    def cost(self, problem: MembershipRecords) -> Cost:
         law, target = problem.record_law, problem.target_advantage
         records = _expected(law, target)
         once = worst_cost(law, int(records), problem.odds)
         return Cost(seconds=0.01 + 2.0 * math.log2(records) * once.seconds, bytes=once.bytes)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipRecords)
+    def answer(self, problem: MembershipRecords, seed: int) -> Answer:
         law, target = problem.record_law, problem.target_advantage
         if law.continuous > target:
             detail = "the continuous part is recognised, however many records there are"

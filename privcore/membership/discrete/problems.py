@@ -1,10 +1,9 @@
 """What the best attack gains against the worst learner of discrete records: questions and monotonicity."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore.distributions import record_notation as spelling
 from privcore.distributions.record import Law
@@ -60,10 +59,10 @@ class MembershipAdvantage(WorstCase):
     the number of records with every value matters.
     """
 
-    name: ClassVar[str] = "membership-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = _FEWER
+    name = "membership-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = _FEWER
 
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
@@ -79,12 +78,10 @@ class MembershipAdvantage(WorstCase):
 class MembershipSecurity(WorstCase):
     """Least security of a learner of n discrete records: 1 minus the largest advantage of an attack."""
 
-    name: ClassVar[str] = "membership-security"
-    asks: ClassVar[str] = "security"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
-        {"records": Monotone(trend=Trend.INCREASING, proof=_MARTINGALE)}
-    )
+    name = "membership-security"
+    asks = "security"
+    largest = 1.0
+    monotone = MappingProxyType({"records": Monotone(trend=Trend.INCREASING, proof=_MARTINGALE)})
 
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
@@ -105,9 +102,9 @@ class MembershipAccuracy(WorstCase):
     odds are $\nu / (\lambda (1 - \nu))$.
     """
 
-    name: ClassVar[str] = "membership-accuracy"
-    asks: ClassVar[str] = "accuracy"
-    monotone: ClassVar[Mapping[str, Monotone]] = _FEWER
+    name = "membership-accuracy"
+    asks = "accuracy"
+    monotone = _FEWER
 
     nonmember_share: Annotated[float, membership_params.NONMEMBER_SHARE] = 0.5
     member_weight: Annotated[float, membership_params.MEMBER_WEIGHT] = 1.0
@@ -134,10 +131,10 @@ class MembershipAccuracy(WorstCase):
 class MembershipRecordRisk(Problem):
     """Largest advantage of an attack on records of one value, given its probability, over all learners."""
 
-    name: ClassVar[str] = "membership-record-risk"
-    asks: ClassVar[str] = "risk"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-record-risk"
+    asks = "risk"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "records": Monotone(trend=Trend.DECREASING, proof=_MARTINGALE),
             "atom_probability": Monotone(
@@ -163,10 +160,10 @@ class MembershipRiskQuantile(OfLaw):
     than 1e-12 reaches it. Level 1 asks for the largest risk; that of infinitely many atoms is 1.
     """
 
-    name: ClassVar[str] = "membership-risk-quantile"
-    asks: ClassVar[str] = "risk"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-risk-quantile"
+    asks = "risk"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "records": _FEWER["records"],
             "risk_level": Monotone(
@@ -187,8 +184,8 @@ class MembershipDiversity(OfLaw):
     The advantage at odds 1 falls like $C / \sqrt{2 \pi n}$ where C is finite, and more slowly otherwise.
     """
 
-    name: ClassVar[str] = "membership-diversity"
-    asks: ClassVar[str] = "diversity"
+    name = "membership-diversity"
+    asks = "diversity"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,10 +196,10 @@ class MembershipRoc(OfLaw):
     rate.
     """
 
-    name: ClassVar[str] = "membership-roc"
-    asks: ClassVar[str] = "true_positive_rate"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-roc"
+    asks = "true_positive_rate"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "records": Monotone(
                 trend=Trend.DECREASING,
@@ -220,9 +217,9 @@ class MembershipRoc(OfLaw):
 class MembershipRecords(OfLaw):
     """Least number of records with which no attack on any learner has more than the tolerated advantage."""
 
-    name: ClassVar[str] = "membership-records"
-    asks: ClassVar[str] = "records"
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-records"
+    asks = "records"
+    monotone = MappingProxyType(
         {"target_advantage": Monotone(trend=Trend.DECREASING, proof="What satisfies it is nested.")}
     )
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from privcore.membership.discrete.problems import MembershipRoc
 from privcore.membership.discrete.worst_case import CHUNK, MANY, rare_sum, worst_advantage, worst_cost
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _HEADS = 2**15
 """Of infinitely many atoms, how many have a threshold of their own; beyond, one record is enough."""
@@ -24,7 +22,7 @@ _LEAST, _MOST = 1e-13, 1e18
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipRocMethod(Method):
+class MembershipRocMethod(Method[MembershipRoc]):
     r"""An attack takes a record for a member where at least $g n p$ of the n records are equal to it.
 
     Its likelihood ratio is $N_z / (n p_z)$. From below, two attacks with neighbouring thresholds g on both
@@ -33,20 +31,18 @@ class MembershipRocMethod(Method):
     $g \Delta_g + 1 - g$ for g <= 1.
     """
 
-    name: ClassVar[str] = "membership.roc"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRoc,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"lemma of Neyman and Pearson, for the learner of {AUBINAIS}, Theorem 14"
+    name = "membership.roc"
+    problems = (MembershipRoc,)
+    direction = Direction.ENCLOSURE
+    reference = f"lemma of Neyman and Pearson, for the learner of {AUBINAIS}, Theorem 14"
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipRoc)
+    def cost(self, problem: MembershipRoc) -> Cost:
         heads = problem.record_law.reach(1.0) if problem.record_law.finite else _HEADS
         lines = worst_cost(problem.record_law, problem.records, _MOST, _HEADS)
         each = 8e-7 if problem.records <= MANY else 5e-6
         return Cost(seconds=0.02 + each * heads * _HALVINGS + 2.0 * lines.seconds, bytes=lines.bytes)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipRoc)
+    def answer(self, problem: MembershipRoc, seed: int) -> Answer:
         law, n, x = problem.record_law, problem.records, problem.false_positive_rate
         if x == 1.0:
             return Answer.enclosure(1.0, 1.0, detail="everything is taken for a member")

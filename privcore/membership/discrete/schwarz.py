@@ -2,40 +2,35 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.discrete.diversity import diversity, diversity_cost
 from privcore.membership.discrete.problems import MembershipAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipSchwarz(Method):
+class MembershipSchwarz(Method[MembershipAdvantage]):
     r"""$\Delta^*_\gamma \le \Delta^*_1 \le w + C / (2 \sqrt n)$, with the continuous part w.
 
     $E|B / n - p| \le \sqrt{p q / n}$ for every atom, by the inequality of Cauchy and Schwarz.
     """
 
-    name: ClassVar[str] = "membership.schwarz"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipAdvantage,)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{AUBINAIS}, Section 5.2 and Table 1, which prints C / (2 sqrt n)"
+    name = "membership.schwarz"
+    problems = (MembershipAdvantage,)
+    direction = Direction.UPPER
+    reference = f"{AUBINAIS}, Section 5.2 and Table 1, which prints C / (2 sqrt n)"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipAdvantage)
+    def applies(self, problem: MembershipAdvantage) -> str | None:
         if math.isinf(diversity(problem.record_law)[1]):
             return "The diversity of the law is infinite, so the bound says nothing."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipAdvantage)
+    def cost(self, problem: MembershipAdvantage) -> Cost:
         return diversity_cost(problem.record_law)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipAdvantage)
+    def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
         law = problem.record_law
         bound = law.continuous + diversity_bound(diversity(law)[1], problem.records)
         return Answer.enclosure(0.0, min(1.0, bound * (1.0 + 1e-15)), detail="half the diversity")

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -14,40 +14,37 @@ from privcore.membership.experiments.digits import POOL, TESTED, codes
 from privcore.membership.experiments.problems import MembershipQuantised
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipClassifier(Method):
+class MembershipClassifier(Method[MembershipQuantised]):
     """Draw the training records, train, and count the tested images that are classified correctly, R times.
 
     The standard error is that of the draws and of the first weights; other images to test with would move the
     value by about as much as the binomial error of 400 images, at most 0.025.
     """
 
-    name: ClassVar[str] = "membership.classifier"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipQuantised,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"{AUBINAIS}, Section 6.2 and Table 1, on the digits of UCI"
-    shares: ClassVar[tuple[str, ...]] = ("clusters",)
+    name = "membership.classifier"
+    problems = (MembershipQuantised,)
+    direction = Direction.ESTIMATE
+    reference = f"{AUBINAIS}, Section 6.2 and Table 1, on the digits of UCI"
+    shares = ("clusters",)
 
     runs: Annotated[int, membership_params.RUNS] = 2
 
-    def applies(self, problem: Problem) -> str | None:
+    def applies(self, problem: MembershipQuantised) -> str | None:
         return (
             None if _can_learn() else "Training needs JAX and scikit-learn: pip install 'privsweep[learn]'."
         )
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipQuantised)
+    def cost(self, problem: MembershipQuantised) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         inputs = problem.clusters or POOL + TESTED
         # Compilation, half a second, and the clusters are shared by the points with as many clusters.
         return Cost(seconds=0.15 + self.runs * (0.02 + 2.5e-3 * inputs), bytes=2e7 + 1e4 * inputs)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipQuantised)
+    def answer(self, problem: MembershipQuantised, seed: int) -> Answer:
         # Half a second to import, and not installed everywhere.
         from privcore.membership.experiments.three_layers import classify
 

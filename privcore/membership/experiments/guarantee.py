@@ -1,7 +1,6 @@
 """What quantisation guarantees whatever is learned: the largest advantage for the law of the records."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,31 +13,29 @@ from privcore.membership.experiments.digits import counts, refusal
 from privcore.membership.experiments.problems import MembershipQuantisedAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipGuarantee(Method):
+class MembershipGuarantee(Method[MembershipQuantisedAdvantage]):
     """Sum the exact terms of all atoms of the law that the pool of images has.
 
     The detail tells the diversity C and the bound that follows from it alone. What the paper prints is for
     clusters without labels, though the classifier sees them.
     """
 
-    name: ClassVar[str] = "membership.guarantee"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipQuantisedAdvantage,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 14 and Table 1"
-    shares: ClassVar[tuple[str, ...]] = ("clusters",)
+    name = "membership.guarantee"
+    problems = (MembershipQuantisedAdvantage,)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Theorem 14 and Table 1"
+    shares = ("clusters",)
 
-    def applies(self, problem: Problem) -> str | None:
+    def applies(self, problem: MembershipQuantisedAdvantage) -> str | None:
         return refusal()
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipQuantisedAdvantage) -> Cost:
         return Cost(seconds=0.15, bytes=5e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipQuantisedAdvantage)
+    def answer(self, problem: MembershipQuantisedAdvantage, seed: int) -> Answer:
         found = counts(problem.clusters, problem.attributes)
         law = Finite.weighted("counts of the pool", found.astype(np.float64))
         lower, upper = worst_advantage(law, problem.records, problem.odds)

@@ -2,19 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.experiments.problems import MembershipFit
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SLACK = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipNoise(Method):
+class MembershipNoise(Method[MembershipFit]):
     r"""Bound the share by that of the noise alone, $2 \Phi(\sqrt \varepsilon / s) - 1$.
 
     A fresh residual is Gaussian with deviation s about some number, for the nearest neighbour with
@@ -23,22 +21,20 @@ class MembershipNoise(Method):
     there are no more records than features.
     """
 
-    name: ClassVar[str] = "membership.noise"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipFit,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, Section 4 and Examples 1 and 2, for Gaussian noise"
+    name = "membership.noise"
+    problems = (MembershipFit,)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Section 4 and Examples 1 and 2, for Gaussian noise"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipFit)
+    def applies(self, problem: MembershipFit) -> str | None:
         if problem.tested == "train" and problem.learner == "network":
             return "Nothing is proved about how a network fits its training records."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipFit) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipFit)
+    def answer(self, problem: MembershipFit, seed: int) -> Answer:
         if problem.tested == "train" and problem.interpolates:
             return Answer.enclosure(1.0, 1.0, detail="training residuals are 0")
         if problem.tested == "train":

@@ -1,9 +1,8 @@
 """Experiments with learners: what share of the records they fit, and what quantised images are worth."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore.errors import DomainError
 from privcore.membership import params as membership_params
@@ -21,10 +20,10 @@ class MembershipFit(Problem):
     an offset; and the nearest neighbour.
     """
 
-    name: ClassVar[str] = "membership-overfitting"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-overfitting"
+    asks = "probability"
+    largest = 1.0
+    monotone = MappingProxyType(
         {"loss_level": Monotone(trend=Trend.INCREASING, proof="The events are nested.")}
     )
 
@@ -66,9 +65,9 @@ class MembershipQuantised(Problem):
     cluster. The expectation is over the records and the first weights.
     """
 
-    name: ClassVar[str] = "membership-quantised"
-    asks: ClassVar[str] = "accuracy"
-    largest: ClassVar[float] = 1.0
+    name = "membership-quantised"
+    asks = "accuracy"
+    largest = 1.0
 
     clusters: Annotated[int, membership_params.CLUSTERS]
     records: Annotated[int, membership_params.RECORDS]
@@ -82,10 +81,10 @@ class MembershipQuantisedAdvantage(Problem):
     of its cluster, or that and its label. A learner that sees labels is covered by the latter alone.
     """
 
-    name: ClassVar[str] = "membership-quantised-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-quantised-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "records": Monotone(
                 trend=Trend.DECREASING, proof="Relative counts are a reverse martingale (Jensen)."

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from privcore.membership.experiments.problems import MembershipFit
 from privcore.membership.experiments.residuals import FRESH, Residuals, linear, nearest
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _LEAST_LEVEL = 1e-10
 """Below this the loss of a network is rounding in single precision."""
@@ -23,7 +22,7 @@ _KEPT = 128
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipTrained(Method):
+class MembershipTrained(Method[MembershipFit]):
     """Train R learners on data of their own, and average how often the loss is small.
 
     Noise that is not trained on is integrated out: for fresh records, and for least squares in the training
@@ -32,11 +31,11 @@ class MembershipTrained(Method):
     is done once. The value has six digits, which do not depend on how sums are split among threads.
     """
 
-    name: ClassVar[str] = "membership.trained"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipFit,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"{AUBINAIS}, Section 6.1, Figures 1 and 2"
-    shares: ClassVar[tuple[str, ...]] = (
+    name = "membership.trained"
+    problems = (MembershipFit,)
+    direction = Direction.ESTIMATE
+    reference = f"{AUBINAIS}, Section 6.1, Figures 1 and 2"
+    shares = (
         "learner",
         "coordinates",
         "records",
@@ -47,8 +46,7 @@ class MembershipTrained(Method):
 
     runs: Annotated[int, membership_params.RUNS] = 3
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipFit)
+    def applies(self, problem: MembershipFit) -> str | None:
         network = problem.learner == "network"
         if network and not _can_learn():
             return "Training a network needs JAX: pip install 'privsweep[learn]'."
@@ -60,8 +58,7 @@ class MembershipTrained(Method):
             return f"Training would need more than {_MOST_BYTES:.0e} bytes."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
-        assert isinstance(problem, MembershipFit)
+    def cost(self, problem: MembershipFit) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         # Compilation, half a second, is shared by the points with one shape.
@@ -69,8 +66,7 @@ class MembershipTrained(Method):
         seconds = compiling + self.runs * _run_seconds(problem)
         return Cost(seconds=seconds, bytes=_bytes(problem, self.runs))
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipFit)
+    def answer(self, problem: MembershipFit, seed: int) -> Answer:
         shares = []
         for number in range(self.runs):
             train, fresh = _residuals(problem, number)

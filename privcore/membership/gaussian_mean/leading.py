@@ -2,41 +2,37 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _LARGEST = 0.5
 """The leading term is an estimate where it is at most this."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipLeading(Method):
+class MembershipLeading(Method[MembershipMeanAdvantage]):
     r"""Correlation times $\Gamma((d + 1) / 2) / (\sqrt \pi \Gamma(d / 2))$, for equal odds."""
 
-    name: ClassVar[str] = "membership.leading"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = f"leading term of {AUBINAIS}, equation 7, for Gaussian records"
+    name = "membership.leading"
+    problems = (MembershipMeanAdvantage,)
+    direction = Direction.ESTIMATE
+    reference = f"leading term of {AUBINAIS}, equation 7, for Gaussian records"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipMeanAdvantage)
+    def applies(self, problem: MembershipMeanAdvantage) -> str | None:
         if problem.odds != 1.0:
             return "For odds other than 1 the advantage falls faster than any power."
         if problem.surplus < 1.0 or leading(problem.coordinates, problem.correlation) > _LARGEST:
             return "The correlation of release and record is too large for a leading term."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipMeanAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipMeanAdvantage)
+    def answer(self, problem: MembershipMeanAdvantage, seed: int) -> Answer:
         value = leading(problem.coordinates, problem.correlation)
         return Answer.about(value, detail=f"correlation {problem.correlation:.6g}")
 

@@ -2,37 +2,33 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipPlane(Method):
+class MembershipPlane(Method[MembershipMeanAdvantage]):
     """Elementary integrals: for two coordinates the log-likelihood ratio has a two-sided exponential law."""
 
-    name: ClassVar[str] = "membership.plane"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = f"{AUBINAIS}, equation 7, for Gaussian records"
+    name = "membership.plane"
+    problems = (MembershipMeanAdvantage,)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, equation 7, for Gaussian records"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipMeanAdvantage)
+    def applies(self, problem: MembershipMeanAdvantage) -> str | None:
         if problem.coordinates != 2:
             return "The closed form is for two coordinates."
         return None if problem.surplus > 1e-200 else "The release is the record, or too near to it."
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipMeanAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipMeanAdvantage)
+    def answer(self, problem: MembershipMeanAdvantage, seed: int) -> Answer:
         value, error = two_coordinates_advantage(problem.surplus, problem.odds)
         return Answer.enclosure(
             min(1.0, max(0.0, value - error)), min(1.0, value + error + 1e-300), detail="closed form"

@@ -1,10 +1,9 @@
 """What an attack learns from the mean of Gaussian records, or from a regression on them."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore.membership import params as membership_params
 from privcore.problem import Monotone, Problem, Trend
@@ -21,10 +20,10 @@ class MembershipMeanAdvantage(Problem):
     blind and 1 is certain.
     """
 
-    name: ClassVar[str] = "membership-mean-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-mean-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "coordinates": Monotone(trend=Trend.INCREASING, proof="An attack may ignore coordinates."),
             "records": Monotone(trend=Trend.DECREASING, proof=_NOISIER),
@@ -65,9 +64,9 @@ class MembershipRegressionAdvantage(Problem):
     there are no more records than features, the regression interpolates.
     """
 
-    name: ClassVar[str] = "membership-regression-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
+    name = "membership-regression-advantage"
+    asks = "advantage"
+    largest = 1.0
 
     coordinates: Annotated[int, membership_params.COORDINATES]
     records: Annotated[int, membership_params.RECORDS]

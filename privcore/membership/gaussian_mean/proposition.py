@@ -2,39 +2,35 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import mean_norm
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SLACK = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipProposition(Method):
+class MembershipProposition(Method[MembershipMeanAdvantage]):
     """The distance of two normal laws, averaged over a record: d^(1/2) / (2n) + E|z| / (2 n^(1/2)).
 
     Noise on the release can only lower the advantage, and so can odds other than 1.
     """
 
-    name: ClassVar[str] = "membership.proposition"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{AUBINAIS}, Proposition 25, for at least two records"
+    name = "membership.proposition"
+    problems = (MembershipMeanAdvantage,)
+    direction = Direction.UPPER
+    reference = f"{AUBINAIS}, Proposition 25, for at least two records"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipMeanAdvantage)
+    def applies(self, problem: MembershipMeanAdvantage) -> str | None:
         return None if problem.records >= 2 else "The proposition needs at least two records."
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipMeanAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipMeanAdvantage)
+    def answer(self, problem: MembershipMeanAdvantage, seed: int) -> Answer:
         n, d = problem.records, problem.coordinates
         bound = 0.5 * math.sqrt(d) / n + 0.5 * mean_norm(d) / math.sqrt(n)
         return Answer.at_most(min(1.0, bound * (1.0 + _SLACK)), detail="closed form")

@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.integral import LEAST_LOG, MeanIntegral
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _LEAST_SURPLUS = 1e-200
 """Below this a release with more noise gives the lower end."""
@@ -22,7 +20,7 @@ _EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipQuadrature(Method):
+class MembershipQuadrature(Method[MembershipMeanAdvantage]):
     """Integrate the Gaussian privacy profile over the squared norm of a record, between proved ends.
 
     The threshold is rounded outward, the quadrature's error is proved, and the rounding of its terms is
@@ -30,19 +28,18 @@ class MembershipQuadrature(Method):
     is certain to be recognised.
     """
 
-    name: ClassVar[str] = "membership.quadrature"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipMeanAdvantage,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
+    name = "membership.quadrature"
+    problems = (MembershipMeanAdvantage,)
+    direction = Direction.ENCLOSURE
+    reference = (
         f"{AUBINAIS}, equation 7 and Theorem 6, for Gaussian records; Trefethen (2013), Approximation "
         "Theory and Approximation Practice, Theorem 19.3"
     )
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipMeanAdvantage) -> Cost:
         return Cost(seconds=0.03, bytes=2e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipMeanAdvantage)
+    def answer(self, problem: MembershipMeanAdvantage, seed: int) -> Answer:
         if problem.records == 1 and problem.release_noise == 0.0:
             return Answer.enclosure(1.0, 1.0, detail="the release is the record")
         surplus = max(problem.surplus, _LEAST_SURPLUS)

@@ -2,36 +2,33 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipInformationAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SLACK = 1e-12
 _SIZES = (*range(2, 17), *(2**k for k in range(5, 50)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipChannel(Method):
+class MembershipChannel(Method[MembershipInformationAdvantage]):
     """Release a record of K equally likely values, or with some probability another one of them, drawn anew.
 
     The largest of this learner's advantages over K. For little information K = 2 attains Pinsker's inequality
     but for a factor that tends to 1.
     """
 
-    name: ClassVar[str] = "membership.channel"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipInformationAdvantage,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"a learner of ours, beside {AUBINAIS}, equation 8"
+    name = "membership.channel"
+    problems = (MembershipInformationAdvantage,)
+    direction = Direction.LOWER
+    reference = f"a learner of ours, beside {AUBINAIS}, equation 8"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipInformationAdvantage) -> Cost:
         return Cost(seconds=0.01, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipInformationAdvantage)
+    def answer(self, problem: MembershipInformationAdvantage, seed: int) -> Answer:
         lower, size = max((channel_advantage(problem.information, size), size) for size in _SIZES)
         return Answer.enclosure(lower, 1.0, detail=f"{size} values")
 

@@ -2,47 +2,44 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import get_args
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.membership.learner.problems import MembershipBitsAdvantage, MembershipInformationAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SLACK = 1e-12
 
 
+Answered = MembershipMeanAdvantage | MembershipInformationAdvantage | MembershipBitsAdvantage
+
+
 @dataclass(frozen=True, kw_only=True)
-class MembershipInformation(Method):
+class MembershipInformation(Method[Answered]):
     """Pinsker's inequality, or that of Bretagnolle and Huber where it is tighter.
 
     For b bits about n independent records the mutual information with one of them is at most b ln(2) / n, and
     the advantage is at most 1 - 2^-b besides: the release agrees with a guess from its own law so often.
     """
 
-    name: ClassVar[str] = "membership.information"
-    problems: ClassVar[tuple[type[Problem], ...]] = (
-        MembershipMeanAdvantage,
-        MembershipInformationAdvantage,
-        MembershipBitsAdvantage,
-    )
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = (
+    name = "membership.information"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = (
         f"{AUBINAIS}, equation 8 without its factor; Bretagnolle and Huber (1979), Estimation des "
         "densites: risque minimax"
     )
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def answer(self, problem: Answered, seed: int) -> Answer:
         if isinstance(problem, MembershipBitsAdvantage):
             information = problem.bits / problem.records * math.log(2.0)
             bound = min(information_bound(information), -math.expm1(-problem.bits * math.log(2.0)))
         else:
-            assert isinstance(problem, MembershipMeanAdvantage | MembershipInformationAdvantage)
             information = problem.information
             bound = information_bound(information)
         return Answer.at_most(

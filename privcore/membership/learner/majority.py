@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
@@ -10,14 +9,13 @@ from privcore.membership.learner.problems import MembershipBitsAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _ERROR = 1e-12
 """Error allowed for a difference of binomial tails: absolute, and relative."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipMajority(Method):
+class MembershipMajority(Method[MembershipBitsAdvantage]):
     """Records of b fair coins; the release has the majority of every column, and a coin where there is none.
 
     A member agrees with a bit with probability 1/2 + E|B / n - 1/2| for B binomial, independently, and the
@@ -25,16 +23,15 @@ class MembershipMajority(Method):
     it attains it.
     """
 
-    name: ClassVar[str] = "membership.majority"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipBitsAdvantage,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"a learner of ours, beside {AUBINAIS}, equation 8"
+    name = "membership.majority"
+    problems = (MembershipBitsAdvantage,)
+    direction = Direction.LOWER
+    reference = f"a learner of ours, beside {AUBINAIS}, equation 8"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipBitsAdvantage) -> Cost:
         return Cost(seconds=1e-3, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipBitsAdvantage)
+    def answer(self, problem: MembershipBitsAdvantage, seed: int) -> Answer:
         bias = majority_bias(problem.records)
         lower, count = agreement_advantage(problem.bits, bias)
         return Answer.enclosure(lower, 1.0, detail=f"member from {count} agreeing bits on")

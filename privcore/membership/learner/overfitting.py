@@ -1,34 +1,31 @@
 """Overfitting: the published bound of the security of a learner that fits its records."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipOverfittingSecurity
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SLACK = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipOverfitting(Method):
+class MembershipOverfitting(Method[MembershipOverfittingSecurity]):
     """Take a record for a member if its loss is at most the level: max(1, 1 / gamma) (alpha + gamma P).
 
     With alpha for the training records above the level, and P for the fresh ones below.
     """
 
-    name: ClassVar[str] = "membership.overfitting"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipOverfittingSecurity,)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{AUBINAIS}, Theorem 11"
+    name = "membership.overfitting"
+    problems = (MembershipOverfittingSecurity,)
+    direction = Direction.UPPER
+    reference = f"{AUBINAIS}, Theorem 11"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipOverfittingSecurity) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipOverfittingSecurity)
+    def answer(self, problem: MembershipOverfittingSecurity, seed: int) -> Answer:
         bound = theorem11(problem.unfitted_share, problem.fresh_share, problem.odds)
         return Answer.at_most(min(1.0, bound * (1.0 + _SLACK)), detail="the attack by the loss")
 

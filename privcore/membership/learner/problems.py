@@ -1,9 +1,8 @@
 """What is known of the advantage of attacks from a property of the learner alone."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.membership import params as membership_params
@@ -20,12 +19,10 @@ class MembershipPrivateAdvantage(Problem):
     non-member is drawn anew from the law: it is no worst-case neighbour.
     """
 
-    name: ClassVar[str] = "membership-private-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
-        {"claimed_epsilon": _WEAKER, "claimed_delta": _WEAKER}
-    )
+    name = "membership-private-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = MappingProxyType({"claimed_epsilon": _WEAKER, "claimed_delta": _WEAKER})
 
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
     claimed_delta: Annotated[float, membership_params.CLAIMED_DELTA] = 0.0
@@ -40,10 +37,10 @@ class MembershipInformationAdvantage(Problem):
     That is the mutual information of what is released and one training record.
     """
 
-    name: ClassVar[str] = "membership-information-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType({"information": _WEAKER})
+    name = "membership-information-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = MappingProxyType({"information": _WEAKER})
 
     information: Annotated[float, membership_params.INFORMATION]
 
@@ -52,10 +49,10 @@ class MembershipInformationAdvantage(Problem):
 class MembershipBitsAdvantage(Problem):
     """Largest advantage of an attack on any learner that releases b bits about n independent records."""
 
-    name: ClassVar[str] = "membership-bits-advantage"
-    asks: ClassVar[str] = "advantage"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType({"bits": _WEAKER})
+    name = "membership-bits-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = MappingProxyType({"bits": _WEAKER})
 
     bits: Annotated[int, membership_params.BITS]
     records: Annotated[int, membership_params.RECORDS]
@@ -69,9 +66,9 @@ class MembershipOverfittingSecurity(Problem):
     reached by fresh ones.
     """
 
-    name: ClassVar[str] = "membership-overfitting-security"
-    asks: ClassVar[str] = "security"
-    largest: ClassVar[float] = 1.0
+    name = "membership-overfitting-security"
+    asks = "security"
+    largest = 1.0
 
     unfitted_share: Annotated[float, membership_params.UNFITTED_SHARE]
     fresh_share: Annotated[float, membership_params.FRESH_SHARE]
@@ -86,10 +83,10 @@ class MembershipInterpolationCap(Problem):
     this level is told from fresh records, by Theorem 11, as surely as this is small.
     """
 
-    name: ClassVar[str] = "membership-interpolation-cap"
-    asks: ClassVar[str] = "probability"
-    largest: ClassVar[float] = 1.0
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType(
+    name = "membership-interpolation-cap"
+    asks = "probability"
+    largest = 1.0
+    monotone = MappingProxyType(
         {
             "loss_level": Monotone(trend=Trend.INCREASING, proof="The events are nested."),
             "noise_deviation": Monotone(trend=Trend.DECREASING, proof="It is a function of their quotient."),

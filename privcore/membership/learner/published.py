@@ -2,40 +2,36 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipPrivateAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SLACK = 1e-14
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipPublished(Method):
+class MembershipPublished(Method[MembershipPrivateAdvantage]):
     """The smaller of equation 9 and of delta + (1 - delta) tanh(epsilon / 2), times the odds if above 1.
 
     Both are right as upper bounds; the second is called a supremum in the paper, and is none.
     """
 
-    name: ClassVar[str] = "membership.published"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipPrivateAdvantage,)
-    direction: ClassVar[Direction] = Direction.UPPER
-    reference: ClassVar[str] = f"{AUBINAIS}, Remark 8 and Appendix H"
+    name = "membership.published"
+    problems = (MembershipPrivateAdvantage,)
+    direction = Direction.UPPER
+    reference = f"{AUBINAIS}, Remark 8 and Appendix H"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipPrivateAdvantage)
+    def applies(self, problem: MembershipPrivateAdvantage) -> str | None:
         if problem.neighbours != "substitution":
             return "The paper's neighbours have one record replaced."
         return None
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipPrivateAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipPrivateAdvantage)
+    def answer(self, problem: MembershipPrivateAdvantage, seed: int) -> Answer:
         bound = published_bound(problem.claimed_epsilon, problem.claimed_delta, problem.odds)
         return Answer.at_most(min(1.0, bound * (1.0 + _SLACK) + 1e-16), detail="closed form")
 

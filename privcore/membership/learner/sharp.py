@@ -2,20 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipPrivateAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SLACK = 1e-14
 _MOVED = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipSharp(Method):
+class MembershipSharp(Method[MembershipPrivateAdvantage]):
     """The supremum over all private learners, and learners that attain it.
 
     Let a record be uniform on a circle. With probability delta it is released, otherwise a point whose
@@ -24,18 +22,15 @@ class MembershipSharp(Method):
     upper end is that of a replacement at 2 epsilon and (1 + e^epsilon) delta.
     """
 
-    name: ClassVar[str] = "membership.sharp"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipPrivateAdvantage,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
-        f"proofs of ours, beside {AUBINAIS}, Appendix H, whose tanh(epsilon / 2) is no supremum"
-    )
+    name = "membership.sharp"
+    problems = (MembershipPrivateAdvantage,)
+    direction = Direction.ENCLOSURE
+    reference = f"proofs of ours, beside {AUBINAIS}, Appendix H, whose tanh(epsilon / 2) is no supremum"
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipPrivateAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipPrivateAdvantage)
+    def answer(self, problem: MembershipPrivateAdvantage, seed: int) -> Answer:
         delta, odds = problem.claimed_delta, problem.odds
         # Both advantages grow with epsilon: moving it covers the rounding of what it is compared with.
         low, high = (problem.claimed_epsilon * (1.0 + move) for move in (-_MOVED, _MOVED))

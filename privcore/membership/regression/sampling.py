@@ -1,7 +1,7 @@
 """Least squares: the advantage from independent draws, with a confidence interval."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -13,40 +13,37 @@ from privcore.membership.regression.likelihood_ratio import UNIFORMS
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.bounded_mean import Tally
 from privcore.papers import AUBINAIS, MAURER_PONTIL
-from privcore.problem import Problem
 
 _BLOCK = 2**16
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipSampling(Method):
+class MembershipSampling(Method[MembershipRegressionAdvantage]):
     """Draw a release with a record, and average the gain of the best attack, which lies in [0, 1].
 
     The law of the draws and the likelihood ratio are exact, so that the interval holds for every number of
     draws, by the bounds of Hoeffding and of Maurer and Pontil.
     """
 
-    name: ClassVar[str] = "membership.sampling"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
-    direction: ClassVar[Direction] = Direction.ENCLOSURE
-    reference: ClassVar[str] = (
+    name = "membership.sampling"
+    problems = (MembershipRegressionAdvantage,)
+    direction = Direction.ENCLOSURE
+    reference = (
         f"{AUBINAIS}, equation 7, for least squares with Gaussian features; {MAURER_PONTIL}, Theorem 4"
     )
 
     samples: Annotated[int, params.SAMPLES] = 20_000
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipRegressionAdvantage)
+    def applies(self, problem: MembershipRegressionAdvantage) -> str | None:
         return INTERPOLATES if problem.interpolates else None
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipRegressionAdvantage) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         return gain_cost(self.samples, _BLOCK)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipRegressionAdvantage)
+    def answer(self, problem: MembershipRegressionAdvantage, seed: int) -> Answer:
         rng = np.random.default_rng(seed)
         tally = Tally()
         for size in block_sizes(self.samples, _BLOCK):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from privcore.membership.regression.draws import INTERPOLATES, gain_cost, gains
 from privcore.membership.regression.likelihood_ratio import UNIFORMS
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 _SCRAMBLES = 8
 _LEAST_RATIO = 5.0
@@ -21,7 +20,7 @@ _LEAST_RATIO = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipSobol(Method):
+class MembershipSobol(Method[MembershipRegressionAdvantage]):
     """Average the gain of the best attack over Sobol points, in eight independent scrambles.
 
     Hundreds of times nearer than as many independent draws; the standard error of the scrambles' mean, in the
@@ -29,21 +28,20 @@ class MembershipSobol(Method):
     scramble has a power of two.
     """
 
-    name: ClassVar[str] = "membership.sobol"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = (
+    name = "membership.sobol"
+    problems = (MembershipRegressionAdvantage,)
+    direction = Direction.ESTIMATE
+    reference = (
         f"{AUBINAIS}, equation 7, for least squares with Gaussian features; Owen (1997), Scrambled net "
         "variance for integrals of smooth functions"
     )
 
     samples: Annotated[int, params.SAMPLES] = 32_768
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipRegressionAdvantage)
+    def applies(self, problem: MembershipRegressionAdvantage) -> str | None:
         return INTERPOLATES if problem.interpolates else None
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipRegressionAdvantage) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         return gain_cost(2**self._log_points * _SCRAMBLES, 2**self._log_points)
@@ -53,8 +51,7 @@ class MembershipSobol(Method):
         """Binary logarithm of the points of a scramble."""
         return max(0, math.ceil(math.log2(self.samples / _SCRAMBLES)))
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipRegressionAdvantage)
+    def answer(self, problem: MembershipRegressionAdvantage, seed: int) -> Answer:
         from scipy.stats.qmc import Sobol  # half a second to import
 
         rng = np.random.default_rng(seed)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from privcore.membership.regression.draws import INTERPOLATES
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import AUBINAIS
-from privcore.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -27,7 +25,7 @@ _REACH = 46.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipThreshold(Method):
+class MembershipThreshold(Method[MembershipRegressionAdvantage]):
     """Take a record for a member if its squared residual is below the best threshold.
 
     Residuals are normal given the leverage, which has a Beta law, and the advantage is a sum of two positive
@@ -35,20 +33,18 @@ class MembershipThreshold(Method):
     finer rule and not proved, and the lower end is what both agree on, less ten times the difference.
     """
 
-    name: ClassVar[str] = "membership.threshold"
-    problems: ClassVar[tuple[type[Problem], ...]] = (MembershipRegressionAdvantage,)
-    direction: ClassVar[Direction] = Direction.LOWER
-    reference: ClassVar[str] = f"{AUBINAIS}, Section 4, for least squares with Gaussian features"
+    name = "membership.threshold"
+    problems = (MembershipRegressionAdvantage,)
+    direction = Direction.LOWER
+    reference = f"{AUBINAIS}, Section 4, for least squares with Gaussian features"
 
-    def applies(self, problem: Problem) -> str | None:
-        assert isinstance(problem, MembershipRegressionAdvantage)
+    def applies(self, problem: MembershipRegressionAdvantage) -> str | None:
         return INTERPOLATES if problem.interpolates else None
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: MembershipRegressionAdvantage) -> Cost:
         return Cost(seconds=0.05, bytes=2e6)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        assert isinstance(problem, MembershipRegressionAdvantage)
+    def answer(self, problem: MembershipRegressionAdvantage, seed: int) -> Answer:
         rough, coarse, fine = (LossRates.of(problem.records, problem.coordinates, steps) for steps in _STEPS)
         root = best_root(rough, problem.odds)
         (one, size), (other, _) = (rates.advantage(root, problem.odds) for rates in (coarse, fine))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from privcore import Answer, Point, Problem, evaluate, find
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio, mean_norm, stirling
 from privcore.membership.gaussian_mean.leading import leading
+from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.membership.gaussian_mean.proposition import MembershipProposition
 from privcore.membership.gaussian_mean.quadrature import mean_advantage
 from tests.privcore.draws import problem
@@ -213,7 +214,7 @@ def test_the_bounds_are_above_the_exact_value_and_the_limit_is_near_it() -> None
 def test_the_published_proposition_fails_for_one_record() -> None:
     """Half of 1 and half of E|z| are less than the distance, which is 1."""
     assert 0.5 + 0.5 * mean_norm(1) < 1.0
-    one = problem("membership-mean-advantage", coordinates=1, records=1)
+    one = MembershipMeanAdvantage(coordinates=1, records=1)
     assert MembershipProposition().applies(one) == "The proposition needs at least two records."
 
 
