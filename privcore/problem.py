@@ -35,6 +35,8 @@ class Problem:
     """
 
     name: ClassVar[str]
+    topic: ClassVar[str]
+    """The area of questions that it belongs to: the folder of `privcore` that it lives in."""
     asks: ClassVar[str]
     """The quantity asked for: the name of a column in reports, such as epsilon or delta."""
     largest: ClassVar[float] = float("inf")

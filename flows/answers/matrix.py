@@ -51,12 +51,12 @@ def show_matrix() -> None:
     rows = []
     for problem in PROBLEMS:
         mine = [entry for entry in entries if entry["problem"] == problem.name]
-        topic = Counter(entry["method"].partition(".")[0] for entry in mine).most_common(1)[0][0]
+        family = Counter(entry["method"].partition(".")[0] for entry in mine).most_common(1)[0][0]
         cells = [
-            ", ".join(_short(entry, topic) for entry in mine if entry["direction"] == direction)
+            ", ".join(_short(entry, family) for entry in mine if entry["direction"] == direction)
             for direction in SIDES
         ]
-        rows.append([problem.name, f"{topic}.", *cells])
+        rows.append([problem.name, f"{family}.", *cells])
     show(["problem", "method", *SIDES.values()], rows, title="Who bounds what, and on which side")
     print("* at a confidence below 1, which a knob of the method or a field of the problem sets")
     print(
@@ -64,6 +64,6 @@ def show_matrix() -> None:
     )
 
 
-def _short(entry: dict[str, Any], topic: str) -> str:
-    name = entry["method"].removeprefix(f"{topic}.")
+def _short(entry: dict[str, Any], family: str) -> str:
+    name = entry["method"].removeprefix(f"{family}.")
     return name if entry["holds"] in (PROVED, ESTIMATED) else f"{name}*"

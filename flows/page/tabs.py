@@ -13,7 +13,7 @@ class Tab:
     """A tab of the page.
 
     Attributes:
-        name: The package of its problems below `privcore`.
+        name: The topic of its problems.
         title: What stands on the tab.
         sweep: An embedded sweep that asks for problems of this tab.
     """
@@ -25,7 +25,7 @@ class Tab:
     @property
     def problems(self) -> list[type[Problem]]:
         """The problems of the registry that belong here."""
-        return [kind for kind in PROBLEMS if topic(kind) == self.name]
+        return [kind for kind in PROBLEMS if kind.topic == self.name]
 
 
 TABS = (
@@ -59,17 +59,6 @@ _AT_MOST = (
 )
 _LEAST_TARGET = 1e-3  # of the epsilon for which noise is searched in the problems on errors
 _NOISELESS, _SINGLE = ("none", "llp"), ("none", "rr")
-
-
-def topic(kind: type[Problem]) -> str:
-    """Return the package of a problem below `privcore`.
-
-    Example:
-        >>> from privcore import find_problem
-        >>> topic(find_problem("audit-tail"))
-        'auditing'
-    """
-    return kind.__module__.split(".")[1]
 
 
 def rules(kind: type[Problem]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from flows.reports.tables import of_answers
 from privcore import PROBLEMS, Problem
 
 NAME = "compare-membership"
-TOPIC = "membership-"
+TOPIC = "membership"
 
 
 def compare_membership(store: Path) -> Document:
@@ -31,7 +31,7 @@ def compare_membership(store: Path) -> Document:
     found: dict[type[Problem], list[Stored]] = {}
     with reading(store) as opened:
         for kind in PROBLEMS:
-            if kind.name.startswith(TOPIC) and (several := _several(stored(opened, kind))):
+            if kind.topic == TOPIC and (several := _several(stored(opened, kind))):
                 found[kind] = several
     if not found:
         raise UncoveredError(
@@ -93,7 +93,7 @@ def _plot(kind: type[Problem], answers: Sequence[Stored]) -> Iterator[Plot]:
     )
     if marks:
         yield Plot(
-            name=f"{NAME}-{kind.name.removeprefix(TOPIC)}",
+            name=f"{NAME}-{kind.name.removeprefix(f'{TOPIC}-')}",
             title=f"{kind.asks.capitalize()} of {kind.name}, by method",
             x_name="method",
             y_name=kind.asks,

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation import proofs
-from privcore.allocation.problems import check_participations
-from privcore.problem import Problem, Trend
+from privcore.allocation.problems import AllocationProblem, check_participations
+from privcore.problem import Trend
 
 _POISSON = {
     "sigma": (Trend.DECREASING, proofs.MORE_NOISE),
@@ -24,7 +24,7 @@ _UNAMPLIFIED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonEpsilon(Problem):
+class PoissonEpsilon(AllocationProblem):
     """Smallest epsilon of DP-SGD where every step includes every example independently."""
 
     name = "poisson-epsilon"
@@ -40,7 +40,7 @@ class PoissonEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonDelta(Problem):
+class PoissonDelta(AllocationProblem):
     """Delta of DP-SGD at a given epsilon, where every step includes every example independently."""
 
     name = "poisson-delta"
@@ -57,7 +57,7 @@ class PoissonDelta(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShufflingEpsilon(Problem):
+class ShufflingEpsilon(AllocationProblem):
     """Smallest epsilon of an epoch over shuffled examples with clipped gradients, all others known."""
 
     name = "shuffling-epsilon"
@@ -71,7 +71,7 @@ class ShufflingEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShufflingDelta(Problem):
+class ShufflingDelta(AllocationProblem):
     """Delta of an epoch over shuffled examples with clipped gradients, all others known."""
 
     name = "shuffling-delta"
@@ -86,7 +86,7 @@ class ShufflingDelta(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnamplifiedEpsilon(Problem):
+class UnamplifiedEpsilon(AllocationProblem):
     """Smallest epsilon where the k steps that use an example are public, in every epoch: no amplification."""
 
     name = "unamplified-epsilon"
@@ -106,7 +106,7 @@ class UnamplifiedEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnamplifiedDelta(Problem):
+class UnamplifiedDelta(AllocationProblem):
     """Delta at a given epsilon where the k steps that use an example are public: no amplification."""
 
     name = "unamplified-delta"

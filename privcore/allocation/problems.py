@@ -28,7 +28,14 @@ def check_participations(steps: int, participations: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationEpsilon(Problem):
+class AllocationProblem(Problem):
+    """Base of the questions about random allocation, and about what it is compared with."""
+
+    topic = "allocation"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationEpsilon(AllocationProblem):
     """Smallest epsilon of DP-SGD where every epoch uses an example in k steps chosen at random out of t."""
 
     name = "allocation-epsilon"
@@ -48,7 +55,7 @@ class AllocationEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationDelta(Problem):
+class AllocationDelta(AllocationProblem):
     """Delta of DP-SGD at a given epsilon, where every epoch uses an example in k random steps out of t."""
 
     name = "allocation-delta"
@@ -69,7 +76,7 @@ class AllocationDelta(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledAllocationEpsilon(Problem):
+class SampledAllocationEpsilon(AllocationProblem):
     """Smallest epsilon where an epoch includes an example with a probability, and then in k random steps."""
 
     name = "sampled-allocation-epsilon"
@@ -90,7 +97,7 @@ class SampledAllocationEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledAllocationDelta(Problem):
+class SampledAllocationDelta(AllocationProblem):
     """Delta where an epoch includes an example with a probability, and then in k of t random steps."""
 
     name = "sampled-allocation-delta"
@@ -112,7 +119,7 @@ class SampledAllocationDelta(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceAllocationEpsilon(Problem):
+class LaplaceAllocationEpsilon(AllocationProblem):
     """Smallest epsilon of random allocation where every step adds Laplace noise."""
 
     name = "laplace-allocation-epsilon"
@@ -132,7 +139,7 @@ class LaplaceAllocationEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceAllocationDelta(Problem):
+class LaplaceAllocationDelta(AllocationProblem):
     """Delta of random allocation at a given epsilon, where every step adds Laplace noise."""
 
     name = "laplace-allocation-delta"
@@ -153,7 +160,7 @@ class LaplaceAllocationDelta(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseAllocationEpsilon(Problem):
+class ResponseAllocationEpsilon(AllocationProblem):
     """Smallest epsilon of allocating randomized responses, the worst among pure local randomizers."""
 
     name = "response-allocation-epsilon"
@@ -173,7 +180,7 @@ class ResponseAllocationEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseAllocationDelta(Problem):
+class ResponseAllocationDelta(AllocationProblem):
     """Delta of allocating randomized responses, the worst among pure local randomizers."""
 
     name = "response-allocation-delta"

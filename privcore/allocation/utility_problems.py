@@ -5,8 +5,9 @@ from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
+from privcore.allocation.problems import AllocationProblem
 from privcore.errors import DomainError
-from privcore.problem import Monotone, Problem, Trend
+from privcore.problem import Monotone, Trend
 
 LEAST_EPSILON = 1e-3
 """Below this, noise is a question of total variation, to which the brackets of epsilon are blind."""
@@ -37,7 +38,7 @@ def check_target(epsilon: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationError(Problem):
+class AllocationError(AllocationProblem):
     r"""Mean squared error of a proportion that t noisy sums give, each example being in one random step.
 
     The examples are n independent vectors of $\{0, 1\}^d$ whose coordinates are 1 with probability p. Every
@@ -63,7 +64,7 @@ class AllocationError(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonError(Problem):
+class PoissonError(AllocationProblem):
     r"""Mean squared error of a proportion that t noisy sums give, each example being in a step at rate 1/t.
 
     As `allocation-error`, but every step includes every example independently with probability 1/t, so that

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
-from privcore.auditing.problems import Counts, check_counts
-from privcore.problem import Monotone, Problem, Trend
+from privcore.auditing.problems import AuditProblem, Counts, check_counts
+from privcore.problem import Monotone, Trend
 
 _NESTED = "The events of at least so many correct guesses are nested."
 _LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
@@ -20,7 +20,7 @@ _REFUTABLE = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditExpectedCorrect(Problem):
+class AuditExpectedCorrect(AuditProblem):
     """Largest expected number of correct guesses about a mu-GDP mechanism, c' guesses being expected.
 
     For inclusion, k = 2, independent Gaussian canaries and likelihood ratios attain it. For more alternatives
@@ -60,7 +60,7 @@ class AuditCeiling(Counts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditPlannedEpsilon(Problem):
+class AuditPlannedEpsilon(AuditProblem):
     """Largest epsilon that a valid audit can refute where as many inclusion guesses are correct as expected.
 
     As many as an optimal attacker on independent Gaussian canaries expects, rounded to the nearest number.
@@ -83,7 +83,7 @@ class AuditPlannedEpsilon(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditBestGuesses(Problem):
+class AuditBestGuesses(AuditProblem):
     """Number of inclusion guesses, an even one, with which an audit refutes the largest epsilon.
 
     Where as many are correct as an optimal attacker on independent Gaussian canaries expects.
@@ -101,7 +101,7 @@ class AuditBestGuesses(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditPower(Problem):
+class AuditPower(AuditProblem):
     """Probability that an audit refutes a claim about independent Gaussian canaries of another mu.
 
     The attacker guesses about the canaries with the clearest scores, and the claim is refuted by Algorithm 3

@@ -22,7 +22,14 @@ def check_counts(canaries: int, guesses: int, correct: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts(Problem):
+class AuditProblem(Problem):
+    """Base of all questions about audits."""
+
+    topic = "auditing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts(AuditProblem):
     """Base of the questions about m canaries, of which at most c' are guessed and c of them correctly.
 
     The number of guesses is fixed beforehand, and every canary counts that was randomised, guessed or not.

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
+from privcore.auditing.problems import AuditProblem
 from privcore.errors import DomainError
-from privcore.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditRunsEpsilon(Problem):
+class AuditRunsEpsilon(AuditProblem):
     """Epsilon at this delta that an attack refutes over many runs: the truth is larger, but for an error.
 
     Some runs have one canary in their data and the others do not; the attack says of each whether it is in.

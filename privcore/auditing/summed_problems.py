@@ -5,12 +5,11 @@ from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
-from privcore.auditing.problems import check_counts
-from privcore.problem import Problem
+from privcore.auditing.problems import AuditProblem, check_counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditDpsgdCorrect(Problem):
+class AuditDpsgdCorrect(AuditProblem):
     """Expected number of correct guesses about canaries of DP-SGD by scores that are summed over its steps.
 
     Every canary that is in has a coordinate of its own, to which a step adds its clipped gradient, of norm 1,

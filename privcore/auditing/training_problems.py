@@ -5,12 +5,11 @@ from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
-from privcore.auditing.problems import check_counts
-from privcore.problem import Problem
+from privcore.auditing.problems import AuditProblem, check_counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditTraining(Problem):
+class AuditTraining(AuditProblem):
     """Epsilon at this delta that the audit of a training refutes: its own is larger, but for an error.
 
     The training is DP-SGD on a small real data set and on canaries, each included with probability 1/2, with

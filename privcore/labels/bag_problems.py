@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from privcore.distributions.prior_notation import class_rows, probabilities
 from privcore.errors import DomainError
 from privcore.labels import params as label_params
-from privcore.labels.problems import check_mechanism
-from privcore.problem import Monotone, Problem, Trend
+from privcore.labels.problems import ReleaseProblem, check_mechanism
+from privcore.problem import Monotone, Trend
 
 _SUM_OF_CLASSES = ("llp",)
 _LESS_NOISE = MappingProxyType(
@@ -26,7 +26,7 @@ _LESS_NOISE = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
-class BagProblem(Problem):
+class BagProblem(ReleaseProblem):
     """Base of the questions about one bag, which for randomized response is a single example."""
 
     mechanism: Annotated[str, label_params.MECHANISM]
@@ -85,7 +85,7 @@ class BagAdvantage(BagProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassAdvantage(Problem):
+class ClassAdvantage(ReleaseProblem):
     r"""Additive advantage at guessing the class of the first example, by itself or in its bag.
 
     Randomized response keeps the class with probability $e^\varepsilon / (e^\varepsilon + c - 1)$, else

@@ -6,16 +6,15 @@ from typing import Annotated
 
 from privcore.errors import DomainError
 from privcore.labels import params as label_params
-from privcore.labels.problems import check_mechanism
+from privcore.labels.problems import ReleaseProblem, check_mechanism
 from privcore.labels.stand_in import SIZES
-from privcore.problem import Problem
 
 FEWEST_BAGS = 4
 """Below this there is nothing to train on beside what is held out."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelLearning(Problem):
+class LabelLearning(ReleaseProblem):
     """Expected AUC on test data of a model that learned from the features and the released labels.
 
     The expectation is over the release, the order of the examples and the first weights; the data set and its

@@ -46,7 +46,14 @@ def check_mechanism(mechanism: str, bag_size: int, label_epsilon: float) -> None
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelProblem(Problem):
+class ReleaseProblem(Problem):
+    """Base of all questions about a release of labels."""
+
+    topic = "labels"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelProblem(ReleaseProblem):
     """Base of the questions about one mechanism and one prior."""
 
     mechanism: Annotated[str, label_params.MECHANISM]

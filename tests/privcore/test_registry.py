@@ -56,6 +56,11 @@ def test_a_problem_says_what_it_asks(kind: type[Problem]) -> None:
         assert monotone.proof.endswith(".")
 
 
+@each_problem
+def test_the_topic_of_a_problem_is_the_folder_that_it_lives_in(kind: type[Problem]) -> None:
+    assert kind.__module__.startswith(f"privcore.{kind.topic}.")
+
+
 @each_method
 def test_a_misspelt_method_is_suggested(method: type[Method]) -> None:
     with pytest.raises(UnknownNameError, match=f"Did you mean {method.name}?"):

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from privcore.errors import DomainError
 from privcore.membership import params as membership_params
-from privcore.problem import Problem
+from privcore.membership.problem import AdvantageProblem
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipSampleAdvantage(Problem):
+class MembershipSampleAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner from n records of a law of which only a sample is known.
 
     The sample is of independent records, and it is not the training set. The law is any on countably many
@@ -17,8 +17,6 @@ class MembershipSampleAdvantage(Problem):
     """
 
     name = "membership-sample-advantage"
-    asks = "advantage"
-    largest = 1.0
 
     sample: Annotated[str, membership_params.SAMPLE]
     records: Annotated[int, membership_params.RECORDS]
@@ -27,7 +25,7 @@ class MembershipSampleAdvantage(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipAttackAdvantage(Problem):
+class MembershipAttackAdvantage(AdvantageProblem):
     """Largest advantage of an attack on a learner, of which one attack was tried.
 
     Every trial is of a training run of its own, independent of the others; how the attack decides was fixed
@@ -35,8 +33,6 @@ class MembershipAttackAdvantage(Problem):
     """
 
     name = "membership-attack-advantage"
-    asks = "advantage"
-    largest = 1.0
 
     true_positives: Annotated[int, membership_params.TRUE_POSITIVES]
     members: Annotated[int, membership_params.MEMBERS]

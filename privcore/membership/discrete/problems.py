@@ -9,7 +9,8 @@ from privcore.distributions import record_notation as spelling
 from privcore.distributions.record import Law
 from privcore.errors import DomainError
 from privcore.membership import params as membership_params
-from privcore.problem import Monotone, Problem, Trend
+from privcore.membership.problem import MembershipProblem
+from privcore.problem import Monotone, Trend
 
 _MARTINGALE = (
     "Given all counts of n + 1 records, the mean of the relative counts of n of them is theirs, and a "
@@ -21,7 +22,7 @@ _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfLaw(Problem):
+class OfLaw(MembershipProblem):
     """Base of the questions about one law of a record."""
 
     law: Annotated[str, membership_params.LAW]
@@ -128,7 +129,7 @@ class MembershipAccuracy(WorstCase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipRecordRisk(Problem):
+class MembershipRecordRisk(MembershipProblem):
     """Largest advantage of an attack on records of one value, given its probability, over all learners."""
 
     name = "membership-record-risk"

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from privcore.errors import DomainError
 from privcore.membership import params as membership_params
-from privcore.problem import Monotone, Problem, Trend
+from privcore.membership.problem import AdvantageProblem, MembershipProblem
+from privcore.problem import Monotone, Trend
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipFit(Problem):
+class MembershipFit(MembershipProblem):
     r"""Probability that the squared loss of a record is at most a level, after training on n records.
 
     Features x are uniform on the unit sphere of d coordinates. The target is $\sin(\pi x_1)$, for the linear
@@ -57,7 +58,7 @@ class MembershipFit(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipQuantised(Problem):
+class MembershipQuantised(MembershipProblem):
     """Expected accuracy on test images of a classifier of digits that knows each image by its cluster alone.
 
     The 1797 images of the UCI digits are split once: 397 for the clusters, by k-means, 1000 from which the
@@ -74,7 +75,7 @@ class MembershipQuantised(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipQuantisedAdvantage(Problem):
+class MembershipQuantisedAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner that is trained on quantised images of digits.
 
     A record is drawn from the 1000 images of the pool of `membership-quantised`, with replacement: the number
@@ -82,8 +83,6 @@ class MembershipQuantisedAdvantage(Problem):
     """
 
     name = "membership-quantised-advantage"
-    asks = "advantage"
-    largest = 1.0
     monotone = MappingProxyType(
         {
             "records": Monotone(

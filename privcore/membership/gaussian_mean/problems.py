@@ -6,13 +6,14 @@ from types import MappingProxyType
 from typing import Annotated
 
 from privcore.membership import params as membership_params
-from privcore.problem import Monotone, Problem, Trend
+from privcore.membership.problem import AdvantageProblem
+from privcore.problem import Monotone, Trend
 
 _NOISIER = "Gaussian noise on the release turns one correlation with a record into any smaller one."
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipMeanAdvantage(Problem):
+class MembershipMeanAdvantage(AdvantageProblem):
     """Largest advantage of an attack on the mean of n Gaussian records, with Gaussian noise or without.
 
     The noise has tau times the covariance root of a record. The advantage is the distance of the joint law of
@@ -21,8 +22,6 @@ class MembershipMeanAdvantage(Problem):
     """
 
     name = "membership-mean-advantage"
-    asks = "advantage"
-    largest = 1.0
     monotone = MappingProxyType(
         {
             "coordinates": Monotone(trend=Trend.INCREASING, proof="An attack may ignore coordinates."),
@@ -57,7 +56,7 @@ class MembershipMeanAdvantage(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipRegressionAdvantage(Problem):
+class MembershipRegressionAdvantage(AdvantageProblem):
     """Largest advantage of an attack on the coefficients of least squares, for Gaussian features and noise.
 
     The attack knows the true coefficients, the noise and the law of the features, whatever these are. Where
@@ -65,8 +64,6 @@ class MembershipRegressionAdvantage(Problem):
     """
 
     name = "membership-regression-advantage"
-    asks = "advantage"
-    largest = 1.0
 
     coordinates: Annotated[int, membership_params.COORDINATES]
     records: Annotated[int, membership_params.RECORDS]

@@ -6,13 +6,14 @@ from typing import Annotated
 
 from privcore import params
 from privcore.membership import params as membership_params
-from privcore.problem import Monotone, Problem, Trend
+from privcore.membership.problem import AdvantageProblem, MembershipProblem
+from privcore.problem import Monotone, Trend
 
 _WEAKER = Monotone(trend=Trend.INCREASING, proof="More learners satisfy the weaker condition.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipPrivateAdvantage(Problem):
+class MembershipPrivateAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any differentially private learner.
 
     The largest over laws of the records, their number, and learners that are (epsilon, delta)-DP. A
@@ -20,8 +21,6 @@ class MembershipPrivateAdvantage(Problem):
     """
 
     name = "membership-private-advantage"
-    asks = "advantage"
-    largest = 1.0
     monotone = MappingProxyType({"claimed_epsilon": _WEAKER, "claimed_delta": _WEAKER})
 
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
@@ -31,27 +30,23 @@ class MembershipPrivateAdvantage(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipInformationAdvantage(Problem):
+class MembershipInformationAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner whose release has at most this information on a record.
 
     That is the mutual information of what is released and one training record.
     """
 
     name = "membership-information-advantage"
-    asks = "advantage"
-    largest = 1.0
     monotone = MappingProxyType({"information": _WEAKER})
 
     information: Annotated[float, membership_params.INFORMATION]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipBitsAdvantage(Problem):
+class MembershipBitsAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner that releases b bits about n independent records."""
 
     name = "membership-bits-advantage"
-    asks = "advantage"
-    largest = 1.0
     monotone = MappingProxyType({"bits": _WEAKER})
 
     bits: Annotated[int, membership_params.BITS]
@@ -59,7 +54,7 @@ class MembershipBitsAdvantage(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipOverfittingSecurity(Problem):
+class MembershipOverfittingSecurity(MembershipProblem):
     """Largest security of any learner that fits its records: 1 minus the advantage of the best attack.
 
     Of the loss at one level it is known how often it is exceeded by training records, and how often it is
@@ -76,7 +71,7 @@ class MembershipOverfittingSecurity(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipInterpolationCap(Problem):
+class MembershipInterpolationCap(MembershipProblem):
     """Largest probability that the squared loss of a fresh record is at most a level, over all regressors.
 
     The target is any function of the features plus Gaussian noise. What fits nearly all training records to
