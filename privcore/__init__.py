@@ -1,7 +1,7 @@
 """Numerics core: every bound as a method, every answer an enclosure with its proof."""
 
 from privcore.answer import Answer, Status
-from privcore.errors import DomainError, PrivsweepError, UnknownNameError
+from privcore.errors import DomainError, ExitCode, LimitError, PrivsweepError, UnknownNameError
 from privcore.evaluate import evaluate
 from privcore.method import Cost, Direction, Method
 from privcore.point import Point
@@ -15,6 +15,8 @@ __all__ = [
     "Cost",
     "Direction",
     "DomainError",
+    "ExitCode",
+    "LimitError",
     "Method",
     "Point",
     "PrivsweepError",

@@ -1,7 +1,7 @@
 """The store: Parquet parts on disk, DuckDB views over them, lookups and SQL."""
 
 from storage.catalog import Store, open_store
-from storage.errors import LimitError, QueryError, StoreError
+from storage.errors import QueryError, StoreError
 from storage.lookup import Found
 from storage.manifest import Manifest, manifests, write_manifest
 from storage.parts import parts, publish
@@ -10,7 +10,6 @@ from storage.schema import SCHEMA_VERSION, Provenance, Row, provenance, schema_f
 __all__ = [
     "SCHEMA_VERSION",
     "Found",
-    "LimitError",
     "Manifest",
     "Provenance",
     "QueryError",

@@ -17,7 +17,3 @@ class DegradedWarning(UserWarning):
 
 class QueryError(PrivsweepError):
     """The SQL is not one valid SELECT."""
-
-
-class LimitError(PrivsweepError):
-    """A query needed more time or memory than it was given."""

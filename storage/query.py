@@ -6,7 +6,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 import duckdb
 import pyarrow as pa
 
-from storage.errors import LimitError, QueryError
+from privcore.errors import LimitError
+from storage.errors import QueryError
 
 LIMIT_BYTES = 2_000_000_000
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)

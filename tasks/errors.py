@@ -1,6 +1,6 @@
 """What ends an engine, told in one sentence."""
 
-from privcore.errors import PrivsweepError
+from privcore.errors import ExitCode, PrivsweepError
 
 
 class EngineError(PrivsweepError):
@@ -9,13 +9,13 @@ class EngineError(PrivsweepError):
     That is an outage and no misuse, so it has an exit code of its own.
     """
 
-    exit_code = 5
+    exit_code = ExitCode.GONE
 
 
 class SetupError(EngineError):
     """The engine cannot work as it is set up; to wait and to ask again does not help."""
 
-    exit_code = 2
+    exit_code = ExitCode.MISUSE
 
 
 class StoppedError(EngineError):

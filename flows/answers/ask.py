@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from privcore import Answer, Direction, Method, Point, PrivsweepError, Problem, Status, evaluate, methods_for
+from privcore import (
+    Answer,
+    Direction,
+    ExitCode,
+    Method,
+    Point,
+    PrivsweepError,
+    Problem,
+    Status,
+    evaluate,
+    methods_for,
+)
 
 LIMIT_SECONDS = 300.0
 LIMIT_BYTES = 2e9
@@ -24,13 +35,7 @@ _WORST_FIRST = (
 class UncoveredError(PrivsweepError):
     """Nothing that is stored, or that may be computed, covers the question."""
 
-    exit_code = 3
-
-
-class LimitError(PrivsweepError):
-    """A limit on time or memory kept a question from being answered."""
-
-    exit_code = 4
+    exit_code = ExitCode.UNCOVERED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from flows.answers.ask import Asked, LimitError, ask, is_tight
-from privcore import Method, Problem, find_problem, methods_for
+from flows.answers.ask import Asked, ask, is_tight
+from privcore import LimitError, Method, Problem, find_problem, methods_for
 
 TIGHT = 1e-7
 """Relative width of a bracket from which on no further method is asked."""

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from flows.answers.ask import CONFLICT, Asked, LimitError, UncoveredError
-from privcore import PrivsweepError, Status
+from flows.answers.ask import CONFLICT, Asked, UncoveredError
+from privcore import LimitError, PrivsweepError, Status
 from privcore.numerics.bracket_search import BracketSearch
 
 Look = Callable[[float, float], Asked]

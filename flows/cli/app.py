@@ -27,8 +27,6 @@ from flows.cli import status as cli_status
 from flows.cli import sweep as cli_sweep
 from flows.cli import table as cli_table
 
-MISUSE = 2
-INTERRUPTED = 130  # what shells report for a process that Ctrl-C ended
 MANY_OBJECTS = 50_000
 """New objects after which Python looks for garbage: imports make many, and that took a tenth of a start."""
 
@@ -79,9 +77,7 @@ def run(arguments: Sequence[str]) -> int:
         arguments: What follows `privsweep`.
 
     Returns:
-        0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, 4 a limit was hit,
-        5 Ray or Prefect is gone, 130 interrupted. An error class that stands for another code than
-        2 says so in `exit_code`.
+        An `ExitCode`; of an error, the one that its class declares.
     """
     try:
         command = typer.main.get_command(app)
@@ -95,24 +91,27 @@ def run(arguments: Sequence[str]) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a bug is raised again below
         code, sentence = _explain(error)
         return _fail(sentence, code)
-    if result == INTERRUPTED:  # typer has already taken the KeyboardInterrupt
-        return _fail("Interrupted.", INTERRUPTED)
-    return result if isinstance(result, int) else 0
+    if not result:
+        return 0
+    from privcore import ExitCode
+
+    code = ExitCode(result)  # of `typer.Exit`, which Typer has already made of a KeyboardInterrupt
+    return _fail("Interrupted.", code) if code is ExitCode.INTERRUPTED else code
 
 
 def _explain(error: BaseException) -> tuple[int, str]:
     """Return exit code and sentence for an error; one that nobody raised on purpose is raised again."""
-    from privcore.errors import PrivsweepError
+    from privcore import ExitCode, PrivsweepError
 
     match error:
         case PrivsweepError():
-            return getattr(error, "exit_code", MISUSE), str(error)
+            return error.exit_code, str(error)
         case TyperException():
-            return MISUSE, error.format_message()
+            return ExitCode.MISUSE, error.format_message()
         case KeyboardInterrupt():
-            return INTERRUPTED, "Interrupted."
+            return ExitCode.INTERRUPTED, "Interrupted."
         case OSError(strerror=str() as what):
-            return MISUSE, f"{error.filename}: {what}." if error.filename else f"{what}."
+            return ExitCode.MISUSE, f"{error.filename}: {what}." if error.filename else f"{what}."
     raise error
 
 

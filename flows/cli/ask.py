@@ -12,15 +12,12 @@ from flows.cli import completion
 from flows.cli import store as cli_store
 from flows.cli import training as cli_training
 from flows.cli.options import (
-    FAILED,
-    LIMIT,
-    MISUSED,
     Json,
     LimitBytes,
     LimitSeconds,
     MethodNames,
-    exit_code,
     finish,
+    finish_all,
     named_methods,
 )
 
@@ -115,16 +112,13 @@ def _answer_batch(
     path: Path, chosen: "list[Method] | None", limit_seconds: float, limit_bytes: float
 ) -> None:
     """Print one JSON line for each line of a file, as soon as it is known."""
-    from flows.answers.parse import MISUSE, answer_lines
+    from flows.answers.parse import answer_lines
     from flows.printing import as_json
 
-    worst: set[int] = set()
+    statuses: set[str] = set()
     with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
         contents = answer_lines(lines, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
         for content in contents:
             print(as_json(content), flush=True)
-            if content["status"] != "ok":
-                worst.add(MISUSED if content["status"] == MISUSE else exit_code(content["status"]))
-    for code in (MISUSED, FAILED, LIMIT):
-        if code in worst:
-            raise typer.Exit(code)
+            statuses.add(content["status"])
+    finish_all(statuses)

@@ -2,7 +2,7 @@
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, FAILED, LIMIT, Explain, Json, LimitSeconds, StorePath, exit_code
+from flows.cli.options import DEFAULT_STORE, Explain, Json, LimitSeconds, StorePath, finish_all
 from flows.cli.store import stored_answer
 from flows.cli.training import (
     Adjacency,
@@ -76,7 +76,4 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     if stored_only and all(row.ends is None for row in found):
         raise UncoveredError(f"Nothing stored in {store} covers any of the four.")
     print_rows(found, json, (lambda answer: explained(answer, store)) if explain else None)
-    codes = {exit_code(row.status) for row in found if row.status not in ("not_applicable", "missing")}
-    for code in (FAILED, LIMIT):
-        if code in codes:
-            raise typer.Exit(code)
+    finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import reports as cli_report_pages
-from flows.cli.options import DEFAULT_STORE, FAILED, Json, StorePath, shown
+from flows.cli.options import DEFAULT_STORE, Json, StorePath, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from flows.figures.allocation.curves import Picture
     from flows.figures.figure import Figure
     from flows.figures.panels import Picture as DrawnPicture
-
-UNCOVERED = 3
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
 Format = Annotated[str, typer.Option("--format", help="png, svg or pdf.")]
@@ -181,6 +179,7 @@ def _check_format(kind: str) -> None:
 def _report(pages: Sequence[_Page], store: Path, out: Path, kind: str, *, json: bool) -> None:
     """Draw what is stored, and say where it is, what is fitted, and what is missing."""
     from flows.printing import as_json
+    from privcore import ExitCode
 
     content: list[dict[str, Any]] = []
     for page in pages:
@@ -204,9 +203,9 @@ def _report(pages: Sequence[_Page], store: Path, out: Path, kind: str, *, json: 
     if json:
         print(as_json(content, indent=1))
     if any(page.picture.empty for page in pages):
-        raise typer.Exit(UNCOVERED)
+        raise typer.Exit(ExitCode.UNCOVERED)
     if any(page.picture.missing or page.picture.failed for page in pages):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _complaints(page: _Page, store: Path) -> list[str]:

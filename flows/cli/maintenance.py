@@ -11,7 +11,6 @@ import typer
 
 from flows.cli.options import (
     DEFAULT_STORE,
-    FAILED,
     Engine,
     Json,
     RayAddress,
@@ -45,6 +44,7 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
 
     from flows.printing import as_json
     from flows.runs.progress import size
+    from privcore import ExitCode
     from storage import open_store
 
     with open_store(store, degraded=False) as opened:
@@ -62,7 +62,7 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
             f"in {report.seconds:.1f} s: {verdict}"
         )
     if not report.sound:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def repair(
@@ -77,6 +77,7 @@ def repair(
     from flows.printing import as_json
     from flows.runs.progress import Progress
     from flows.runs.repair import repair as repair_store
+    from privcore import ExitCode
 
     check_engine(engine, ray_address)
     with Progress() as progress:
@@ -93,7 +94,7 @@ def repair(
     else:
         _show_repair(done, dry_run)
     if done.hopeless or any(report.now.missing for report in done.reports):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _repair_content(done: "Repair") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.options import FAILED, Json
+from flows.cli.options import Json
 
 
 def register(app: typer.Typer) -> None:
@@ -57,7 +57,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.membership import Known, Weights, sandwich
     from flows.printing import as_json
     from flows.spec.words import checked, number
-    from privcore import DomainError
+    from privcore import DomainError, ExitCode
 
     privacy = None
     if epsilon is not None:
@@ -94,7 +94,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     )
     print(as_json(content)) if json else _show(content)
     if not content["consistent"]:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _show(content: Mapping[str, Any]) -> None:

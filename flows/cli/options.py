@@ -1,6 +1,7 @@
 """Options that several commands share, and how a command ends."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +12,8 @@ from flows.cli import completion
 if TYPE_CHECKING:
     from flows.answers.ask import Asked
     from flows.answers.sourced import Sourced
-    from privcore import Method
+    from privcore import ExitCode, Method
 
-FAILED, MISUSED, LIMIT = 1, 2, 4
 DEFAULT_STORE = Path("store")
 
 
@@ -108,9 +108,27 @@ def named_methods(names: list[str] | None) -> "list[Method] | None":
     return [find(name)() for name in names] if names else None
 
 
-def exit_code(status: str) -> int:
+def exit_code(status: str) -> "ExitCode":
     """Return the exit code that stands for the status of an answer."""
-    return {"ok": 0, "timeout": LIMIT, "out_of_memory": LIMIT}.get(status, FAILED)
+    from privcore import ExitCode
+
+    codes = {
+        "ok": ExitCode.DONE,
+        "misuse": ExitCode.MISUSE,
+        "timeout": ExitCode.LIMIT,
+        "out_of_memory": ExitCode.LIMIT,
+    }
+    return codes.get(status, ExitCode.FAILED)
+
+
+def finish_all(statuses: Iterable[str]) -> None:
+    """End with the gravest code for the statuses of several answers, if any of them failed."""
+    from privcore import ExitCode
+
+    codes = {exit_code(status) for status in statuses}
+    for code in (ExitCode.MISUSE, ExitCode.FAILED, ExitCode.LIMIT):
+        if code in codes:
+            raise typer.Exit(code)
 
 
 def finish(asked: "Asked | Sourced") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from flows.cli.options import DEFAULT_STORE, FAILED, Json, StorePath
+from flows.cli.options import DEFAULT_STORE, Json, StorePath
 
 if TYPE_CHECKING:
     from flows.reports.document import Document
@@ -130,7 +130,7 @@ def _write(
     from flows.printing import as_json
     from flows.reports.charts import NEEDED, available
     from flows.reports.files import FORMATS, write
-    from privcore import DomainError
+    from privcore import DomainError, ExitCode
 
     if kind not in FORMATS:
         raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")
@@ -146,4 +146,4 @@ def _write(
     for sentence in [*document.incomplete, *([] if available() else [NEEDED])]:
         print(f"privsweep: {sentence}", file=sys.stderr)
     if document.incomplete:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)

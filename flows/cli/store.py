@@ -129,28 +129,23 @@ def export(
 
 
 def _queried(store: Path, query: str, limit_seconds: float) -> Any:
-    """Return the table that a query gives; a limit ends the command with its own code."""
-    from flows.answers.ask import LimitError
-    from storage import LimitError as QueryLimitError
+    """Return the table that a query gives."""
     from storage import open_store
 
-    try:
-        with open_store(store) as opened:
-            opened.sql("select 1")  # what a query runs on may have to be built, which no limit concerns
-            with _ended(limit_seconds):
-                return opened.sql(query, limit_seconds=limit_seconds)
-    except QueryLimitError as error:
-        raise LimitError(str(error)) from error
+    with open_store(store) as opened:
+        opened.sql("select 1")  # what a query runs on may have to be built, which no limit concerns
+        with _ended(limit_seconds):
+            return opened.sql(query, limit_seconds=limit_seconds)
 
 
 @contextlib.contextmanager
 def _ended(limit_seconds: float) -> Iterator[None]:
-    """End this process, with code 4, where a query runs on beyond its limits and cannot be stopped.
+    """End this process, with code 4, if a query runs on beyond its limits and cannot be stopped.
 
     DuckDB looks neither at the clock nor at its memory while it computes one call of a function, such as
     `range(1000000000)`, and a thread cannot be killed.
     """
-    from flows.answers.ask import LimitError
+    from privcore import ExitCode
 
     done = threading.Event()
 
@@ -160,7 +155,7 @@ def _ended(limit_seconds: float) -> Iterator[None]:
             if (late := time.monotonic() > end) or _peak_bytes() > most:
                 reason = f"took longer than {limit_seconds:g} s" if late else "needs too much memory"
                 print(f"privsweep: The query {reason}.", file=sys.stderr, flush=True)
-                os._exit(LimitError.exit_code)
+                os._exit(ExitCode.LIMIT)
 
     threading.Thread(target=watch, daemon=True).start()
     try:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from flows.runs.plan import Plan
     from flows.runs.run import Report
 
-FAILED = 1
-
 SweepName = Annotated[
     str,
     typer.Argument(
@@ -103,6 +101,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     from flows.runs.progress import Progress
     from flows.runs.run import run as run_sweep
     from flows.spec.typed import named_or_typed
+    from privcore import ExitCode
 
     check_engine(engine, ray_address)
     with Progress() as progress:
@@ -121,7 +120,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     else:
         _show_report(report)
     if report.now.failed:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _print_json(content: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, FAILED, Json, StorePath
+from flows.cli.options import DEFAULT_STORE, Json, StorePath
 
 TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A lookup table, a Parquet file.")]
 
@@ -80,6 +80,7 @@ def diff(
 
     from flows.printing import as_json
     from flows.printing import show as show_table
+    from privcore import ExitCode
     from storage.lookup_table import read_lookup_table
     from storage.table_diff import Moved, compare
 
@@ -96,7 +97,7 @@ def diff(
         if disjoint:
             print(f"{disjoint} brackets contradict one another: one of the tables is wrong")
     if disjoint:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _print(content: dict[str, Any], json: bool) -> None:

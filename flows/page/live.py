@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from flows.answers.ask import LimitError, ask
-from privcore import Answer, DomainError, Point, Problem, Status, find_problem
+from flows.answers.ask import ask
+from privcore import Answer, DomainError, LimitError, Point, Problem, Status, find_problem
 from privcore.parameter import Text
 from tasks.batch import Batch
 from tasks.guard import Guard

@@ -18,7 +18,7 @@ from flows.runs.plan import MAX_POINTS, Plan, TooLargeError, make_plan
 from flows.runs.signals import sigterm_interrupts
 from flows.runs.status import Coverage, coverage, is_broken, record
 from flows.spec.sweep import Sweep
-from privcore.errors import PrivsweepError
+from privcore.errors import ExitCode, PrivsweepError
 from tasks import engine
 from tasks.errors import EngineError, StoppedError
 from tasks.work import Done, Job
@@ -30,7 +30,7 @@ Watch = Callable[[Plan, Done | None], None]
 class InterruptedRunError(PrivsweepError):
     """Somebody stopped the run; the sentence says what is stored and how to go on."""
 
-    exit_code = 130
+    exit_code = ExitCode.INTERRUPTED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,7 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import TextIO
 
-from privcore.errors import PrivsweepError
-from tasks.errors import EngineError
+from privcore.errors import ExitCode, PrivsweepError
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0
@@ -37,13 +36,13 @@ _SETTINGS = {
 class SchedulerError(PrivsweepError):
     """Prefect did not start, so nothing was computed."""
 
-    exit_code = EngineError.exit_code
+    exit_code = ExitCode.GONE
 
 
 class LocksError(SchedulerError):
     """Files cannot be locked where Prefect's database is to be; to wait does not help."""
 
-    exit_code = 2
+    exit_code = ExitCode.MISUSE
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from storage import LimitError, QueryError, Store, open_store
+from privcore import LimitError
+from storage import QueryError, Store, open_store
 from storage.snapshot import _LOCKED
 from tests.storage.made_up import put, rows
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.answers.ask import Asked, LimitError, UncoveredError, ask
+from flows.answers.ask import Asked, UncoveredError, ask
 from flows.answers.noise import Noise, find_noise
 from flows.answers.noise_search import Search, sigma_of
-from privcore import DomainError, PrivsweepError, UnknownNameError, find_problem
+from privcore import DomainError, LimitError, PrivsweepError, UnknownNameError, find_problem
 from privcore.params import SIGMA
 
 GAUSS = find_problem("unamplified-epsilon")

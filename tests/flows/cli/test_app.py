@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import run
-from privcore import PrivsweepError
+from privcore import ExitCode, PrivsweepError
 
 
 def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:
@@ -75,7 +75,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
 class StrangeError(PrivsweepError):
     """An error with a code of its own."""
 
-    exit_code = 4
+    exit_code = ExitCode.LIMIT
 
 
 @pytest.mark.parametrize(
