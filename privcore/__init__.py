@@ -6,7 +6,7 @@ from privcore.evaluate import evaluate
 from privcore.method import Cost, Direction, Method
 from privcore.point import Point
 from privcore.problem import Problem, Trend
-from privcore.registry import METHODS, PROBLEMS, find, find_problem, methods_for
+from privcore.registry import METHODS, PROBLEMS, answering, find, find_problem, methods_for
 
 __all__ = [
     "METHODS",
@@ -24,6 +24,7 @@ __all__ = [
     "Status",
     "Trend",
     "UnknownNameError",
+    "answering",
     "evaluate",
     "find",
     "find_problem",

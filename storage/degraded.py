@@ -11,7 +11,8 @@ from pathlib import Path
 
 import duckdb
 
-from privcore import METHODS, PROBLEMS
+from privcore import PROBLEMS
+from privcore.registry import versions
 from storage import layout
 from storage.build import LAYOUT
 from storage.errors import DegradedWarning, StoreError
@@ -93,7 +94,7 @@ class Around:
         content = [
             ["degraded", LAYOUT, SCHEMA_VERSION, duckdb.__version__],
             [[p.name, str(schema_for(p))] for p in PROBLEMS],
-            [[m.name, m.version] for m in METHODS],
+            list(versions().items()),
             [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in found],
             [to_json(sweep) for sweep in sweeps],
         ]

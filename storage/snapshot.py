@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from privcore import METHODS, PROBLEMS
+from privcore import PROBLEMS
+from privcore.registry import versions
 from storage import layout
 from storage.build import LAYOUT, build
 from storage.errors import StoreError
@@ -60,7 +61,7 @@ def contents(root: Path) -> Contents:
     content = [
         [LAYOUT, SCHEMA_VERSION, duckdb.__version__],
         [[p.name, str(schema_for(p))] for p in PROBLEMS],
-        [[m.name, m.version] for m in METHODS],
+        list(versions().items()),
         [[path.name, *_size_and_time(path)] for path in found],
         [to_json(sweep) for sweep in sweeps],
     ]

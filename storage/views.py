@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from privcore import METHODS
+from privcore.registry import versions
 from storage.errors import StoreError
 from storage.schema import BOOKKEEPING
 
@@ -116,7 +116,7 @@ def rigorous() -> str:
     A method whose numbers moved has a higher version: what an older version claimed is no longer relied on.
     """
     superseded = [
-        f"and not (method = '{m.name}' and method_version < {m.version})" for m in METHODS if m.version > 1
+        f"and not (method = '{name}' and method_version < {n})" for name, n in versions().items() if n > 1
     ]
     return f"status = 'ok' and confidence = 1 and (lower > 0 or upper < 'inf') {' '.join(superseded)}"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from flows.answers.matrix import matrix
 from flows.printing import as_json, exactly, show
-from privcore import METHODS, PROBLEMS, Method, Problem, Trend, find
+from privcore import METHODS, PROBLEMS, Method, Problem, Trend, answering, find
 from privcore.errors import unknown
 from privcore.parameter import Parameter, Value
 
@@ -30,7 +30,7 @@ def _problem(kind: type[Problem]) -> dict[str, Any]:
         "meaning": _sentence(kind),
         "largest": kind.largest,
         "fields": fields,
-        "methods": [method.name for method in METHODS if kind in method.problems],
+        "methods": [method.name for method in answering(kind)],
     }
 
 

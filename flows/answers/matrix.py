@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from flows.printing import show
-from privcore import METHODS, PROBLEMS, Direction, Method, Problem
+from privcore import PROBLEMS, Direction, Method, Problem, answering
 
 PROVED, ESTIMATED = "proved", "estimate"
 SIDES = {
@@ -29,8 +29,7 @@ def matrix() -> list[dict[str, Any]]:
             "holds": holds(problem, method),
         }
         for problem in PROBLEMS
-        for method in METHODS
-        if problem in method.problems
+        for method in answering(problem)
     ]
 
 

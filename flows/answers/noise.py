@@ -10,7 +10,7 @@ from flows.answers.explain import explained_run
 from flows.answers.noise_search import Search, sigma_of
 from flows.answers.show import methods_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
-from privcore import METHODS, Direction, Method, PrivsweepError, Problem
+from privcore import Direction, Method, PrivsweepError, Problem, answering
 from privcore.parameter import Real
 from privcore.params import EPSILON
 
@@ -139,7 +139,7 @@ def find_noise(
     """
     target = TARGET.check(target)
     precision = PRECISION.check(precision)
-    usual = [method() for method in METHODS if kind in method.problems]
+    usual = [method() for method in answering(kind)]
     both = [method for method in usual if method.direction is Direction.ENCLOSURE]
     chosen = list(methods) if methods is not None else both or usual
 

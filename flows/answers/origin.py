@@ -51,7 +51,7 @@ class Origin:
     @property
     def claims(self) -> "type[Method] | None":
         """The method's class; None where this release does not have it."""
-        return next((kind for kind in METHODS if kind.name == self.method), None)
+        return METHODS.get(self.method)
 
     def only(self, end: str) -> "Origin":
         """Return the origin of this end alone."""

@@ -1,37 +1,36 @@
-"""Words that a shell can complete: problems, methods and sweeps. Nothing of ours is imported for it.
+"""Words that a shell can complete: problems, methods and sweeps.
 
-Names are read out of the source, since importing the registry takes longer than people wait for a key.
+Names come from the table of stored names. Importing the classes takes longer than people wait for a key.
 """
 
-import re
-from collections.abc import Callable, Iterator
-from functools import cache
-from importlib.util import find_spec
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-_NAME = re.compile(r'^    name = "([a-z0-9.-]+)"$', re.MULTILINE)
+from privcore import stored_names
 
 Completer = Callable[[str], list[str]]
+
+_SWEEPS = Path(__file__).parents[1] / "sweeps"
 
 
 def problems(incomplete: str) -> list[str]:
     """Return the names of problems that begin so."""
-    return _beginning(incomplete, (name for name in _declared() if "." not in name))
+    return _beginning(incomplete, stored_names.PROBLEMS)
 
 
 def methods(incomplete: str) -> list[str]:
     """Return the names of methods that begin so."""
-    return _beginning(incomplete, (name for name in _declared() if "." in name))
+    return _beginning(incomplete, stored_names.METHODS)
 
 
 def problems_and_methods(incomplete: str) -> list[str]:
     """Return the names of problems and methods that begin so."""
-    return _beginning(incomplete, iter(_declared()))
+    return _beginning(incomplete, (*stored_names.PROBLEMS, *stored_names.METHODS))
 
 
 def sweeps(incomplete: str) -> list[str]:
     """Return the names of embedded sweeps that begin so; files are completed by the shell."""
-    return _beginning(incomplete, (path.stem for path in _folder("flows").glob("sweeps/*.toml")))
+    return _beginning(incomplete, (path.stem for path in _SWEEPS.glob("*.toml")))
 
 
 def problems_and_sweeps(incomplete: str) -> list[str]:
@@ -48,20 +47,5 @@ def words(*choices: str) -> Completer:
     return complete
 
 
-def _beginning(incomplete: str, names: Iterator[str]) -> list[str]:
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
-
-
-@cache
-def _declared() -> tuple[str, ...]:
-    """Return the names that problems and methods declare."""
-    files = _folder("privcore").glob("*/**/*.py")
-    return tuple(name for path in files for name in _NAME.findall(path.read_text(encoding="utf-8")))
-
-
-def _folder(package: str) -> Path:
-    """Return where a package lies, without importing it."""
-    spec = find_spec(package)
-    assert spec is not None
-    assert spec.submodule_search_locations
-    return Path(spec.submodule_search_locations[0])

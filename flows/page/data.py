@@ -10,6 +10,7 @@ from flows.page.tabs import COMPARED, TABS, rules
 from flows.printing import exactly
 from privcore import METHODS, DomainError, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
+from privcore.registry import versions
 
 if TYPE_CHECKING:
     from storage import Store
@@ -67,7 +68,7 @@ def _table(store: "Store", kind: type[Problem]) -> Table:
     fields = ", ".join(f'"{name}"' for name in names)
     tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]
     brackets = store.sql(f'select {fields}, {", ".join(_ENDS)} from brackets."{view}" order by {fields}')
-    current = " or ".join(f"(method = '{m.name}' and method_version >= {m.version})" for m in METHODS)
+    current = " or ".join(f"(method = '{name}' and method_version >= {n})" for name, n in versions().items())
     stated = store.sql(
         f"""
         select {fields}, lower, upper, confidence, method, point_id as point from "{view}"

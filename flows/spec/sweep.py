@@ -18,7 +18,7 @@ from privcore.errors import PrivsweepError, unknown
 from privcore.method import Method
 from privcore.parameter import Choice, Integer, Parameter, Text
 from privcore.problem import Problem
-from privcore.registry import METHODS, find, find_problem
+from privcore.registry import answering, find, find_problem
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -200,8 +200,8 @@ def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method
         table = entry if isinstance(entry, dict) else {"name": entry}
         kind = _named(table.get("name"), find, reader, "methods")
         if problem not in kind.problems:
-            answering = ", ".join(m.name for m in METHODS if problem in m.problems)
-            reader.refuse("methods", f"{kind.name} does not answer {problem.name}; these do: {answering}.")
+            names = ", ".join(m.name for m in answering(problem))
+            reader.refuse("methods", f"{kind.name} does not answer {problem.name}; these do: {names}.")
         try:
             method = kind.from_knobs({key: value for key, value in table.items() if key != "name"})
         except PrivsweepError as error:

@@ -14,7 +14,7 @@ from flows.spec.words import fields_from, number
 from privcore.errors import PrivsweepError
 from privcore.method import Direction
 from privcore.parameter import Parameter, Text
-from privcore.registry import METHODS, PROBLEMS, find_problem
+from privcore.registry import PROBLEMS, answering, find_problem
 
 _LOOKED_AT = 10_000
 """Points whose methods are looked for, one by one: about half a second."""
@@ -55,8 +55,8 @@ def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
 
     if methods:
         return spelled(methods)
-    answering = [method.name for method in METHODS if problem in method.problems]
-    return spelled(_bounding(spelled(answering[:1]).grids[0]) or answering)
+    names = [method.name for method in answering(problem)]
+    return spelled(_bounding(spelled(names[:1]).grids[0]) or names)
 
 
 def _bounding(grid: Grid) -> list[str]:
@@ -64,11 +64,7 @@ def _bounding(grid: Grid) -> list[str]:
 
     A point takes the first that proves both ends; where none does, all that bound anything.
     """
-    bounding = [
-        method()
-        for method in METHODS
-        if grid.problem in method.problems and method.direction is not Direction.ESTIMATE
-    ]
+    bounding = [m() for m in answering(grid.problem) if m.direction is not Direction.ESTIMATE]
     both = [m for m in bounding if m.direction is Direction.ENCLOSURE and "confidence" not in m.knobs]
     names: set[str] = set()
     for problem in islice(grid.problems(), _LOOKED_AT):

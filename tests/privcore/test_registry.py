@@ -1,6 +1,8 @@
 """Names are unique, well formed, found, and suggested when misspelt."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -11,19 +13,40 @@ from privcore import (
     Method,
     Problem,
     UnknownNameError,
+    answering,
     find,
     find_problem,
     methods_for,
 )
+from privcore.registry import versions
 from tests.privcore.draws import problem
 
 each_problem = pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.name)
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 
 
-def test_names_are_unique() -> None:
-    assert len({method.name for method in METHODS}) == len(METHODS)
-    assert len({kind.name for kind in PROBLEMS}) == len(PROBLEMS)
+def test_the_table_of_stored_names_agrees_with_the_classes() -> None:
+    assert METHODS.names == tuple(method.name for method in METHODS)
+    assert PROBLEMS.names == tuple(kind.name for kind in PROBLEMS)
+    assert set(PROBLEMS) == {kind for method in METHODS for kind in method.problems}
+    assert versions() == {method.name: method.version for method in METHODS}
+
+
+@each_problem
+def test_a_problem_is_answered_by_methods_of_its_topic_alone(kind: type[Problem]) -> None:
+    assert answering(kind) == [method for method in METHODS if kind in method.problems]
+
+
+def test_names_and_versions_are_known_before_a_problem_or_a_method_is_imported() -> None:
+    script = (
+        "import sys\n"
+        "from privcore import METHODS, PROBLEMS, registry\n"
+        "assert len(METHODS) == len(registry.versions()) and len(PROBLEMS)\n"
+        "assert int not in METHODS\n"
+        "print([name for name in sys.modules if name.startswith('privcore.') and name.count('.') > 1])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @each_method

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from privcore import METHODS, PROBLEMS, Answer, Status
+from privcore import PROBLEMS, Answer, Status
+from privcore.registry import registered
 from storage import Row, Store, StoreError, open_store, publish, to_table
 from storage.schema import PROBLEM_KEY
 from tests.storage.made_up import NOON, Claims, epsilon, put, row, rows
@@ -230,16 +231,12 @@ class Repaired(Claims):
     version: ClassVar[int] = 2
 
 
-def test_what_an_older_version_of_a_method_claimed_is_kept_but_no_longer_relied_on(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_older_version_of_a_method_claimed_is_kept_but_no_longer_relied_on(root: Path) -> None:
     put(root, [row(epsilon(), Answer.enclosure(1, 1.5), method=Claims())])
     put(root, [row(epsilon(), Answer.enclosure(2, 2.5), method=Repaired())])
     with open_store(root) as store:
         assert store.sql("from conflicts").num_rows == 1
-    for module in ("storage.views", "storage.snapshot"):
-        monkeypatch.setattr(f"{module}.METHODS", (*METHODS, Repaired))
-    with open_store(root) as store:
+    with registered(Repaired), open_store(root) as store:
         assert store.sql("from results").num_rows == 2
         assert store.sql("from conflicts").num_rows == 0
         assert store.sql("select lower, upper from best").to_pylist() == [{"lower": 2, "upper": 2.5}]

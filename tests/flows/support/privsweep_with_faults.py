@@ -3,9 +3,9 @@
 import fatal_methods  # type: ignore[import-not-found]  # beside this file, on the path of the run
 import faulty_methods  # type: ignore[import-not-found]
 
-from privcore import registry
+from privcore.registry import register
 
-registry.METHODS = (*registry.METHODS, faulty_methods.Slow, faulty_methods.Mixed, fatal_methods.Fatal)
+register(faulty_methods.Slow, faulty_methods.Mixed, fatal_methods.Fatal)
 
 if __name__ == "__main__":
     from flows.cli.app import main
