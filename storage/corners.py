@@ -133,6 +133,7 @@ def _best(
             ends_along, rows_along = ends_along[::-1], rows_along[::-1]
         for k in range(1, len(ends_along)):
             better = ends_along[k - 1] < ends_along[k]  # strictly: on a tie, what is stored there stays
-            np.copyto(ends_along[k], ends_along[k - 1], where=better)
-            np.copyto(rows_along[k], rows_along[k - 1], where=better)
+            # The ellipsis keeps an array where the problem has a single field.
+            np.copyto(ends_along[k, ...], ends_along[k - 1], where=better)
+            np.copyto(rows_along[k, ...], rows_along[k - 1], where=better)
     return row.ravel()

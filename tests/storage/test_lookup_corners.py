@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from privcore import Answer, Problem
+from privcore import Answer, Problem, find, find_problem
 from storage import Found, open_store
 from tests.storage.made_up import epsilon, put, row
 
@@ -59,6 +59,16 @@ def test_a_grid_that_is_not_tabulated_gives_the_same_answers(
         assert (one is None) == (other is None)
         if one is not None and other is not None:
             assert (one.lower, one.upper, one.exact) == (other.lower, other.upper, other.exact)
+
+
+def test_a_problem_of_one_field_is_looked_up_between_two_stored_values(root: Path) -> None:
+    kind, method = find_problem("membership-information-advantage"), find("membership.information")()
+    stored = {0.5: Answer.enclosure(0.1, 0.2), 1.5: Answer.enclosure(0.3, 0.4)}
+    put(root, [row(kind.from_fields({"information": x}), y, method=method) for x, y in stored.items()])
+    with open_store(root) as store:
+        found = store.lookup(kind.from_fields({"information": 1.0}))
+    assert found is not None
+    assert (found.lower, found.upper) == (0.1, 0.4)
 
 
 def test_a_snapshot_does_not_outlive_the_proofs_it_rests_on() -> None:

@@ -1,0 +1,87 @@
+"""A store from before the packages were divided into rooms: every later commit reads, extends and trusts it.
+
+`tests/storage/data/before-rooms/make.py` says how it was made; the numbers beside it are that commit's.
+"""
+
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.spec.sweep import load
+from privcore import PROBLEMS, Point, Problem, find, find_problem
+from storage import Store, open_store
+from tests.flows.small_store import Command
+
+KEPT = Path(__file__).parents[2] / "storage" / "data" / "before-rooms"
+EVERY_PROBLEM = KEPT / "every-problem.toml"
+
+pytestmark = pytest.mark.xdist_group("kept-store")  # its snapshot is built once
+
+
+def kept(name: str) -> list[dict[str, Any]]:
+    """Return what that commit wrote about its points or lookups."""
+    content: list[dict[str, Any]] = json.loads((KEPT / name).read_text())
+    return content
+
+
+def asked(entry: dict[str, Any]) -> Problem:
+    """Return the problem of an entry."""
+    return find_problem(entry["problem"]).from_fields(entry["fields"])
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the store, since whoever opens a store may write beside its parts."""
+    folder = tmp_path_factory.mktemp("kept")
+    with tarfile.open(KEPT / "store.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def store(root: Path) -> Iterator[Store]:
+    """The copy, opened once."""
+    with open_store(root) as store:
+        yield store
+
+
+def test_the_kept_points_are_of_every_problem_and_have_the_same_ids() -> None:
+    entries = kept("points.json")
+    assert {entry["problem"] for entry in entries} == {kind.name for kind in PROBLEMS}
+    for entry in entries:
+        point = Point(problem=asked(entry), method=find(entry["method"]).from_knobs(entry["knobs"]))
+        assert point.id == entry["id"], entry
+
+
+def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
+    for entry in kept("lookups.json"):
+        found, before = store.lookup(asked(entry)), entry["found"]
+        assert (found is None) == (before is None), entry
+        if found is not None:
+            ends = {"lower": found.lower.hex(), "upper": found.upper.hex()}
+            assert {**vars(found), **ends} == before, entry
+
+
+def test_verify_finds_the_kept_store_sound(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert Command(capsys)("verify", "--store", root) == 0
+
+
+@pytest.mark.parametrize(
+    ("sweep", "failed"), [("quickstart", 0), (str(EVERY_PROBLEM), 2)], ids=["quickstart", "every-problem"]
+)
+def test_the_kept_sweeps_compute_nothing_again(
+    sweep: str, failed: int, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_store(root) as store:
+        assert load(sweep).digest in {manifest.digest for manifest in store.manifests()}
+    before = {path: path.read_bytes() for path in root.glob("data/**/*.parquet")}
+    command = Command(capsys)
+    code = command("run", sweep, "--store", root, "--engine", "serial", "--json")
+    report = command.json
+    assert (report["computed"], report["missing"], report["failed"]) == (0, 0, failed)
+    assert code == (1 if failed else 0), "stored failures still count"
+    assert {path: path.read_bytes() for path in root.glob("data/**/*.parquet")} == before
