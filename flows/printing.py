@@ -4,7 +4,9 @@ import csv
 import io
 import json
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
@@ -14,6 +16,9 @@ DIGITS = 6
 
 LONGEST_WORD = 40
 """Letters of a word that is never broken in a table on a terminal."""
+
+_WIDTH, _INDENT = 110, 13
+"""Letters of a line of labelled text, and of the column of labels."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -158,6 +163,22 @@ def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence
         for line in lines
     ]
     return "\n".join([title, *text] if title else text)
+
+
+def labelled(label: str, text: str) -> str:
+    """Return a label and a text beside it, broken into lines; formulas keep those that they have.
+
+    Args:
+        label: What the text is.
+        text: Paragraphs, with an empty line between them.
+    """
+    lines = []
+    width = min(_WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH
+    for paragraph in text.split("\n\n"):
+        broken = textwrap.wrap(paragraph, max(width - _INDENT, _INDENT), break_long_words=False)
+        lines += paragraph.splitlines() if "$$" in paragraph else broken
+    first, *rest = lines or [""]
+    return "\n".join([f"{label:<{_INDENT}}{first}", *(" " * _INDENT + line for line in rest)]).rstrip()
 
 
 def _show_rules(

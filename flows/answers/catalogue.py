@@ -1,13 +1,26 @@
-"""What can be asked, and who answers: the registry as JSON and as text."""
+"""The registry as JSON and as text: problems, methods, and the matrix of who bounds what."""
 
+import inspect
+from collections import Counter
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
-from flows.answers.matrix import matrix
 from flows.printing import as_json, exactly, show
-from privcore import METHODS, PROBLEMS, Method, Problem, Trend, answering, find
+from privcore import METHODS, PROBLEMS, Direction, Method, Problem, Trend, answering, find
 from privcore.errors import unknown
 from privcore.parameter import Parameter, Value
+
+PROVED, ESTIMATED = "proved", "estimate"
+SIDES = {
+    Direction.ENCLOSURE: "both ends",
+    Direction.UPPER: "upper end",
+    Direction.LOWER: "lower end",
+    Direction.ESTIMATE: "estimate",
+}
+_CONFIDENCE = "confidence"
+
+_SECTIONS = ("Attributes:", "Args:", "Returns:", "Reference:", "Example:")
 
 
 def catalogue() -> dict[str, Any]:
@@ -27,7 +40,7 @@ def _problem(kind: type[Problem]) -> dict[str, Any]:
     return {
         "name": kind.name,
         "asks": kind.asks,
-        "meaning": _sentence(kind),
+        "meaning": meaning_of(kind),
         "largest": kind.largest,
         "fields": fields,
         "methods": [method.name for method in answering(kind)],
@@ -39,7 +52,7 @@ def _method(kind: type[Method]) -> dict[str, Any]:
     return {
         "name": kind.name,
         "direction": kind.direction.value,
-        "meaning": _sentence(kind),
+        "meaning": meaning_of(kind),
         "reference": kind.reference,
         "version": kind.version,
         "knobs": _described(kind.knobs, {name: getattr(usual, name) for name in kind.knobs}),
@@ -60,10 +73,6 @@ def _described(parameters: Mapping[str, Parameter], defaults: Mapping[str, Value
         }
         for name, parameter in parameters.items()
     ]
-
-
-def _sentence(kind: type) -> str:
-    return (kind.__doc__ or "").split("\n\n")[0].strip()
 
 
 def show_one(name: str, json: bool) -> None:
@@ -139,3 +148,81 @@ def _arrow(monotone: dict[str, str] | None, asks: str) -> str:
     if monotone is None:
         return ""
     return f"{asks} {'grows' if monotone['trend'] == Trend.INCREASING.name.lower() else 'falls'}"
+
+
+# ------------------------------------------------------------------- the matrix of problems and methods
+
+
+def matrix() -> list[dict[str, Any]]:
+    """Return an entry for each problem and method that belong together, in JSON types.
+
+    `holds` is `proved`, `estimate`, or the knob or the problem's field that holds the confidence.
+    """
+    return [
+        {
+            "problem": problem.name,
+            "method": method.name,
+            "direction": method.direction.value,
+            "holds": holds(problem, method),
+        }
+        for problem in PROBLEMS
+        for method in answering(problem)
+    ]
+
+
+def holds(problem: type[Problem], method: type[Method]) -> str:
+    """Return how surely what a method says about a problem holds, as both declare it.
+
+    A question that has a confidence is about something random, so that its answers are no surer than that.
+    """
+    if method.direction is Direction.ESTIMATE:
+        return ESTIMATED
+    named = [name for name in (*method.knobs, *problem.parameters) if _CONFIDENCE in name]
+    return named[0] if named else PROVED
+
+
+def show_matrix() -> None:
+    """Print a row for each problem, with the methods by the side that they bound."""
+    entries = matrix()
+    rows = []
+    for problem in PROBLEMS:
+        mine = [entry for entry in entries if entry["problem"] == problem.name]
+        family = Counter(entry["method"].partition(".")[0] for entry in mine).most_common(1)[0][0]
+        cells = [
+            ", ".join(_short(entry, family) for entry in mine if entry["direction"] == direction)
+            for direction in SIDES
+        ]
+        rows.append([problem.name, f"{family}.", *cells])
+    show(["problem", "method", *SIDES.values()], rows, title="Who bounds what, and on which side")
+    print("* at a confidence below 1, which a knob of the method or a field of the problem sets")
+    print(
+        "fields of a problem, knobs of a method: privsweep methods NAME; all fields: privsweep methods --all"
+    )
+
+
+def _short(entry: dict[str, Any], family: str) -> str:
+    name = entry["method"].removeprefix(f"{family}.")
+    return name if entry["holds"] in (PROVED, ESTIMATED) else f"{name}*"
+
+
+# ------------------------------------------------------------------------------------- documentation
+
+
+def meaning_of(kind: type[Problem] | type[Method]) -> str:
+    """Return the question of a problem, or the claim of a method, in one sentence."""
+    return _paragraphs(kind)[0]
+
+
+def assumptions_of(kind: type[Method]) -> str:
+    """Return the assumptions that a method's documentation names after its first sentence."""
+    told = "\n\n".join(_paragraphs(kind)[1:])
+    if told or kind.direction is Direction.ESTIMATE:
+        return told or "what its reference does; no theorem covers the number"
+    # A proof holds for its question as it stands: a method refuses if its theorem needs more.
+    return "nothing beyond the question above"
+
+
+def _paragraphs(kind: type) -> list[str]:
+    """Return the paragraphs of a docstring up to its first section."""
+    paragraphs = (inspect.getdoc(kind) or "").split("\n\n")
+    return list(takewhile(lambda paragraph: not paragraph.startswith(_SECTIONS), paragraphs))

@@ -3,30 +3,76 @@
 Everything is read from what problems and methods declare, and from the stored rows.
 """
 
-import inspect
 import json
-import shutil
-import sys
-import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import takewhile
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import Asked
-from flows.answers.origin import ENDS, Origin, origins_of, origins_of_run
-from flows.answers.sourced import Sourced
-from flows.printing import listed
-from privcore import Direction, Method, Problem
+from flows.answers.catalogue import assumptions_of, meaning_of
+from flows.answers.sourced import Sourced, difference
+from flows.printing import labelled, listed
+from privcore import METHODS, Method, Point, Problem
+from storage import Found, open_store, provenance
+from storage.schema import problem_id
+from storage.views import view_name
 
-SAMPLING = ("steps", "sampling_probability", "participations", "epochs")
-NEIGHBOURS = ("adjacency", "neighbours")
-NOTHING_MORE = "nothing beyond the question above"
-"""A proof holds for its question as it stands: what a theorem needs more, a method refuses to do without."""
+SAMPLING_FIELDS = ("steps", "sampling_probability", "participations", "epochs")
+NEIGHBOUR_FIELDS = ("adjacency", "neighbours")
+ENDS = ("lower", "upper")
 
-_SECTIONS = ("Attributes:", "Args:", "Returns:", "Reference:", "Example:")
-_WIDTH, _INDENT = 110, 13
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where one end of a bracket comes from.
+
+    Attributes:
+        ends: `lower`, `upper` or both.
+        problem: The problem that was answered: the question itself, or one that bounds it.
+        method: Name of the method.
+        version: Version of the method.
+        knobs: The method's settings that differ from their defaults, as JSON.
+        detail: How the method reached its answer.
+        point_id: Id of the row.
+        sweep: Name of the sweep that stored it; None where it was computed now.
+        git_commit: Commit of the code, or `unknown`.
+        git_dirty: Whether the code differed from that commit.
+        finished_at: When it was computed, in UTC.
+    """
+
+    ends: tuple[str, ...]
+    problem: Problem
+    method: str
+    version: int
+    knobs: str
+    detail: str
+    point_id: str
+    sweep: str | None
+    git_commit: str
+    git_dirty: bool
+    finished_at: datetime
+
+    @property
+    def claims(self) -> "type[Method] | None":
+        """The method's class; None where this release does not have it."""
+        return METHODS.get(self.method)
+
+    def only(self, end: str) -> "Origin":
+        """Return the origin of this end alone."""
+        return replace(self, ends=(end,))
+
+    def reasons(self, question: Problem) -> dict[str, str]:
+        """Return why what was answered bounds the question: a proof for each field that differs."""
+        if type(self.problem) is not type(question):
+            return {}
+        known = type(question).monotone
+        return {
+            name: known[name].proof
+            for name in difference(question, self.problem.as_fields())
+            if name in known
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +92,9 @@ class Explanation:
             for name, value in self.problem.as_fields().items()
         }
         return {
-            "question": question_of(type(self.problem)),
-            "sampling": {name: meanings[name] for name in SAMPLING if name in meanings},
-            "neighbours": {name: meanings[name] for name in NEIGHBOURS if name in meanings},
+            "question": meaning_of(type(self.problem)),
+            "sampling": {name: meanings[name] for name in SAMPLING_FIELDS if name in meanings},
+            "neighbours": {name: meanings[name] for name in NEIGHBOUR_FIELDS if name in meanings},
             "parameters": meanings,
             "ends": ends,
         }
@@ -60,7 +106,7 @@ class Explanation:
             "version": origin.version,
             "direction": claims and claims.direction.value,
             "theorem": claims and claims.reference,
-            "claim": claims and claim_of(claims),
+            "claim": claims and meaning_of(claims),
             "assumes": claims and assumptions_of(claims),
             "knobs": json.loads(origin.knobs or "{}"),
             "detail": origin.detail,
@@ -93,11 +139,11 @@ class Explanation:
         def meaning(name: str) -> str:
             return f"{listed({name: fields[name]})}: {self.problem.parameters[name].meaning}"
 
-        yield "question", question_of(type(self.problem))
+        yield "question", meaning_of(type(self.problem))
         for name in fields:
-            if name not in (*SAMPLING, *NEIGHBOURS):
+            if name not in (*SAMPLING_FIELDS, *NEIGHBOUR_FIELDS):
                 yield "where", meaning(name)
-        for names, label in ((SAMPLING, "sampling"), (NEIGHBOURS, "neighbours")):
+        for names, label in ((SAMPLING_FIELDS, "sampling"), (NEIGHBOUR_FIELDS, "neighbours")):
             for name in names:
                 if name in fields:
                     yield label, meaning(name)
@@ -118,7 +164,7 @@ class Explanation:
             yield "  theorem", "not known: this release does not have the method"
         else:
             yield "  theorem", claims.reference
-            yield "  claim", f"{claims.direction.value}: {claim_of(claims)}"
+            yield "  claim", f"{claims.direction.value}: {meaning_of(claims)}"
             yield "  assumes", assumptions_of(claims)
         if origin.detail:
             yield "  how", origin.detail
@@ -133,13 +179,16 @@ class Explanation:
 
 
 def explained(answer: Sourced, store: Path) -> Explanation:
-    """Return what stands behind an answer.
+    """Return what stands behind an answer; nothing about an end about which nothing is proved.
 
     Args:
         answer: An answer with the status `ok`.
         store: Where it comes from, unless it was computed.
     """
-    return Explanation(problem=answer.problem, origins=origins_of(answer, store))
+    if isinstance(answer.bracket, Asked):
+        return explained_run(answer.bracket)
+    origins = list(_stored_origins(answer.problem, answer.bracket, store))
+    return Explanation(problem=answer.problem, origins=_merged(origins))
 
 
 def explained_run(asked: Asked, ends: tuple[str, ...] = ENDS) -> Explanation:
@@ -149,44 +198,54 @@ def explained_run(asked: Asked, ends: tuple[str, ...] = ENDS) -> Explanation:
         asked: The answer.
         ends: Which of its ends matter.
     """
-    return Explanation(problem=asked.problem, origins=origins_of_run(asked, ends))
+    return Explanation(problem=asked.problem, origins=_merged(list(_computed_origins(asked, ends))))
 
 
-def question_of(kind: type[Problem]) -> str:
-    """Return what a problem asks, in one sentence."""
-    return _paragraphs(kind)[0]
+def _computed_origins(asked: Asked, ends: tuple[str, ...]) -> Iterator[Origin]:
+    """Yield the replies that gave the ends of a bracket."""
+    here, now = provenance(), datetime.now(UTC)
+    for end in ends:
+        by = asked.lower_by if end == "lower" else asked.upper_by
+        for reply in [reply for reply in asked.replies if reply.method.name == by][:1]:
+            yield Origin(
+                ends=(end,),
+                problem=asked.problem,
+                method=by,
+                version=reply.method.version,
+                knobs=json.dumps(reply.method.identity()),
+                detail=reply.answer.detail,
+                point_id=Point(problem=asked.problem, method=reply.method).id,
+                sweep=None,
+                git_commit=here.git_commit,
+                git_dirty=here.git_dirty,
+                finished_at=now,
+            )
 
 
-def claim_of(kind: type[Method]) -> str:
-    """Return what a method does, in one sentence."""
-    return _paragraphs(kind)[0]
+def _stored_origins(problem: Problem, found: Found, store: Path) -> Iterator[Origin]:
+    """Yield the rows that gave the ends of a stored bracket."""
+    columns = "method, method_version, knobs, detail, point_id, sweep, git_commit, git_dirty, finished_at"
+    corners = (found.lower_from, found.lower_method), (found.upper_from, found.upper_method)
+    with open_store(store) as opened:
+        for end, (corner, method) in zip(ENDS, corners, strict=True):
+            if corner is None or method is None:
+                continue
+            answered = type(problem).from_fields(corner)
+            name = method.replace("'", "''")
+            # The rule of the view `best`, asked of one problem's view alone, which is much faster.
+            rows = opened.sql(
+                f"select {columns} from {view_name(problem.name)} "
+                f"where problem_id = '{problem_id(answered)}' and method = '{name}' and status = 'ok' "
+                f"and confidence = 1 and {end} = '{getattr(found, end)!r}'::double "
+                "order by method_version desc, point_id limit 1"
+            )
+            for row in rows.to_pylist():
+                version = row.pop("method_version")
+                yield Origin(ends=(end,), problem=answered, version=version, **row)
 
 
-def assumptions_of(kind: type[Method]) -> str:
-    """Return what a method tells about its assumptions: the rest of its documentation, if there is any."""
-    told = "\n\n".join(_paragraphs(kind)[1:])
-    if told or kind.direction is Direction.ESTIMATE:
-        return told or "what its reference does; no theorem covers the number"
-    return NOTHING_MORE
-
-
-def _paragraphs(kind: type) -> list[str]:
-    """Return the paragraphs of a docstring up to its first section."""
-    paragraphs = (inspect.getdoc(kind) or "").split("\n\n")
-    return list(takewhile(lambda paragraph: not paragraph.startswith(_SECTIONS), paragraphs))
-
-
-def labelled(label: str, text: str) -> str:
-    """Return a label and a text beside it, broken into lines; formulas keep those that they have.
-
-    Args:
-        label: What the text is.
-        text: Paragraphs, with an empty line between them.
-    """
-    lines = []
-    width = min(_WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH
-    for paragraph in text.split("\n\n"):
-        broken = textwrap.wrap(paragraph, max(width - _INDENT, _INDENT), break_long_words=False)
-        lines += paragraph.splitlines() if "$$" in paragraph else broken
-    first, *rest = lines or [""]
-    return "\n".join([f"{label:<{_INDENT}}{first}", *(" " * _INDENT + line for line in rest)]).rstrip()
+def _merged(origins: list[Origin]) -> tuple[Origin, ...]:
+    """Return the origins, as one where both ends have the same."""
+    if len(origins) == 2 and origins[0] == replace(origins[1], ends=origins[0].ends):
+        return (replace(origins[0], ends=ENDS),)
+    return tuple(origins)

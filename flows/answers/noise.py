@@ -1,16 +1,16 @@
 """The least noise for a target epsilon, on the safe side, with a proof that less is too little."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, Asked, ask
+from flows.answers.ask import CONFLICT, LIMIT_BYTES, LIMIT_SECONDS, Asked, UncoveredError, ask
 from flows.answers.explain import explained_run
-from flows.answers.noise_search import Search, sigma_of
 from flows.answers.show import methods_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
-from privcore import Direction, Method, PrivsweepError, Problem, answering
+from privcore import Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
+from privcore.numerics.bracket_search import BracketSearch
 from privcore.parameter import Real
 from privcore.params import EPSILON
 
@@ -32,6 +32,10 @@ TARGET = Real(
     typical=(0.1, 1.0, 8.0),
     meaning="Largest epsilon that is allowed",
 )
+
+
+Look = Callable[[float, float], Asked]
+"""Brackets epsilon at a sigma, with about the given relative width."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +105,49 @@ class Noise:
         }
 
 
+def sigma_of(asked: Asked) -> float:
+    """Return the noise multiplier that was asked about."""
+    return float(asked.problem.as_fields()["sigma"])
+
+
+def least_noise(look: Look, target: float, precision: float, domain: tuple[float, float]) -> Noise:
+    """Search for the sigma at which epsilon falls below a target, in brackets.
+
+    Args:
+        look: Asks for a bracket.
+        target: Largest epsilon that is allowed.
+        precision: Relative distance at which two sigmas count as neighbours.
+        domain: Least and largest sigma.
+
+    Raises:
+        UncoveredError: No sigma of the domain is proved to suffice.
+        LimitError: Likewise, and a limit kept the methods from answering.
+        PrivsweepError: Methods contradict one another.
+    """
+    trials: dict[tuple[float, float], Asked] = {}
+
+    def bracket(sigma: float, tolerance: float) -> tuple[float, float]:
+        asked = trials[sigma, tolerance] = look(sigma, tolerance)
+        if asked.status == CONFLICT:
+            raise PrivsweepError(asked.detail)
+        return (asked.lower, asked.upper) if asked.ok and asked.confidence == 1.0 else (0.0, math.inf)
+
+    enough, short = BracketSearch(look=bracket, target=target, precision=precision, domain=domain).run()
+    if enough is None:
+        last = max(trials.values(), key=sigma_of)
+        still = f"at sigma={sigma_of(last):.6g} it may still be {last.upper!r}"
+        kind = LimitError if last.status in {Status.TIMEOUT, Status.OUT_OF_MEMORY} else UncoveredError
+        where = "in [{:.6g}, {:.6g}]".format(*domain)
+        reason = (last.detail or still).rstrip(".")
+        raise kind(f"No sigma {where} is proved to reach epsilon={target!r}: {reason}.")
+    return Noise(
+        target=target,
+        enough=trials[enough.at, enough.tolerance],
+        short=None if short is None else trials[short.at, short.tolerance],
+        brackets=len(trials),
+    )
+
+
 def find_noise(
     kind: type[Problem],
     fields: Mapping[str, Any],
@@ -156,9 +203,7 @@ def find_noise(
 
     domain = kind.parameters["sigma"]
     assert isinstance(domain, Real)
-    search = Search(look=look, target=target, precision=precision, domain=(domain.lower, domain.upper))
-    enough, short = search.run()
-    return Noise(target=target, enough=enough, short=short, brackets=len(search.trials))
+    return least_noise(look, target, precision, (domain.lower, domain.upper))
 
 
 def _tuned(method: Method, tolerance: float) -> Method:

@@ -88,8 +88,7 @@ def methods(
     json: Json = False,
 ) -> None:
     """Which methods bound which problem and how; with a name, its fields or knobs."""
-    from flows.answers.catalogue import catalogue, show_fields, show_methods, show_one
-    from flows.answers.matrix import show_matrix
+    from flows.answers.catalogue import catalogue, show_fields, show_matrix, show_methods, show_one
     from flows.printing import as_json
     from privcore import DomainError
 

@@ -44,8 +44,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     otherwise it is computed now.
     """
     from flows.answers.ask import UncoveredError
-    from flows.answers.compare import problems, rows
-    from flows.answers.compare_printing import print_rows
+    from flows.answers.compare import print_rows, problems, rows
     from flows.answers.explain import explained
     from flows.answers.sourced import Sourced, computed, from_store
     from flows.cli.training import tell

@@ -25,7 +25,7 @@ HOUR = 3600.0
 WALL_CLOCKS = {
     # Where a clock on the wall is looked at, and what for. Deadlines and durations are monotonic.
     "flows/runs/heartbeat.py": {"datetime.now"},  # when a run last said that it lives: shown, see below
-    "flows/answers/origin.py": {"datetime.now"},  # the date of an answer that was computed now: shown
+    "flows/answers/explain.py": {"datetime.now"},  # the date of an answer that was computed now: shown
     "flows/runs/repair.py": {"datetime.now"},  # when a repair began: shown, decides nothing
     "flows/runs/run.py": {"datetime.now"},  # when a sweep began: shown, decides nothing
     "flows/runs/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests

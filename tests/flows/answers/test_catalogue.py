@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.answers.matrix import ESTIMATED, PROVED, matrix
+from flows.answers.catalogue import ESTIMATED, PROVED, matrix
 from privcore import METHODS, PROBLEMS, Direction, find
 from tests.flows.small_store import Command
 

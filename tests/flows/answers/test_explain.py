@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.answers.explain import assumptions_of, claim_of, question_of
+from flows.answers.catalogue import assumptions_of, meaning_of
 from privcore import METHODS, PROBLEMS, find
 from storage import open_store, provenance
 from tests.flows.small_store import WHEN, Command, point, store_of
@@ -27,9 +27,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_problem_and_method_has_something_to_tell() -> None:
     for problem in PROBLEMS:
-        assert question_of(problem).endswith(".")
+        assert meaning_of(problem).endswith(".")
     for method in METHODS:
-        assert claim_of(method)
+        assert meaning_of(method)
         assert assumptions_of(method)
         assert "Attributes:" not in assumptions_of(method)
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.answers.ask import Asked, UncoveredError, ask
-from flows.answers.noise import Noise, find_noise
-from flows.answers.noise_search import Search, sigma_of
+from flows.answers.noise import Noise, find_noise, least_noise, sigma_of
 from privcore import DomainError, LimitError, PrivsweepError, UnknownNameError, find_problem
 from privcore.params import SIGMA
 
@@ -45,12 +44,8 @@ def brackets(truth: Truth, *, floor: float = 0.0, share: float = 0.5) -> Callabl
     return look
 
 
-def searched(
-    look: Callable[[float, float], Asked], target: float, precision: float = 1e-3
-) -> tuple[Noise, Search]:
-    search = Search(look=look, target=target, precision=precision, domain=DOMAIN)
-    enough, short = search.run()
-    return Noise(target=target, enough=enough, short=short, brackets=len(search.trials)), search
+def searched(look: Callable[[float, float], Asked], target: float, precision: float = 1e-3) -> Noise:
+    return least_noise(look, target, precision, DOMAIN)
 
 
 @given(
@@ -64,7 +59,7 @@ def test_the_search_ends_with_the_truth_between_its_two_sides(
 ) -> None:
     truth = TRUTHS[name]
     try:
-        noise, _ = searched(brackets(truth, share=share), target, precision)
+        noise = searched(brackets(truth, share=share), target, precision)
     except UncoveredError:
         assert truth(DOMAIN[1]) * 1.2 > target
         return
@@ -79,7 +74,7 @@ def test_the_search_ends_with_the_truth_between_its_two_sides(
 
 @given(target=st.floats(-3.0, 1.5).map(lambda x: 10.0**x), floor=st.sampled_from([0.02, 0.2, 1.0]))
 def test_brackets_that_stay_wide_end_the_search_at_their_width(target: float, floor: float) -> None:
-    noise, _ = searched(brackets(steep, floor=floor), target)
+    noise = searched(brackets(steep, floor=floor), target)
     assert steep(noise.sigma) <= target
     assert noise.short is not None
     assert steep(sigma_of(noise.short)) > target
@@ -104,11 +99,11 @@ def test_without_lower_bounds_the_search_ends_with_one_side() -> None:
         problem = GAUSS.from_fields({"sigma": sigma, "delta": 1e-5})
         return Asked(problem=problem, replies=(), upper=steep(sigma) * 1.01)
 
-    noise, search = searched(upper_only, 0.3)
+    noise = searched(upper_only, 0.3)
     assert noise.short is None
     assert steep(noise.sigma) * 1.01 <= 0.3
     assert steep(noise.sigma / 1.002) * 1.01 > 0.3
-    assert len(search.trials) <= 30
+    assert noise.brackets <= 30
 
 
 def test_what_fails_below_some_noise_does_not_stop_the_search() -> None:
@@ -120,7 +115,7 @@ def test_what_fails_below_some_noise_does_not_stop_the_search() -> None:
             return Asked(problem=problem, replies=(), status="failed", detail="It broke.")
         return look(sigma, tolerance)
 
-    noise, _ = searched(wall, 0.3)
+    noise = searched(wall, 0.3)
     assert noise.short is not None
     assert noise.gap <= 1e-3
 
@@ -179,9 +174,8 @@ def test_where_the_least_noise_of_the_domain_suffices_it_is_returned() -> None:
     kind = find_problem("unamplified-epsilon")
     noise = find_noise(kind, {"delta": 0.9999}, 10_000.0, precision=0.5)
     assert noise.sigma > DOMAIN[0]
-    free = Search(look=brackets(lambda sigma: 0.1 / sigma), target=200.0, precision=0.1, domain=DOMAIN)
-    enough, short = free.run()
-    assert (sigma_of(enough), short) == (DOMAIN[0], None)
+    free = searched(brackets(lambda sigma: 0.1 / sigma), 200.0, 0.1)
+    assert (free.sigma, free.short) == (DOMAIN[0], None)
 
 
 def test_a_target_that_no_noise_reaches_is_uncovered() -> None:
