@@ -34,11 +34,7 @@ def shown(value: Any) -> str:
 
 
 def applicable(kind: type[Problem], problems: list[Problem], patience: float) -> list[Method]:
-<<<<<<< Updated upstream
-    """Return the methods that are cheap on these problems and apply to one of them, also with changed knobs."""
-=======
     """Return the methods that are cheap here and apply to a problem, also with changed knobs."""
->>>>>>> Stashed changes
     rng = random.Random(kind.name)
     chosen: list[Method] = []
     for method in METHODS:
