@@ -1,13 +1,15 @@
-"""Algorithm 3 for (epsilon, delta): an audit without any assumption about the mechanism."""
+"""Audits by Algorithm 3: without a model, in the Gaussian and the Laplace family, and with Steinke et al."""
 
+import math
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.counts import MOST, recursion_cost, refuted
-from privcore.auditing.problems import AuditEpsilon
-from privcore.auditing.recursion import APPROXIMATE, largest_refuted
+from privcore.auditing.problems import MOST, SLACK, AuditDpsgdEpsilon, AuditEpsilon, recursion_cost, refuted
+from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, LAPLACE, largest_refuted
+from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
-from privcore.papers import MAHLOUJIFAR
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
+from privcore.papers import MAHLOUJIFAR, STEINKE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +35,101 @@ class AuditingApproximate(Method[AuditEpsilon]):
         tau = 1.0 - problem.audit_confidence
         epsilon = largest_refuted(APPROXIMATE, problem.delta, problem.counts, tau, MOST)
         return refuted(problem, epsilon, "Algorithm 3 for (epsilon, delta)")
+
+
+_MOST_MU = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingGaussian(Method[AuditEpsilon]):
+    r"""The epsilon of the least private Gaussian mechanism that the counts refute.
+
+    To refute mu-GDP is not to refute the $(\varepsilon, \delta)$ of that mu: a mechanism of another shape may
+    be as private as it claims and still not be mu-GDP. So this is an estimate that rests on the model, and
+    may exceed the true epsilon; `auditing.approximate` and `auditing.steinke` rest on nothing.
+    """
+
+    name = "auditing.gaussian"
+    problems = (AuditEpsilon,)
+    direction = Direction.ESTIMATE
+    reference = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, Gaussian family"
+    version = 2
+
+    def cost(self, problem: AuditEpsilon) -> Cost:
+        return recursion_cost(problem)
+
+    def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
+        mu = refuted_mu(problem)
+        return Answer.about(
+            epsilon_of(mu, problem.delta),
+            detail=f"model-based: mu = {mu:.6g} of Gaussian noise, confidence {problem.audit_confidence:.4g}",
+        )
+
+
+def refuted_mu(problem: AuditEpsilon | AuditDpsgdEpsilon) -> float:
+    """Return the largest mu that the counts refute, rounded down."""
+    mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.audit_confidence, _MOST_MU)
+    return min(mu, _MOST_MU) * (1.0 - SLACK)
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    """Return the epsilon of a Gaussian mechanism, rounded down; at most 1e4.
+
+    Example:
+        >>> round(epsilon_of(1.0, 1e-5), 6)
+        4.377178
+    """
+    return 0.0 if mu < 1e-6 else min(1e4, gaussian_epsilon_bounds(1.0 / mu, delta)[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingLaplace(Method[AuditEpsilon]):
+    r"""The epsilon at delta of the least private Laplace mechanism that the counts refute.
+
+    With sensitivity over scale $\varepsilon_0$ it is $\varepsilon_0 + 2 \ln(1 - \delta)$. Like that of the
+    Gaussian family it rests on the model.
+    """
+
+    name = "auditing.laplace"
+    problems = (AuditEpsilon,)
+    direction = Direction.ESTIMATE
+    reference = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, Laplace family"
+    version = 2
+
+    def cost(self, problem: AuditEpsilon) -> Cost:
+        return recursion_cost(problem)
+
+    def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
+        tau = 1.0 - problem.audit_confidence
+        refuted = largest_refuted(LAPLACE, 0.0, problem.counts, tau, MOST)
+        pure = min(refuted, MOST) * (1.0 - SLACK)
+        return Answer.about(
+            max(0.0, pure + 2.0 * math.log1p(-problem.delta)),
+            detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, confidence {1.0 - tau:.4g}",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingCombined(Method[AuditEpsilon]):
+    """The larger epsilon of Algorithm 3 and of Steinke et al., at the same confidence.
+
+    Both bound the probability of the same event under (epsilon, delta)-DP by a number, without any chance in
+    it, so the smaller bound holds, and the larger epsilon needs no correction.
+    """
+
+    name = "auditing.combined"
+    problems = (AuditEpsilon,)
+    direction = Direction.LOWER
+    reference = f"{MAHLOUJIFAR}, Theorem 10, and {STEINKE}, Theorem 5.2"
+    version = 2
+    covers = ("auditing.approximate", "auditing.steinke")
+
+    def cost(self, problem: AuditEpsilon) -> Cost:
+        one, other = recursion_cost(problem), AuditingSteinke().cost(problem)
+        return Cost(seconds=one.seconds + other.seconds, bytes=one.bytes + other.bytes)
+
+    def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
+        answers = [AuditingApproximate().answer(problem, seed)]
+        if AuditingSteinke().applies(problem) is None:
+            answers.append(AuditingSteinke().answer(problem, seed))
+        return max(answers, key=lambda answer: answer.lower)

@@ -1,14 +1,95 @@
-"""A mechanism that is as private as is claimed and lets many guesses be correct: p-values from below."""
+"""A private mechanism by which many guesses are correct: a lower bound of every valid p-value."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
 from privcore.answer import Answer
 from privcore.auditing.problems import AuditGaussianTail, AuditTail
-from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN
-from privcore.auditing.two_level import Attaining
+from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, Claim, inverse
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.binomial import ERROR, window
 from privcore.papers import MAHLOUJIFAR
+
+_LEAST = -700.0
+"""Logarithm of the smallest share of answered canaries that is tried."""
+_SPACING = 0.02
+_COARSE = range(-300, 601, 10)
+"""Accuracies that are tried first: log odds around the counted ones, in spacings of so many deviations."""
+
+
+class Attaining:
+    r"""With probability pi publish responses of accuracy a about c' random canaries, and else coin flips.
+
+    That is f-DP where $1 - f(\pi \gamma (1 - a)) \ge \pi \gamma a$ with $\gamma = c' / m$, and at least c
+    guesses are correct with probability $\pi P[\mathrm{Bin}(c', a) \ge c] + (1 - \pi)
+    P[\mathrm{Bin}(c', 1/2) \ge c]$. The mechanism looks for the accuracy that serves these counts best.
+    """
+
+    def __init__(self, canaries: int, guesses: int, correct: int) -> None:
+        """Choose the accuracies to try: those near the one that was counted.
+
+        Args:
+            canaries: Number m of canaries.
+            guesses: Number c' of guesses of inclusion.
+            correct: Number c of correct ones.
+        """
+        self.rate = guesses / canaries
+        self.guesses, self.correct = guesses, correct
+        right, wrong = correct + 0.5, guesses - correct + 0.5
+        self.counted, self.deviation = math.log(right / wrong), math.sqrt((right + wrong) / (right * wrong))
+        self.by_chance = self._tail(0.0)
+        self.tails: dict[int, float] = {}
+
+    def probability(self, claim: Claim) -> float:
+        """Return with which probability at least so many guesses are correct, rounded down.
+
+        An accuracy is a double, and the logarithm of a tail moves by at most c / a times its rounding.
+        """
+        if self.correct == 0:
+            return 1.0
+        always = _largest(lambda x: self._private(claim, x, 1.0), 0.0, 700.0)
+        tried = {i: self._attained(claim, i, always) for i in _COARSE}
+        near = max(tried, key=lambda i: tried[i])
+        fine = max(self._attained(claim, i, always) for i in range(near - 9, near + 10))
+        margin = 2.0 * ERROR + 4e-16 * self.guesses
+        return min(1.0, max(fine, self._tail(always)) * (1.0 - margin))
+
+    def _attained(self, claim: Claim, place: int, always: float) -> float:
+        """Return the probability with the accuracy of that number; 0 if it is no better than `always`."""
+        log_odds = self.counted + place * _SPACING * self.deviation
+        if log_odds <= always:
+            return 0.0
+        if place not in self.tails:
+            self.tails[place] = self._tail(log_odds)
+        share = self._share(claim, log_odds)
+        return share * self.tails[place] + (1.0 - share) * self.by_chance
+
+    def _share(self, claim: Claim, log_odds: float) -> float:
+        """Return the largest probability with which responses of that accuracy may be published."""
+        if not self._private(claim, log_odds, math.exp(_LEAST)):
+            return 0.0
+        return math.exp(_largest(lambda x: self._private(claim, log_odds, math.exp(x)), _LEAST, 0.0))
+
+    def _tail(self, log_odds: float) -> float:
+        """Return the probability of at least so many correct responses."""
+        return window(self.guesses, 1.0 / (1.0 + math.exp(-log_odds))).at_least(self.correct)
+
+    def _private(self, claim: Claim, log_odds: float, share: float) -> bool:
+        """Whether responses of that accuracy may be published with that probability."""
+        right = share * self.rate / (1.0 + math.exp(-log_odds))
+        wrong = share * self.rate / (1.0 + math.exp(log_odds))
+        return bool(inverse(claim, NO_LINES, min(1.0, right * (1.0 + 1e-12))) <= wrong)
+
+
+def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest number up to which something holds, from below; what starts is taken for granted."""
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
 
 Answered = AuditTail | AuditGaussianTail
 
@@ -17,7 +98,7 @@ Answered = AuditTail | AuditGaussianTail
 class AuditingAttaining(Method[Answered]):
     """Publish many correct responses, as privately as is claimed, as often as that allows.
 
-    The mechanism of `two_level` is private at the claim, and no valid p-value is below its probability of so
+    The mechanism `Attaining` is private at the claim, and no valid p-value is below its probability of so
     many correct guesses. That is also a ceiling for every audit by counts: `auditing.ceiling`.
     """
 

@@ -5,13 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.combined import AuditingCombined
-from privcore.auditing.counts import MOST
-from privcore.auditing.gaussian import epsilon_of, refuted_mu
+from privcore.auditing.approximate import AuditingCombined, epsilon_of, refuted_mu
+from privcore.auditing.attaining import Attaining
 from privcore.auditing.planning_problems import AuditCeiling
-from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.problems import MOST, AuditEpsilon
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN
-from privcore.auditing.two_level import Attaining
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.papers import MAHLOUJIFAR

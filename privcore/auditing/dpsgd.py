@@ -7,10 +7,9 @@ from typing import Annotated
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.auditing.gaussian import refuted_mu
-from privcore.auditing.lines import lines_of
+from privcore.auditing.approximate import refuted_mu
 from privcore.auditing.problems import AuditDpsgdEpsilon
-from privcore.auditing.recursion import LINES, unlikely
+from privcore.auditing.recursion import LINES, lines_of, unlikely
 from privcore.likelihood_ratio.distribution import (
     Bracket,
     LikelihoodRangeError,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.gaussian import epsilon_of
+from privcore.auditing.approximate import epsilon_of
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.problems import AuditEpsilon
 from privcore.method import Cost, Direction, Method

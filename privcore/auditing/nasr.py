@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.gaussian import epsilon_of
+from privcore.auditing.approximate import epsilon_of
+from privcore.auditing.planning_problems import AuditRunsEpsilon
 from privcore.auditing.runs import error_rates, runs_cost
-from privcore.auditing.runs_problems import AuditRunsEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import NASR

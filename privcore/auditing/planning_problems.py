@@ -1,4 +1,4 @@
-"""What is asked before an audit: how many guesses will be correct, what they would refute, and how surely."""
+"""Questions before an audit, about several runs, about DP-SGD with every step seen, and about a training."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -7,6 +7,7 @@ from typing import Annotated
 from privcore import params
 from privcore.auditing import params as audit_params
 from privcore.auditing.problems import AuditProblem, Counts, check_counts
+from privcore.errors import DomainError
 from privcore.problem import Monotone, Trend
 
 _NESTED = "The events of at least so many correct guesses are nested."
@@ -120,6 +121,84 @@ class AuditPower(AuditProblem):
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
+
+    def check(self) -> None:
+        """Refuse more guesses than canaries."""
+        check_counts(self.canaries, self.guesses, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditRunsEpsilon(AuditProblem):
+    """Epsilon at this delta that an attack refutes over many runs: the truth is larger, but for an error.
+
+    Some runs have one canary in their data and the others do not; the attack says of each whether it is in.
+    Runs are independent, and their numbers, the canary and the attack with its threshold are fixed before.
+    The error has a probability of at most 1 - confidence over all runs, whatever the mechanism is.
+    """
+
+    name = "audit-runs-epsilon"
+    asks = "epsilon"
+
+    runs_with: Annotated[int, audit_params.RUNS_WITH]
+    true_positives: Annotated[int, audit_params.TRUE_POSITIVES]
+    runs_without: Annotated[int, audit_params.RUNS_WITHOUT]
+    false_positives: Annotated[int, audit_params.FALSE_POSITIVES]
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+
+    def check(self) -> None:
+        """Refuse more positive runs than runs."""
+        for positives, runs in (("true_positives", "runs_with"), ("false_positives", "runs_without")):
+            found, most = getattr(self, positives), getattr(self, runs)
+            if found > most:
+                raise DomainError(f"Expected {positives} <= {runs}, got {positives}={found}, {runs}={most}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditDpsgdCorrect(AuditProblem):
+    """Expected number of correct guesses about canaries of DP-SGD by scores that are summed over its steps.
+
+    Every canary that is in has a coordinate of its own, to which a step adds its clipped gradient, of norm 1,
+    with the sampling probability, and noise of deviation sigma. The c'/2 highest sums are guessed to be in,
+    and the c'/2 lowest ones out, by thresholds beyond which that many are expected.
+    """
+
+    name = "audit-dpsgd-correct"
+    asks = "correct"
+
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+    sigma: Annotated[float, params.SIGMA]
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    steps: Annotated[int, params.STEPS]
+
+    def check(self) -> None:
+        """Refuse more guesses than canaries."""
+        check_counts(self.canaries, self.guesses, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditTraining(AuditProblem):
+    """Epsilon at this delta that the audit of a training refutes: its own is larger, but for an error.
+
+    The training is DP-SGD on a small real data set and on canaries, each included with probability 1/2, with
+    Poisson batches, and with a bug or without. The error has a probability of at most 1 - confidence over the
+    inclusions, the batches and the noise. What the training claims is no part of the question: a refuted
+    epsilon above the claim catches a bug. Runs of other numbers are other trainings of the same kind.
+    """
+
+    name = "audit-training"
+    asks = "epsilon"
+
+    sigma: Annotated[float, params.SIGMA]
+    steps: Annotated[int, params.STEPS]
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+    delta: Annotated[float, params.DELTA]
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+    bug: Annotated[str, audit_params.BUG] = "none"
+    run: Annotated[int, audit_params.RUN] = 0
 
     def check(self) -> None:
         """Refuse more guesses than canaries."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.auditing.counts import SLACK
 from privcore.auditing.optimal import error_rates, few_errors
 from privcore.auditing.planning_problems import AuditPower
+from privcore.auditing.problems import SLACK
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method

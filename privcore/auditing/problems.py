@@ -1,12 +1,14 @@
-"""What is asked of the counts of an audit in one run: which epsilon they refute, how unlikely they are."""
+"""Questions about the counts of an audit in one run: the epsilon they refute, and their p-values."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
+from privcore.answer import Answer
 from privcore.auditing import params as audit_params
 from privcore.errors import DomainError
+from privcore.method import Cost
 from privcore.problem import Monotone, Problem, Trend
 
 _MORE_CORRECT = "The events of at least so many correct guesses are nested."
@@ -115,3 +117,29 @@ class AuditGaussianTail(Counts):
     )
 
     mu: Annotated[float, audit_params.MU]
+
+
+SLACK = 2e-10
+"""Relative move to the safe side, for searches of precision 1e-13 and the rounding of their steps."""
+MOST = 700.0
+"""Largest epsilon that an audit is asked about."""
+
+
+def refuted(problem: AuditEpsilon, epsilon: float, detail: str) -> Answer:
+    """Return the answer of an audit: at least this epsilon, at the confidence of the problem."""
+    if epsilon > MOST:
+        return Answer.at_least(
+            MOST, confidence=problem.audit_confidence, detail=f"{detail}; every epsilon is refuted"
+        )
+    return Answer.at_least(epsilon * (1.0 - SLACK), confidence=problem.audit_confidence, detail=detail)
+
+
+def unlikely_at_most(probability: float, detail: str) -> Answer:
+    """Return an upper bound of a p-value, rounded up."""
+    return Answer.at_most(min(1.0, probability * (1.0 + SLACK) + 1e-300), detail=detail)
+
+
+def recursion_cost(problem: Counts) -> Cost:
+    """Return the cost of a search with Algorithm 3, whose steps are few beside the correct guesses."""
+    steps = min(problem.correct, 2000) + 10.0 * problem.canaries**0.5  # the latter where it is a near thing
+    return Cost(seconds=0.01 + 1e-5 * steps, bytes=1e6)

@@ -8,8 +8,7 @@ import numpy as np
 
 from privcore.answer import Answer, Status
 from privcore.auditing import params as audit_params
-from privcore.auditing.counts import unlikely_at_most
-from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts
+from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts, unlikely_at_most
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import gaussian_delta_bounds

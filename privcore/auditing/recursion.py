@@ -1,12 +1,23 @@
-"""Algorithm 3: whether so many correct guesses are too unlikely under a trade-off function, compiled."""
+"""Algorithm 3: bounds of the probability of many correct guesses under a trade-off function, compiled.
+
+The p-values of `auditing.recursion` are the least level at which the algorithm refutes a claim.
+"""
 
 import math
+from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privcore.answer import Answer
 from privcore.auditing.normal import below, quantile
+from privcore.auditing.problems import AuditGaussianTail, AuditTail, recursion_cost, unlikely_at_most
+from privcore.likelihood_ratio.distribution import Law
+from privcore.likelihood_ratio.profile import delta_upper
+from privcore.method import Cost, Direction, Method
 from privcore.numerics.compiled import compiled
+from privcore.papers import MAHLOUJIFAR
 
 Array = NDArray[np.float64]
 
@@ -149,3 +160,91 @@ def gaussian_limit(canaries: int, guesses: int, correct: int, alternatives: int,
     """
     errors = tau * (guesses - correct) / ((alternatives - 1) * canaries)
     return math.inf if errors == 0.0 else quantile(tau * correct / canaries) - quantile(errors)
+
+
+_LARGEST_EPSILON = 300.0
+"""The slopes e^epsilon of the lines stay far within the range of doubles."""
+
+
+def supporting_lines(epsilons: Array, deltas: Array) -> Lines:
+    r"""Return supporting lines of the inverse of 1 - f for a symmetric f with this privacy profile.
+
+    $$g(y) = \sup_\varepsilon \max(e^{-\varepsilon} (y - \delta), 1 - \delta - e^\varepsilon (1 - y))$$
+
+    Finitely many lines stay below g, and a profile that is rounded up moves them down: an audit with them
+    refutes less, and stays valid.
+
+    Args:
+        epsilons: Values >= 0, shape (n,).
+        deltas: Privacy profile at them, the worse of both directions, shape (n,).
+
+    Returns:
+        Slopes, rising, and values at 0 of the lines on the upper envelope.
+
+    Reference:
+        Dong, Roth and Su, arXiv:1905.02383, Proposition 2.12; arXiv:2410.22235v1, Algorithm 3.
+
+    Example:
+        >>> slopes, offsets = supporting_lines(np.array([0.0]), np.array([0.0]))
+        >>> slopes.tolist(), abs(offsets).tolist()
+        ([1.0], [0.0])
+    """
+    falls, rises = np.exp(-epsilons), np.exp(epsilons)
+    slopes = np.concatenate([falls, rises])
+    offsets = np.concatenate([-falls * deltas, -np.expm1(epsilons) - deltas])
+    order = np.lexsort((offsets, slopes))
+    kept: list[tuple[float, float]] = []
+    for line in zip(slopes[order].tolist(), offsets[order].tolist(), strict=True):
+        if kept and kept[-1][0] == line[0]:
+            kept.pop()  # the other one is lower
+        while len(kept) > 1 and _hides(kept[-2], line, kept[-1]):
+            kept.pop()
+        kept.append(line)
+    return np.array([slope for slope, _ in kept]), np.array([offset for _, offset in kept])
+
+
+def _hides(a: tuple[float, float], c: tuple[float, float], b: tuple[float, float]) -> bool:
+    """Return whether lines of smaller and larger slope hide the one between them."""
+    return (c[1] - a[1]) * (b[0] - a[0]) >= (b[1] - a[1]) * (c[0] - a[0])
+
+
+def lines_of(law: Law) -> Lines:
+    """Return lines below g for every pair, added and removed, that a law dominates.
+
+    The profile of a law bends at its atoms only, so that lines through them lose nothing.
+    """
+    bends = np.abs(np.log(law.x[law.x > 0.0]))
+    epsilons = np.append(0.0, np.unique(bends[bends < _LARGEST_EPSILON]))
+    deltas = np.array([delta_upper(law, epsilon, "add-remove") for epsilon in epsilons.tolist()])
+    return supporting_lines(epsilons, deltas)
+
+
+Answered = AuditTail | AuditGaussianTail
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingRecursion(Method[Answered]):
+    r"""The least level at which Algorithm 3 refutes the claim bounds the probability of the count.
+
+    The recursion follows $\alpha_i = \sum_{t \ge i} \frac tm p_t$ and $\beta_i = \sum_{t \ge i}
+    \frac{c' - t}m p_t$ of the law p of the correct guesses downwards: $\beta_i \ge (k - 1) g(\alpha_{i+1})$
+    with the inverse g of 1 - f. A total above c' / m is impossible, so the count is at most as likely as the
+    level.
+    """
+
+    name = "auditing.recursion"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{MAHLOUJIFAR}, Theorem 10 and Algorithm 3"
+    version = 2
+
+    def cost(self, problem: Answered) -> Cost:
+        return recursion_cost(problem)
+
+    def answer(self, problem: Answered, seed: int) -> Answer:
+        if isinstance(problem, AuditTail):
+            claim = (APPROXIMATE, problem.claimed_epsilon, problem.delta)
+        else:
+            claim = (GAUSSIAN, problem.mu, 0.0)
+        level = smallest_level(claim, NO_LINES, problem.counts)
+        return unlikely_at_most(level, "Algorithm 3")

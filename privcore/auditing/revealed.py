@@ -1,10 +1,20 @@
-"""The bound of Steinke, Nasr and Jagielski (2023): randomized responses, some of which are revealed."""
+"""The bound of Steinke, Nasr and Jagielski (2023): randomized responses, some of which are revealed.
+
+The p-values of `auditing.revealed` take it at one (epsilon, delta), or along the curve of a Gaussian.
+"""
 
 import math
+from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
+from privcore.answer import Answer
+from privcore.auditing.problems import AuditGaussianTail, AuditTail, unlikely_at_most
+from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import ERROR, window
+from privcore.numerics.gaussian import gaussian_delta_bounds
+from privcore.papers import STEINKE
 
 
 def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
@@ -43,3 +53,54 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
         share = max(share, 1e-290)
         probability += 2.0 * canaries * delta * share
     return min(1.0, probability * (1.0 + ERROR) + 1e-290)
+
+
+_POINTS = 120
+
+
+Answered = AuditTail | AuditGaussianTail
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingRevealed(Method[Answered]):
+    r"""Their bound at the claimed (epsilon, delta), or the least one over the curve of a Gaussian mechanism.
+
+    A mechanism that is mu-GDP is $(\varepsilon, \delta(\varepsilon))$-DP for every epsilon, and all the
+    bounds concern the probability of one and the same event: the least of them holds, without a correction
+    for the search.
+    """
+
+    name = "auditing.revealed"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{STEINKE}, Theorem 5.2"
+
+    def applies(self, problem: Answered) -> str | None:
+        return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
+
+    def cost(self, problem: Answered) -> Cost:
+        points = 1.0 if isinstance(problem, AuditTail) else 2.0 * _POINTS
+        root = problem.guesses**0.5
+        return Cost(seconds=0.01 + points * (2e-4 + 2e-6 * root), bytes=2e6 + 4e4 * root)
+
+    def answer(self, problem: Answered, seed: int) -> Answer:
+        counts = problem.canaries, problem.guesses, problem.correct
+        if isinstance(problem, AuditTail):
+            bound = revealed_tail(*counts, problem.claimed_epsilon, problem.delta)
+            return unlikely_at_most(bound, "bound of Steinke et al.")
+        if problem.mu == 0.0:
+            return unlikely_at_most(revealed_tail(*counts, 0.0, 0.0), "coin flips")
+
+        def at(epsilon: float) -> float:
+            return revealed_tail(*counts, epsilon, gaussian_delta_bounds(1.0 / problem.mu, epsilon)[1])
+
+        # Where delta is of any use it lies between what makes a single guess likely and 1 / m^2.
+        largest = problem.mu * (0.5 * problem.mu + 12.0)
+        coarse = np.linspace(0.0, largest, _POINTS).tolist()
+        values = [at(x) for x in coarse]
+        best = int(np.argmin(values))
+        left, right = coarse[max(0, best - 1)], coarse[min(_POINTS - 1, best + 1)]
+        fine = np.linspace(left, right, _POINTS).tolist()
+        found, where = min((at(x), x) for x in fine)
+        found, where = min((found, where), (values[best], coarse[best]))
+        return unlikely_at_most(found, f"bound of Steinke et al. at epsilon {where:.4g}")

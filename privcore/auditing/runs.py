@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from privcore.answer import Answer
-from privcore.auditing.runs_problems import AuditRunsEpsilon
+from privcore.auditing.planning_problems import AuditRunsEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.counts import MOST, refuted
-from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.problems import MOST, AuditEpsilon, refuted
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method
 from privcore.papers import STEINKE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.auditing.summed_problems import AuditDpsgdCorrect
+from privcore.auditing.planning_problems import AuditDpsgdCorrect
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.numerics.binomial import Array, window

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.answer import Answer, Status
-from privcore.auditing.combined import AuditingCombined
-from privcore.auditing.gaussian import epsilon_of, refuted_mu
+from privcore.auditing.approximate import AuditingCombined, epsilon_of, refuted_mu
+from privcore.auditing.planning_problems import AuditTraining
 from privcore.auditing.problems import AuditEpsilon
-from privcore.auditing.training_problems import AuditTraining
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
 

@@ -9,8 +9,16 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
 from privcore import Answer, Method, Point, evaluate, find, find_problem
-from privcore.auditing.lines import lines_of, supporting_lines
-from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, LINES, NO_LINES, inverse, unlikely
+from privcore.auditing.recursion import (
+    APPROXIMATE,
+    GAUSSIAN,
+    LINES,
+    NO_LINES,
+    inverse,
+    lines_of,
+    supporting_lines,
+    unlikely,
+)
 from privcore.likelihood_ratio.distribution import Resolution, mixed, product_of
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.numerics.gaussian import gaussian_epsilon_bounds

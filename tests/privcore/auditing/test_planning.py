@@ -14,6 +14,7 @@ import pytest
 from scipy.special import betainc, ndtr, ndtri
 
 from privcore import Answer, DomainError, Point, evaluate, find, find_problem
+from privcore.auditing.attaining import Attaining
 from privcore.auditing.best import best_guesses, first_tried
 from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.optimal import few_errors
@@ -21,7 +22,6 @@ from privcore.auditing.planned import planned_audit, refuted_by
 from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
 from privcore.auditing.power import claimed_mu, few_errors_bounds, least_refuting
 from privcore.auditing.recursion import GAUSSIAN
-from privcore.auditing.two_level import Attaining
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"

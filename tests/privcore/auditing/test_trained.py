@@ -15,6 +15,7 @@ from privcore import Answer, DomainError, Point, Status, evaluate
 from privcore.auditing import canary_training
 from privcore.auditing import params as audit_params
 from privcore.auditing import trained as trained_audit
+from privcore.auditing.approximate import AuditingCombined, AuditingGaussian
 from privcore.auditing.canary_training import (
     CLIP_NORM,
     PULL,
@@ -28,11 +29,9 @@ from privcore.auditing.canary_training import (
     recipe,
     train,
 )
-from privcore.auditing.combined import AuditingCombined
-from privcore.auditing.gaussian import AuditingGaussian
+from privcore.auditing.planning_problems import AuditTraining
 from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.trained import AuditingTrained, count_correct
-from privcore.auditing.training_problems import AuditTraining
 
 SPREAD = 4.0  # standard errors; the seeds are fixed
 DELTA = 1e-5
