@@ -8,29 +8,86 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
-from flows.cli import ask as cli_ask
-from flows.cli import audit as cli_audit
-from flows.cli import figures as cli_report
-from flows.cli import labels as cli_labels
-from flows.cli import maintenance as cli_maintenance
-from flows.cli import membership as cli_membership
-from flows.cli import page as cli_page
-from flows.cli import status as cli_status
-from flows.cli import sweep as cli_sweep
-from flows.cli import table as cli_table
+from flows.cli import (
+    ask,
+    audit,
+    compare,
+    figures,
+    labels,
+    maintenance,
+    membership,
+    page,
+    reports,
+    status,
+    store,
+    sweep,
+    table,
+    training,
+)
 
 MANY_OBJECTS = 50_000
 """New objects after which Python looks for garbage: imports make many, and that took a tenth of a start."""
 
-app = typer.Typer(
+COMMANDS: dict[str, Callable[..., None]] = {
+    "plan": sweep.plan,
+    "run": sweep.run,
+    "status": status.status,
+    "epsilon": training.epsilon,
+    "noise": training.noise,
+    "steps": training.steps_of,
+    "compare": compare.compare,
+    "ask": ask.ask,
+    "methods": ask.methods,
+    "lookup": store.lookup,
+    "sql": store.sql,
+    "export": store.export,
+    "labels": labels.labels,
+    "audit": audit.audit,
+    "membership": membership.membership,
+    "serve": page.serve,
+    "verify": maintenance.verify,
+    "repair": maintenance.repair,
+    "compact": maintenance.compact,
+    "gc": maintenance.gc,
+}
+REPORT: dict[str, Callable[..., None]] = {
+    "sweep": reports.sweep,
+    "compare-training": reports.compare_training,
+    "compare-labels": reports.compare_labels,
+    "compare-audits": reports.compare_audits,
+    "compare-membership": reports.compare_membership,
+    "figures": figures.figures,
+    "label-figures": figures.label_figures,
+    "audit-figures": figures.audit_figures,
+    "membership-figures": figures.membership_figures,
+}
+TABLE: dict[str, Callable[..., None]] = {
+    "publish": table.publish,
+    "show": table.show,
+    "import": table.import_,
+    "diff": table.diff,
+}
+PAGE: dict[str, Callable[..., None]] = {"build": page.build}
+
+
+def _group(commands: Mapping[str, Callable[..., None]], **settings: Any) -> typer.Typer:
+    """Return the group of these commands, in this order."""
+    group = typer.Typer(**settings)
+    for name, command in commands.items():
+        group.command(name)(command)
+    return group
+
+
+app = _group(
+    COMMANDS,
     name="privsweep",
     help="Sweeps of privacy numerics: grids of problems in, rigorous enclosures in Parquet out.",
     epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
@@ -38,6 +95,21 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(
+    _group(
+        REPORT,
+        cls=reports.SweepGroup,
+        help="What a store holds, to look at: `report SWEEP` for what came of a sweep, or one of these.",
+        no_args_is_help=True,
+    ),
+    name="report",
+)
+app.add_typer(
+    _group(TABLE, help="Lookup tables: all answers of a store in one versioned Parquet file."), name="table"
+)
+app.add_typer(
+    _group(PAGE, help="A lookup page of what is stored, for browsers.", no_args_is_help=True), name="page"
 )
 
 
@@ -58,18 +130,6 @@ def _options(
     """Hold the options that stand before a command."""
 
 
-cli_sweep.register(app)
-cli_status.register(app)
-cli_ask.register(app)
-cli_labels.register(app)
-cli_audit.register(app)
-cli_membership.register(app)
-cli_report.register(app)
-cli_table.register(app)
-cli_page.register(app)
-cli_maintenance.register(app)
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors have become a sentence on standard error.
 
@@ -81,7 +141,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     try:
         command = typer.main.get_command(app)
-        cli_maintenance.allow_degraded(command)
+        maintenance.allow_degraded(command)
         result = command.main(args=list(arguments), prog_name="privsweep", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:

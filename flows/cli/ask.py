@@ -1,4 +1,4 @@
-"""Commands about any problem, ask and methods; with `register` for all commands that answer questions."""
+"""Commands about any problem: ask and methods."""
 
 import sys
 from contextlib import nullcontext
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli import compare as cli_compare
 from flows.cli import completion
-from flows.cli import store as cli_store
-from flows.cli import training as cli_training
 from flows.cli.options import (
     Json,
     LimitBytes,
@@ -23,15 +20,6 @@ from flows.cli.options import (
 
 if TYPE_CHECKING:
     from privcore import Method
-
-
-def register(app: typer.Typer) -> None:
-    """Add `epsilon`, `noise`, `compare`, `ask`, `methods`, `lookup` and `sql` to the command line."""
-    cli_training.register(app)
-    cli_compare.register(app)
-    app.command("ask")(ask)
-    app.command("methods")(methods)
-    cli_store.register(app)
 
 
 def ask(

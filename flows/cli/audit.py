@@ -10,11 +10,6 @@ import typer
 from flows.cli.options import Json
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("audit")(audit)
-
-
 def audit(  # noqa: PLR0913  the options of a command are its arguments
     *,
     scores: Annotated[

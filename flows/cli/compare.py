@@ -1,7 +1,5 @@
 """The command compare: one training run under four ways to choose the examples of a step."""
 
-import typer
-
 from flows.cli.options import DEFAULT_STORE, Explain, Json, LimitSeconds, StorePath, finish_all
 from flows.cli.store import stored_answer
 from flows.cli.training import (
@@ -15,11 +13,6 @@ from flows.cli.training import (
     Steps,
     StoredOnly,
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("compare")(compare)
 
 
 def compare(  # noqa: PLR0913  the options of a command are its arguments

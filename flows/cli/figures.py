@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli import reports as cli_report_pages
 from flows.cli.options import DEFAULT_STORE, Json, StorePath, shown
 
 if TYPE_CHECKING:
@@ -45,21 +44,6 @@ class _Page:
     sweeps: tuple[str, ...]
     picture: "Picture | DrawnPicture"
     draw: Callable[[Any, Path, str], None]
-
-
-def register(app: typer.Typer) -> None:
-    """Add `report figures` and its like for other papers to the command line."""
-    report = typer.Typer(
-        cls=cli_report_pages.SweepGroup,
-        help="What a store holds, to look at: `report SWEEP` for what came of a sweep, or one of these.",
-        no_args_is_help=True,
-    )
-    cli_report_pages.register(report)
-    report.command("figures")(figures)
-    report.command("label-figures")(label_figures)
-    report.command("audit-figures")(audit_figures)
-    report.command("membership-figures")(membership_figures)
-    app.add_typer(report, name="report")
 
 
 def figures(

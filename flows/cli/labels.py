@@ -9,11 +9,6 @@ import typer
 from flows.cli.options import Json
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("labels")(labels)
-
-
 def labels(
     *,
     prior: Annotated[str, typer.Option(metavar="LAW", help='Law of eta, such as "beta(2,30)" or "uniform".')],

@@ -30,14 +30,6 @@ CHANGING = frozenset({"plan", "run", "verify", "repair", "compact", "gc", "publi
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("verify")(verify)
-    app.command("repair")(repair)
-    app.command("compact")(compact)
-    app.command("gc")(gc)
-
-
 def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     """Read every byte of a store, and tell what is damaged, missing, foreign or left over."""
     from dataclasses import asdict

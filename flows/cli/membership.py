@@ -8,11 +8,6 @@ import typer
 from flows.cli.options import Json
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("membership")(membership)
-
-
 def membership(  # noqa: PLR0913  the options of a command are its arguments
     *,
     law: Annotated[

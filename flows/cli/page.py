@@ -8,14 +8,6 @@ import typer
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    pages = typer.Typer(help="A lookup page of what is stored, for browsers.", no_args_is_help=True)
-    pages.command("build")(build)
-    app.add_typer(pages, name="page")
-    app.command("serve")(serve)
-
-
 def build(
     store: StorePath = DEFAULT_STORE,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; an older page is replaced.")] = Path(

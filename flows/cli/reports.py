@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,13 +37,6 @@ class SweepGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def register(report: typer.Typer) -> None:
-    """Add the commands to `report`."""
-    report.command(SWEEP)(sweep)
-    for name, (make, what) in COMPARISONS.items():
-        report.command(name, help=what)(_comparison(make))
-
-
 def sweep(
     name: Annotated[
         str,
@@ -66,8 +60,8 @@ def sweep(
     _write(lambda: sweep_report(asked, store), out, kind, figures, all_settings, json)
 
 
-def _comparison(make: "Callable[[Path], Document]") -> Callable[..., None]:
-    """Return the command that writes a comparison."""
+def _comparison(name: str, what: str) -> Callable[..., None]:
+    """Return the command that writes a comparison, made by the function of that name in its own module."""
 
     def command(
         store: StorePath = DEFAULT_STORE,
@@ -77,50 +71,27 @@ def _comparison(make: "Callable[[Path], Document]") -> Callable[..., None]:
         all_settings: AllSettings = False,
         json: Json = False,
     ) -> None:
+        make = getattr(import_module(f"flows.reports.{name}"), name)
         _write(lambda: make(store), out, kind, figures, all_settings, json)
 
+    command.__doc__ = what
     return command
 
 
-def _training(store: Path) -> "Document":
-    from flows.reports.compare_training import compare_training
-
-    return compare_training(store)
-
-
-def _labels(store: Path) -> "Document":
-    from flows.reports.compare_labels import compare_labels
-
-    return compare_labels(store)
-
-
-def _audits(store: Path) -> "Document":
-    from flows.reports.compare_audits import compare_audits
-
-    return compare_audits(store)
-
-
-def _membership(store: Path) -> "Document":
-    from flows.reports.compare_membership import compare_membership
-
-    return compare_membership(store)
-
-
-COMPARISONS = {
-    "compare-training": (
-        _training,
-        "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings.",
-    ),
-    "compare-labels": (_labels, "Bags of labels beside the randomized response that reveals as much."),
-    "compare-audits": (
-        _audits,
-        "The epsilon that audits refute, planned and on trainings, beside the true one.",
-    ),
-    "compare-membership": (
-        _membership,
-        "All bounds of membership inference on the same problem, one interval below another.",
-    ),
-}
+compare_training = _comparison(
+    "compare_training",
+    "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings.",
+)
+compare_labels = _comparison(
+    "compare_labels", "Bags of labels beside the randomized response that reveals as much."
+)
+compare_audits = _comparison(
+    "compare_audits", "The epsilon that audits refute, planned and on trainings, beside the true one."
+)
+compare_membership = _comparison(
+    "compare_membership",
+    "All bounds of membership inference on the same problem, one interval below another.",
+)
 
 
 def _write(

@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from storage.heartbeats import Heartbeat
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("status")(status)
-
-
 def status(
     sweep: Annotated[
         str | None,

@@ -32,13 +32,6 @@ MOST_BYTES = 5_000_000_000
 """Memory that a query can need at most: what DuckDB is allowed, the result, and what holds both."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("lookup")(lookup)
-    app.command("sql")(sql)
-    app.command("export")(export)
-
-
 def lookup(
     name: Annotated[
         str,

@@ -45,12 +45,6 @@ Retry = Annotated[bool, typer.Option("--retry", help="Compute stored failures an
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("plan")(plan)
-    app.command("run")(run)
-
-
 def plan(  # noqa: PLR0913, PLR0917  the options of a command
     sweep: SweepName,
     words: Words = None,

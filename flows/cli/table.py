@@ -10,16 +10,6 @@ from flows.cli.options import DEFAULT_STORE, Json, StorePath
 TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A lookup table, a Parquet file.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    table = typer.Typer(help="Lookup tables: all answers of a store in one versioned Parquet file.")
-    table.command("publish")(publish)
-    table.command("show")(show)
-    table.command("import")(import_)
-    table.command("diff")(diff)
-    app.add_typer(table, name="table")
-
-
 def publish(
     store: StorePath = DEFAULT_STORE,
     out: Annotated[

@@ -62,13 +62,6 @@ StoredOnly = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("epsilon")(epsilon)
-    app.command("noise")(noise)
-    app.command("steps")(steps_of)
-
-
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     *,
     sigma: Sigma = None,

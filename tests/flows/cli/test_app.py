@@ -6,7 +6,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import typer
+from typer.core import TyperGroup
 
+from flows.cli import app as cli
 from flows.cli.app import run
 from privcore import ExitCode, PrivsweepError
 
@@ -24,6 +27,22 @@ def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:
     assert float(seconds) < 0.5
     for name in ("plan", "run", "status", "epsilon", "noise", "ask", "methods", "lookup", "sql"):
         assert f" {name} " in done.stdout
+
+
+def test_the_tables_of_commands_are_all_that_help_lists() -> None:
+    group = typer.main.get_command(cli.app)
+    assert isinstance(group, TyperGroup)
+    assert list(group.commands) == [*cli.COMMANDS, "report", "table", "page"]
+    for name, table in (("report", cli.REPORT), ("table", cli.TABLE), ("page", cli.PAGE)):
+        below = group.commands[name]
+        assert isinstance(below, TyperGroup)
+        assert list(below.commands) == list(table)
+
+
+def test_every_command_is_a_function_of_a_module_of_commands() -> None:
+    for command in (*cli.COMMANDS.values(), *cli.REPORT.values(), *cli.TABLE.values(), *cli.PAGE.values()):
+        assert command.__module__.startswith("flows.cli.")
+        assert command.__doc__
 
 
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:

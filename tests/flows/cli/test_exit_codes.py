@@ -16,7 +16,7 @@ NAMES = {*ExitCode.__members__, "EXIT_CODE"}
 
 
 def numbers_in(tree: ast.AST) -> Iterator[int]:
-    """Yield the lines that give an exit code as a number: a constant, an attribute, or the end of a command."""
+    """Yield the lines that hold an exit code as a number: a constant, an attribute, the end of a command."""
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.upper() in NAMES:
