@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flows.page.symbols import asked, plain
-from flows.page.tabs import COMPARED, TABS, rules
+from flows.page.tabs import COMPARED, TABS
 from flows.printing import exactly
 from privcore import METHODS, DomainError, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
+from privcore.problem import Constraint
 from privcore.registry import versions
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _problem(table: Table) -> dict[str, Any]:
         "largest": kind.largest,
         "tie": table.tie,
         "methods": table.methods,
-        "rules": rules(kind),
+        "constraints": [each.as_content() for each in constraints(kind)],
         "start": _start(table),
         "fields": [
             {
@@ -177,6 +178,11 @@ def _problem(table: Table) -> dict[str, Any]:
             for name, parameter in kind.parameters.items()
         ],
     }
+
+
+def constraints(kind: type[Problem]) -> list[Constraint]:
+    """Return the constraints of a problem that compare fields alone, without the properties of its class."""
+    return [each for each in kind.constraints if each.names <= set(kind.parameters)]
 
 
 def _domain(parameter: Parameter) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from types import SimpleNamespace
 
 from privcore import params
 from privcore.allocation.certified import AllocationCertified
 from privcore.allocation.comparisons import PoissonEpsilon
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.allocation.problems import AllocationEpsilon
-from privcore.allocation.utility_problems import check_target
+from privcore.allocation.utility_problems import TARGET
 from privcore.answer import Answer
 from privcore.method import Cost
 from privcore.numerics.bracket_search import BracketSearch, Look
@@ -88,7 +89,7 @@ def smallest_noise(
     """
     if scheme not in ("allocation", "poisson"):
         raise ValueError(f"Expected scheme in {{allocation, poisson}}, got {scheme!r}.")
-    check_target(params.EPSILON.check(epsilon))
+    TARGET.check(SimpleNamespace(epsilon=params.EPSILON.check(epsilon)))
     delta, steps = params.DELTA.check(delta), params.STEPS.check(steps)
     if not precision > 0.0:
         raise ValueError(f"Expected precision > 0, got {precision!r}.")

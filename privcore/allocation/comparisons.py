@@ -5,7 +5,7 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation import proofs
-from privcore.allocation.problems import AllocationProblem, check_participations
+from privcore.allocation.problems import FEWER_THAN_STEPS, AllocationProblem
 from privcore.problem import Trend
 
 _POISSON = {
@@ -92,6 +92,7 @@ class UnamplifiedEpsilon(AllocationProblem):
     name = "unamplified-epsilon"
     asks = "epsilon"
     monotone = proofs.declare(_UNAMPLIFIED, "delta")
+    constraints = (FEWER_THAN_STEPS,)
 
     sigma: Annotated[float, params.SIGMA]
     delta: Annotated[float, params.DELTA]
@@ -99,10 +100,6 @@ class UnamplifiedEpsilon(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +110,7 @@ class UnamplifiedDelta(AllocationProblem):
     asks = "delta"
     largest = 1.0
     monotone = proofs.declare(_UNAMPLIFIED, "epsilon")
+    constraints = (FEWER_THAN_STEPS,)
 
     sigma: Annotated[float, params.SIGMA]
     epsilon: Annotated[float, params.EPSILON]
@@ -120,7 +118,3 @@ class UnamplifiedDelta(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)

@@ -1,12 +1,13 @@
 """Random allocation as a privacy loss distribution that `dp-accounting` composes, and the way back."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcore import params
-from privcore.allocation.problems import check_participations
+from privcore.allocation.problems import FEWER_THAN_STEPS
 from privcore.allocation.reduction import composed
 from privcore.likelihood_ratio.distribution import Bracket, Law, Resolution, combine
 from privcore.likelihood_ratio.pld import from_pld, to_pld
@@ -99,7 +100,7 @@ def _allocated(
 ) -> "PrivacyLossDistribution":
     """Return the distribution of k-of-t allocation of a step, after checking the numbers."""
     t, k = params.STEPS.check(steps), params.PARTICIPATIONS.check(participations)
-    check_participations(t, k)
+    FEWER_THAN_STEPS.check(SimpleNamespace(steps=t, participations=k))
     law = composed(step, t, k, params.EPOCHS.check(epochs), 1.0, resolution).upper
     return to_pld(law, params.LOSS_STEP.check(loss_step))
 

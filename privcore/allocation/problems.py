@@ -5,8 +5,7 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation import proofs
-from privcore.errors import DomainError
-from privcore.problem import Problem, Trend
+from privcore.problem import AtMost, Problem, Trend
 
 _ALLOCATION = {
     "steps": (Trend.DECREASING, proofs.SPREAD),
@@ -18,13 +17,7 @@ _SAMPLED = {"sampling_probability": (Trend.INCREASING, proofs.SAMPLED)} | _GAUSS
 _LAPLACE = {"scale": (Trend.DECREASING, proofs.MORE_LAPLACE)} | _ALLOCATION
 _RESPONSE = {"local_epsilon": (Trend.INCREASING, proofs.MORE_FLIPS)} | _ALLOCATION
 
-
-def check_participations(steps: int, participations: int) -> None:
-    """Raise `DomainError` where more steps are to be chosen than there are."""
-    if participations > steps:
-        raise DomainError(
-            f"Expected participations <= steps, got participations={participations}, steps={steps}."
-        )
+FEWER_THAN_STEPS = AtMost("participations", "steps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +34,7 @@ class AllocationEpsilon(AllocationProblem):
     name = "allocation-epsilon"
     asks = "epsilon"
     monotone = proofs.declare(_GAUSSIAN, "delta")
+    constraints = (FEWER_THAN_STEPS,)
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -48,10 +42,6 @@ class AllocationEpsilon(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +52,7 @@ class AllocationDelta(AllocationProblem):
     asks = "delta"
     largest = 1.0
     monotone = proofs.declare(_GAUSSIAN, "epsilon")
+    constraints = (FEWER_THAN_STEPS,)
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -69,10 +60,6 @@ class AllocationDelta(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +69,7 @@ class SampledAllocationEpsilon(AllocationProblem):
     name = "sampled-allocation-epsilon"
     asks = "epsilon"
     monotone = proofs.declare(_SAMPLED, "delta")
+    constraints = (FEWER_THAN_STEPS,)
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -90,10 +78,6 @@ class SampledAllocationEpsilon(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +88,7 @@ class SampledAllocationDelta(AllocationProblem):
     asks = "delta"
     largest = 1.0
     monotone = proofs.declare(_SAMPLED, "epsilon")
+    constraints = (FEWER_THAN_STEPS,)
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -113,10 +98,6 @@ class SampledAllocationDelta(AllocationProblem):
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceAllocationEpsilon(AllocationProblem):
@@ -125,6 +106,7 @@ class LaplaceAllocationEpsilon(AllocationProblem):
     name = "laplace-allocation-epsilon"
     asks = "epsilon"
     monotone = proofs.declare(_LAPLACE, "delta")
+    constraints = (FEWER_THAN_STEPS,)
 
     scale: Annotated[float, params.LAPLACE_SCALE]
     steps: Annotated[int, params.STEPS]
@@ -132,10 +114,6 @@ class LaplaceAllocationEpsilon(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +124,7 @@ class LaplaceAllocationDelta(AllocationProblem):
     asks = "delta"
     largest = 1.0
     monotone = proofs.declare(_LAPLACE, "epsilon")
+    constraints = (FEWER_THAN_STEPS,)
 
     scale: Annotated[float, params.LAPLACE_SCALE]
     steps: Annotated[int, params.STEPS]
@@ -153,10 +132,6 @@ class LaplaceAllocationDelta(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +141,7 @@ class ResponseAllocationEpsilon(AllocationProblem):
     name = "response-allocation-epsilon"
     asks = "epsilon"
     monotone = proofs.declare(_RESPONSE, "delta")
+    constraints = (FEWER_THAN_STEPS,)
 
     local_epsilon: Annotated[float, params.LOCAL_EPSILON]
     steps: Annotated[int, params.STEPS]
@@ -173,10 +149,6 @@ class ResponseAllocationEpsilon(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +159,7 @@ class ResponseAllocationDelta(AllocationProblem):
     asks = "delta"
     largest = 1.0
     monotone = proofs.declare(_RESPONSE, "epsilon")
+    constraints = (FEWER_THAN_STEPS,)
 
     local_epsilon: Annotated[float, params.LOCAL_EPSILON]
     steps: Annotated[int, params.STEPS]
@@ -194,7 +167,3 @@ class ResponseAllocationDelta(AllocationProblem):
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
-
-    def check(self) -> None:
-        """Refuse more participations than steps."""
-        check_participations(self.steps, self.participations)

@@ -6,11 +6,10 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation.problems import AllocationProblem
-from privcore.errors import DomainError
-from privcore.problem import Monotone, Trend
+from privcore.problem import AtLeast, Monotone, Trend
 
-LEAST_EPSILON = 1e-3
-"""Below this, noise is a question of total variation, to which the brackets of epsilon are blind."""
+# Below this, noise is a question of total variation, to which the brackets of epsilon are blind.
+TARGET = AtLeast("epsilon", 1e-3, "Expected epsilon >= {bound} as a target, got epsilon={epsilon}.")
 
 _LESS_NOISE = (
     "Whatever noise meets the smaller budget meets the larger, so the least noise does not grow, and the "
@@ -31,12 +30,6 @@ _MONOTONE = MappingProxyType(
 )
 
 
-def check_target(epsilon: float) -> None:
-    """Raise `DomainError` where the epsilon that is allowed is too small for noise to be searched."""
-    if epsilon < LEAST_EPSILON:
-        raise DomainError(f"Expected epsilon >= {LEAST_EPSILON} as a target, got epsilon={epsilon}.")
-
-
 @dataclass(frozen=True, kw_only=True)
 class AllocationError(AllocationProblem):
     r"""Mean squared error of a proportion that t noisy sums give, each example being in one random step.
@@ -50,6 +43,7 @@ class AllocationError(AllocationProblem):
     name = "allocation-error"
     asks = "error"
     monotone = _MONOTONE
+    constraints = (TARGET,)
 
     epsilon: Annotated[float, params.EPSILON]
     delta: Annotated[float, params.DELTA]
@@ -57,10 +51,6 @@ class AllocationError(AllocationProblem):
     examples: Annotated[int, params.EXAMPLES]
     proportion: Annotated[float, params.PROPORTION]
     dimension: Annotated[int, params.DIMENSION] = 1
-
-    def check(self) -> None:
-        """Refuse a target that is no privacy budget."""
-        check_target(self.epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +65,7 @@ class PoissonError(AllocationProblem):
     name = "poisson-error"
     asks = "error"
     monotone = _MONOTONE
+    constraints = (TARGET,)
 
     epsilon: Annotated[float, params.EPSILON]
     delta: Annotated[float, params.DELTA]
@@ -82,7 +73,3 @@ class PoissonError(AllocationProblem):
     examples: Annotated[int, params.EXAMPLES]
     proportion: Annotated[float, params.PROPORTION]
     dimension: Annotated[int, params.DIMENSION] = 1
-
-    def check(self) -> None:
-        """Refuse a target that is no privacy budget."""
-        check_target(self.epsilon)

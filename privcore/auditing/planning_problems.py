@@ -6,9 +6,8 @@ from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
-from privcore.auditing.problems import AuditProblem, Counts, check_counts
-from privcore.errors import DomainError
-from privcore.problem import Monotone, Trend
+from privcore.auditing.problems import FEWER_GUESSES, AuditProblem, Counts, Guesses
+from privcore.problem import AtMost, Monotone, Trend
 
 _NESTED = "The events of at least so many correct guesses are nested."
 _LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
@@ -21,7 +20,7 @@ _REFUTABLE = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditExpectedCorrect(AuditProblem):
+class AuditExpectedCorrect(Guesses):
     """Largest expected number of correct guesses about a mu-GDP mechanism, c' guesses being expected.
 
     For inclusion, k = 2, independent Gaussian canaries and likelihood ratios attain it. For more alternatives
@@ -32,14 +31,8 @@ class AuditExpectedCorrect(AuditProblem):
     asks = "correct"
     monotone = MappingProxyType({"mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE)})
 
-    canaries: Annotated[int, audit_params.CANARIES]
-    guesses: Annotated[int, audit_params.GUESSES]
     mu: Annotated[float, audit_params.MU]
     alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
-
-    def check(self) -> None:
-        """Refuse more guesses than canaries."""
-        check_counts(self.canaries, self.guesses, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +54,7 @@ class AuditCeiling(Counts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditPlannedEpsilon(AuditProblem):
+class AuditPlannedEpsilon(Guesses):
     """Largest epsilon that a valid audit can refute where as many inclusion guesses are correct as expected.
 
     As many as an optimal attacker on independent Gaussian canaries expects, rounded to the nearest number.
@@ -71,16 +64,10 @@ class AuditPlannedEpsilon(AuditProblem):
     asks = "epsilon"
     monotone = MappingProxyType(_REFUTABLE)
 
-    canaries: Annotated[int, audit_params.CANARIES]
-    guesses: Annotated[int, audit_params.GUESSES]
     mu: Annotated[float, audit_params.MU]
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
-
-    def check(self) -> None:
-        """Refuse more guesses than canaries."""
-        check_counts(self.canaries, self.guesses, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +89,7 @@ class AuditBestGuesses(AuditProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditPower(AuditProblem):
+class AuditPower(Guesses):
     """Probability that an audit refutes a claim about independent Gaussian canaries of another mu.
 
     The attacker guesses about the canaries with the clearest scores, and the claim is refuted by Algorithm 3
@@ -114,17 +101,11 @@ class AuditPower(AuditProblem):
     asks = "probability"
     largest = 1.0
 
-    canaries: Annotated[int, audit_params.CANARIES]
-    guesses: Annotated[int, audit_params.GUESSES]
     mu: Annotated[float, audit_params.MU]
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
-
-    def check(self) -> None:
-        """Refuse more guesses than canaries."""
-        check_counts(self.canaries, self.guesses, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +119,7 @@ class AuditRunsEpsilon(AuditProblem):
 
     name = "audit-runs-epsilon"
     asks = "epsilon"
+    constraints = (AtMost("true_positives", "runs_with"), AtMost("false_positives", "runs_without"))
 
     runs_with: Annotated[int, audit_params.RUNS_WITH]
     true_positives: Annotated[int, audit_params.TRUE_POSITIVES]
@@ -146,16 +128,9 @@ class AuditRunsEpsilon(AuditProblem):
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
-    def check(self) -> None:
-        """Refuse more positive runs than runs."""
-        for positives, runs in (("true_positives", "runs_with"), ("false_positives", "runs_without")):
-            found, most = getattr(self, positives), getattr(self, runs)
-            if found > most:
-                raise DomainError(f"Expected {positives} <= {runs}, got {positives}={found}, {runs}={most}.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class AuditDpsgdCorrect(AuditProblem):
+class AuditDpsgdCorrect(Guesses):
     """Expected number of correct guesses about canaries of DP-SGD by scores that are summed over its steps.
 
     Every canary that is in has a coordinate of its own, to which a step adds its clipped gradient, of norm 1,
@@ -166,15 +141,9 @@ class AuditDpsgdCorrect(AuditProblem):
     name = "audit-dpsgd-correct"
     asks = "correct"
 
-    canaries: Annotated[int, audit_params.CANARIES]
-    guesses: Annotated[int, audit_params.GUESSES]
     sigma: Annotated[float, params.SIGMA]
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
     steps: Annotated[int, params.STEPS]
-
-    def check(self) -> None:
-        """Refuse more guesses than canaries."""
-        check_counts(self.canaries, self.guesses, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +158,7 @@ class AuditTraining(AuditProblem):
 
     name = "audit-training"
     asks = "epsilon"
+    constraints = FEWER_GUESSES
 
     sigma: Annotated[float, params.SIGMA]
     steps: Annotated[int, params.STEPS]
@@ -199,7 +169,3 @@ class AuditTraining(AuditProblem):
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     bug: Annotated[str, audit_params.BUG] = "none"
     run: Annotated[int, audit_params.RUN] = 0
-
-    def check(self) -> None:
-        """Refuse more guesses than canaries."""
-        check_counts(self.canaries, self.guesses, 0)

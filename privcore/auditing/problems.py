@@ -7,20 +7,13 @@ from typing import Annotated
 from privcore import params
 from privcore.answer import Answer
 from privcore.auditing import params as audit_params
-from privcore.errors import DomainError
 from privcore.method import Cost
-from privcore.problem import Monotone, Problem, Trend
+from privcore.problem import AtMost, Constraint, Monotone, Problem, Trend
 
 _MORE_CORRECT = "The events of at least so many correct guesses are nested."
 _LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
 
-
-def check_counts(canaries: int, guesses: int, correct: int) -> None:
-    """Raise `DomainError` where more is guessed than there is, or more is correct than guessed."""
-    if guesses > canaries:
-        raise DomainError(f"Expected guesses <= canaries, got guesses={guesses}, canaries={canaries}.")
-    if correct > guesses:
-        raise DomainError(f"Expected correct <= guesses, got correct={correct}, guesses={guesses}.")
+FEWER_GUESSES: tuple[Constraint, ...] = (AtMost("guesses", "canaries"),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +24,26 @@ class AuditProblem(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts(AuditProblem):
+class Guesses(AuditProblem):
+    """Base of the questions about so many guesses about m canaries."""
+
+    constraints = FEWER_GUESSES
+
+    canaries: Annotated[int, audit_params.CANARIES]
+    guesses: Annotated[int, audit_params.GUESSES]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts(Guesses):
     """Base of the questions about m canaries, of which at most c' are guessed and c of them correctly.
 
     The number of guesses is fixed beforehand, and every canary counts that was randomised, guessed or not.
     """
 
-    canaries: Annotated[int, audit_params.CANARIES]
-    guesses: Annotated[int, audit_params.GUESSES]
+    constraints = (*FEWER_GUESSES, AtMost("correct", "guesses"))
+
     correct: Annotated[int, audit_params.CORRECT]
     alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
-
-    def check(self) -> None:
-        """Refuse counts that contradict one another."""
-        check_counts(self.canaries, self.guesses, self.correct)
 
     @property
     def counts(self) -> tuple[float, float, float, float]:

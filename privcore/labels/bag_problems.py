@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.distributions.prior_notation import class_rows, probabilities
-from privcore.errors import DomainError
 from privcore.labels import params as label_params
-from privcore.labels.problems import ReleaseProblem, check_mechanism
-from privcore.problem import Monotone, Trend
+from privcore.labels.problems import MECHANISM, ReleaseProblem
+from privcore.problem import CountOf, Monotone, NoneOf, OneOf, Trend
 
-_SUM_OF_CLASSES = ("llp",)
 _LESS_NOISE = MappingProxyType(
     {
         "label_epsilon": Monotone(
@@ -29,6 +27,8 @@ _LESS_NOISE = MappingProxyType(
 class BagProblem(ReleaseProblem):
     """Base of the questions about one bag, which for randomized response is a single example."""
 
+    constraints = MECHANISM
+
     mechanism: Annotated[str, label_params.MECHANISM]
     bag: Annotated[str, label_params.BAG]
     label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
@@ -38,9 +38,10 @@ class BagProblem(ReleaseProblem):
         """Probabilities of label 1 of the examples in the bag."""
         return np.array(probabilities(self.bag))
 
-    def check(self) -> None:
-        """Refuse a mechanism with a bag or a noise that it does not know."""
-        check_mechanism(self.mechanism, self.etas.size, self.label_epsilon)
+    @property
+    def bag_size(self) -> int:
+        """Number of examples in the bag."""
+        return self.etas.size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +59,19 @@ class BagPosterior(BagProblem):
             )
         }
     )
+    constraints = (
+        *MECHANISM,
+        CountOf("member", "bag", "Expected member in {{1, ..., {bound}}}, got member={member}."),
+        CountOf(
+            "released",
+            "bag",
+            "Expected released in {{0, ..., {bound}}} for {mechanism}, got {released:g}.",
+            where=NoneOf("mechanism", ("llp-laplace", "none")),
+        ),
+    )
 
     released: Annotated[float, label_params.RELEASED]
     member: Annotated[int, label_params.MEMBER] = 1
-
-    def check(self) -> None:
-        """Refuse an example outside the bag and a count that the mechanism never releases."""
-        super().check()
-        size = self.etas.size
-        if self.member > size:
-            raise DomainError(f"Expected member in {{1, ..., {size}}}, got member={self.member}.")
-        if self.mechanism not in ("llp-laplace", "none") and self.released not in range(size + 1):
-            raise DomainError(
-                f"Expected released in {{0, ..., {size}}} for {self.mechanism}, got {self.released:g}."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +97,14 @@ class ClassAdvantage(ReleaseProblem):
     asks = "advantage"
     largest = 1.0
     monotone = _LESS_NOISE
+    constraints = (
+        OneOf(
+            "mechanism",
+            ("none", "rr", "llp"),
+            "Expected mechanism in {{none, rr, llp}} for classes, got {mechanism}.",
+        ),
+        *MECHANISM,
+    )
 
     mechanism: Annotated[str, label_params.MECHANISM]
     classes: Annotated[str, label_params.CLASSES]
@@ -107,8 +115,7 @@ class ClassAdvantage(ReleaseProblem):
         """Probabilities of the classes, one list an example."""
         return class_rows(self.classes)
 
-    def check(self) -> None:
-        """Refuse a mechanism that is not defined for several classes."""
-        if self.mechanism not in ("none", "rr", *_SUM_OF_CLASSES):
-            raise DomainError(f"Expected mechanism in {{none, rr, llp}} for classes, got {self.mechanism}.")
-        check_mechanism(self.mechanism, len(self.rows), self.label_epsilon)
+    @property
+    def bag_size(self) -> int:
+        """Number of examples in the bag."""
+        return len(self.rows)

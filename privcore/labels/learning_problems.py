@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from privcore.errors import DomainError
 from privcore.labels import params as label_params
-from privcore.labels.problems import ReleaseProblem, check_mechanism
+from privcore.labels.problems import MECHANISM, ReleaseProblem
 from privcore.labels.stand_in import SIZES
+from privcore.problem import AtMost, NoneOf
 
 FEWEST_BAGS = 4
 """Below this there is nothing to train on beside what is held out."""
@@ -24,6 +24,20 @@ class LabelLearning(ReleaseProblem):
     name = "label-learning"
     asks = "auc"
     largest = 1.0
+    constraints = (
+        NoneOf(
+            "mechanism",
+            ("none",),
+            "Expected a mechanism that releases something to learn from, got mechanism=none.",
+        ),
+        *MECHANISM,
+        AtMost(
+            "bag_size",
+            "largest_bag",
+            "Expected bag_size <= {bound}, a quarter of the training examples of {data}, got "
+            "bag_size={bag_size}.",
+        ),
+    )
 
     data: Annotated[str, label_params.DATA]
     mechanism: Annotated[str, label_params.MECHANISM]
@@ -31,16 +45,7 @@ class LabelLearning(ReleaseProblem):
     bag_size: Annotated[int, label_params.BAG_SIZE] = 1
     label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 
-    def check(self) -> None:
-        """Refuse a release that is contradictory, empty, or too coarse for the data."""
-        if self.mechanism == "none":
-            raise DomainError(
-                "Expected a mechanism that releases something to learn from, got mechanism=none."
-            )
-        check_mechanism(self.mechanism, self.bag_size, self.label_epsilon)
-        examples = SIZES[self.data][0]
-        if self.bag_size * FEWEST_BAGS > examples:
-            raise DomainError(
-                f"Expected bag_size <= {examples // FEWEST_BAGS}, a quarter of the training examples of "
-                f"{self.data}, got bag_size={self.bag_size}."
-            )
+    @property
+    def largest_bag(self) -> int:
+        """Examples in a bag of which enough are left to train on."""
+        return SIZES[self.data][0] // FEWEST_BAGS

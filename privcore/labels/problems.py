@@ -7,12 +7,33 @@ from typing import Annotated
 
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_notation import prior
-from privcore.errors import DomainError
 from privcore.labels import params as label_params
-from privcore.problem import Monotone, Problem, Trend
+from privcore.problem import Constraint, Monotone, NoneOf, OneOf, Problem, Trend
 
 NOISELESS = ("none", "llp")
 SINGLE = ("none", "rr")
+
+MECHANISM: tuple[Constraint, ...] = (
+    OneOf(
+        "label_epsilon",
+        (math.inf,),
+        "Expected label_epsilon=inf for {mechanism}, which adds no noise, got {label_epsilon:g}.",
+        where=OneOf("mechanism", NOISELESS),
+    ),
+    NoneOf(
+        "label_epsilon",
+        (math.inf,),
+        "Expected a finite label_epsilon for mechanism {mechanism}, got inf.",
+        where=NoneOf("mechanism", NOISELESS),
+    ),
+    OneOf(
+        "bag_size",
+        (1,),
+        "Expected bag_size=1 for mechanism {mechanism}, which knows no bags, got {bag_size}.",
+        where=OneOf("mechanism", SINGLE),
+    ),
+)
+"""A mechanism has the noise and the bags that it knows."""
 
 _LESS_NOISE = (
     "The release at a smaller epsilon is a randomisation of that at a larger one, for randomized response, "
@@ -30,21 +51,6 @@ _MONOTONE = MappingProxyType(
 )
 
 
-def check_mechanism(mechanism: str, bag_size: int, label_epsilon: float) -> None:
-    """Raise `DomainError` where a mechanism has a bag or a noise that it does not know, or lacks them."""
-    noiseless = mechanism in NOISELESS
-    if noiseless and math.isfinite(label_epsilon):
-        raise DomainError(
-            f"Expected label_epsilon=inf for {mechanism}, which adds no noise, got {label_epsilon:g}."
-        )
-    if not noiseless and math.isinf(label_epsilon):
-        raise DomainError(f"Expected a finite label_epsilon for mechanism {mechanism}, got inf.")
-    if mechanism in SINGLE and bag_size != 1:
-        raise DomainError(
-            f"Expected bag_size=1 for mechanism {mechanism}, which knows no bags, got {bag_size}."
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReleaseProblem(Problem):
     """Base of all questions about a release of labels."""
@@ -56,14 +62,12 @@ class ReleaseProblem(Problem):
 class LabelProblem(ReleaseProblem):
     """Base of the questions about one mechanism and one prior."""
 
+    constraints = MECHANISM
+
     mechanism: Annotated[str, label_params.MECHANISM]
     prior: Annotated[str, label_params.PRIOR]
     bag_size: Annotated[int, label_params.BAG_SIZE] = 1
     label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
-
-    def check(self) -> None:
-        """Refuse a mechanism with a bag or a noise that it does not know."""
-        check_mechanism(self.mechanism, self.bag_size, self.label_epsilon)
 
     @property
     def law(self) -> Prior:

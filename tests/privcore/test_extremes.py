@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from privcore import METHODS, PROBLEMS, Direction, DomainError, Method, Point, Problem, Status, evaluate
+from privcore.problem import AtMost
 
 QUICK, LIMIT_SECONDS = 0.5, 20.0
 """Declared seconds up to which a point is tried; a sweep would decline a dearer one beforehand."""
@@ -26,12 +27,13 @@ ENDS: dict[str, list[Any]] = {
 def extremes(kind: type[Problem]) -> list[Problem]:
     """Return the problems of this kind at all combinations of ends, for one step of t and for all."""
     names = [name for name in kind.parameters if name in ENDS]
+    limits = [each for each in kind.constraints if isinstance(each, AtMost)]
     problems = []
     for values in itertools.product(*(ENDS[name] for name in names)):
         fields = dict(zip(names, values, strict=True))
         for everything in (False, True):
-            if everything and "participations" in kind.parameters and "steps" in fields:
-                fields["participations"] = fields["steps"]
+            if everything:
+                fields |= {less.field: fields[less.bound] for less in limits if less.bound in fields}
             for adjacency in ("add-remove", "remove") if "adjacency" in kind.parameters else (None,):
                 given = fields | ({"adjacency": adjacency} if adjacency else {})
                 try:

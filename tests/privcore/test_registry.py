@@ -82,6 +82,7 @@ def test_a_problem_says_what_it_asks(kind: type[Problem]) -> None:
 @each_problem
 def test_the_topic_of_a_problem_is_the_folder_that_it_lives_in(kind: type[Problem]) -> None:
     assert kind.__module__.startswith(f"privcore.{kind.topic}.")
+    assert PROBLEMS.topic(kind.name) == kind.topic
 
 
 @each_method

@@ -57,33 +57,31 @@ export function question(problem, texts) {
   return asked;
 }
 
-/** Throw a DomainError where the fields of a question contradict one another. */
+/** Throw a DomainError if the fields of a question contradict one another. */
 export function check(problem, asked) {
-  problem.rules.forEach((rule) => keep(rule, asked));
+  problem.constraints.forEach((constraint) => keep(constraint, asked));
 }
 
-function keep(rule, asked) {
-  const { field, where } = rule;
-  if (where && !where.mechanism.includes(asked.mechanism)) return;
-  const got = exactly(asked[field]);
-  if ("at_most" in rule && asked[field] > asked[rule.at_most]) {
-    const other = `${rule.at_most}=${exactly(asked[rule.at_most])}`;
-    throw new DomainError(field, `Expected ${field} <= ${rule.at_most}, got ${field}=${got}, ${other}.`);
-  }
-  if ("at_least" in rule && asked[field] < rule.at_least) {
-    throw new DomainError(field, `Expected ${field} >= ${exactly(rule.at_least)}, got ${field}=${got}.`);
-  }
-  if ("counts" in rule) {
-    const most = asked[rule.counts].split(",").length;
-    if (!Number.isInteger(asked[field]) || asked[field] < 0 || asked[field] > most) {
-      throw new DomainError(field, `Expected ${field} in {0, ..., ${most}} for ${asked.mechanism}, got ${got}.`);
-    }
-  }
-  if ("equals" in rule && exactly(asked[field]) !== exactly(rule.equals)) {
-    const expected = `${field}=${exactly(rule.equals)}`;
-    throw new DomainError(field, `Expected ${expected} for mechanism ${asked.mechanism}, got ${got}.`);
-  }
-  if ("differs" in rule && exactly(asked[field]) === exactly(rule.differs)) {
-    throw new DomainError(field, `Expected a finite ${field} for mechanism ${asked.mechanism}, got ${got}.`);
-  }
+/** The kinds of `privcore.problem`: whether a value satisfies the comparison with a bound. */
+const COMPARE = {
+  at_least: (value, bound) => value >= bound,
+  at_most: (value, bound) => value <= bound,
+  count_of: (value, bound) => Number.isInteger(value) && value >= 0 && value <= bound,
+  one_of: (value, bound) => bound.map(exactly).includes(exactly(value)),
+  none_of: (value, bound) => !bound.map(exactly).includes(exactly(value)),
+};
+
+function limit({ kind, bound }, asked) {
+  if (kind === "count_of") return asked[bound].split(",").length;
+  return typeof bound === "string" ? asked[bound] : bound;
+}
+
+const holds = (each, asked) => COMPARE[each.kind](asked[each.field], limit(each, asked));
+
+function keep(constraint, asked) {
+  const { field, message, where } = constraint;
+  if ((where && !holds(where, asked)) || holds(constraint, asked)) return;
+  const known = { ...asked, bound: limit(constraint, asked) };
+  const braces = /\{\{|\}\}|\{(\w+)[^}]*\}/g; // as in a format string of Python
+  throw new DomainError(field, message.replace(braces, (all, name) => (name ? exactly(known[name]) : all[0])));
 }

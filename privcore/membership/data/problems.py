@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from privcore.errors import DomainError
 from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem
+from privcore.problem import AtMost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,7 @@ class MembershipAttackAdvantage(AdvantageProblem):
     """
 
     name = "membership-attack-advantage"
+    constraints = (AtMost("true_positives", "members"), AtMost("false_positives", "nonmembers"))
 
     true_positives: Annotated[int, membership_params.TRUE_POSITIVES]
     members: Annotated[int, membership_params.MEMBERS]
@@ -40,16 +41,3 @@ class MembershipAttackAdvantage(AdvantageProblem):
     nonmembers: Annotated[int, membership_params.NONMEMBERS]
     odds: Annotated[float, membership_params.ODDS] = 1.0
     confidence_level: Annotated[float, membership_params.CONFIDENCE_LEVEL] = 0.95
-
-    def check(self) -> None:
-        """Refuse more positives than trials."""
-        if self.true_positives > self.members:
-            raise DomainError(
-                f"Expected true_positives <= members, got true_positives={self.true_positives}, "
-                f"members={self.members}."
-            )
-        if self.false_positives > self.nonmembers:
-            raise DomainError(
-                f"Expected false_positives <= nonmembers, got false_positives={self.false_positives}, "
-                f"nonmembers={self.nonmembers}."
-            )

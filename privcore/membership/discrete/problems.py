@@ -7,10 +7,9 @@ from typing import Annotated
 
 from privcore.distributions import record_notation as spelling
 from privcore.distributions.record import Law
-from privcore.errors import DomainError
 from privcore.membership import params as membership_params
 from privcore.membership.problem import MembershipProblem
-from privcore.problem import Monotone, Trend
+from privcore.problem import AtLeast, AtMost, Monotone, Trend
 
 _MARTINGALE = (
     "Given all counts of n + 1 records, the mean of the relative counts of n of them is theirs, and a "
@@ -18,6 +17,10 @@ _MARTINGALE = (
 )
 _FEWER = MappingProxyType({"records": Monotone(trend=Trend.DECREASING, proof=_MARTINGALE)})
 _LEAST_ODDS, _MOST_ODDS = membership_params.ODDS.lower, membership_params.ODDS.upper
+_NO_ODDS = (
+    f"Expected nonmember_share / (member_weight (1 - nonmember_share)) in [{_LEAST_ODDS:g}, {_MOST_ODDS:g}], "
+    "got {gamma:.6g}."
+)
 _ROUNDING = 1e-15
 
 
@@ -106,17 +109,10 @@ class MembershipAccuracy(WorstCase):
     name = "membership-accuracy"
     asks = "accuracy"
     monotone = _FEWER
+    constraints = (AtLeast("gamma", _LEAST_ODDS, _NO_ODDS), AtMost("gamma", _MOST_ODDS, _NO_ODDS))
 
     nonmember_share: Annotated[float, membership_params.NONMEMBER_SHARE] = 0.5
     member_weight: Annotated[float, membership_params.MEMBER_WEIGHT] = 1.0
-
-    def check(self) -> None:
-        """Refuse shares and weights that leave nothing to be found."""
-        if not _LEAST_ODDS <= self.gamma <= _MOST_ODDS:
-            raise DomainError(
-                f"Expected nonmember_share / (member_weight (1 - nonmember_share)) in [{_LEAST_ODDS:g}, "
-                f"{_MOST_ODDS:g}], got {self.gamma:.6g}."
-            )
 
     @property
     def gamma(self) -> float:

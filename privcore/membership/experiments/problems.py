@@ -4,10 +4,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
-from privcore.errors import DomainError
 from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem, MembershipProblem
-from privcore.problem import Monotone, Trend
+from privcore.problem import AtLeast, Monotone, NoneOf, OneOf, Trend
+
+_OF_NETWORKS = ("width", "iterations", "stopping_loss")
+_NO_NETWORK = (
+    "Expected width=0, iterations=0 and stopping_loss=0 for learner={learner}, got "
+    "width={width}, iterations={iterations}, stopping_loss={stopping_loss:g}."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +32,16 @@ class MembershipFit(MembershipProblem):
     monotone = MappingProxyType(
         {"loss_level": Monotone(trend=Trend.INCREASING, proof="The events are nested.")}
     )
+    constraints = (
+        AtLeast(
+            "width",
+            1,
+            "Expected width >= 1 for learner=network, got width=0.",
+            where=OneOf("learner", ("network",)),
+        ),
+        *(OneOf(name, (0,), _NO_NETWORK, where=NoneOf("learner", ("network",))) for name in _OF_NETWORKS),
+        AtLeast("coordinates", 2, "Expected coordinates >= 2 for features on a sphere, got coordinates=1."),
+    )
 
     learner: Annotated[str, membership_params.LEARNER]
     coordinates: Annotated[int, membership_params.COORDINATES]
@@ -37,19 +52,6 @@ class MembershipFit(MembershipProblem):
     width: Annotated[int, membership_params.WIDTH] = 0
     iterations: Annotated[int, membership_params.ITERATIONS] = 0
     stopping_loss: Annotated[float, membership_params.STOPPING_LOSS] = 0.0
-
-    def check(self) -> None:
-        """Refuse a network without units, units of what is no network, and a sphere of two points."""
-        if self.learner == "network":
-            if self.width == 0:
-                raise DomainError("Expected width >= 1 for learner=network, got width=0.")
-        elif self.width or self.iterations or self.stopping_loss:
-            raise DomainError(
-                f"Expected width=0, iterations=0 and stopping_loss=0 for learner={self.learner}, got "
-                f"width={self.width}, iterations={self.iterations}, stopping_loss={self.stopping_loss:g}."
-            )
-        if self.coordinates == 1:
-            raise DomainError("Expected coordinates >= 2 for features on a sphere, got coordinates=1.")
 
     @property
     def interpolates(self) -> bool:
@@ -90,13 +92,10 @@ class MembershipQuantisedAdvantage(AdvantageProblem):
             )
         }
     )
+    # Raw images have no distribution with atoms.
+    constraints = (AtLeast("clusters", 1, "Expected clusters >= 1 for quantised images, got clusters=0."),)
 
     clusters: Annotated[int, membership_params.CLUSTERS]
     records: Annotated[int, membership_params.RECORDS]
     attributes: Annotated[str, membership_params.ATTRIBUTES] = "cluster-and-label"
     odds: Annotated[float, membership_params.ODDS] = 1.0
-
-    def check(self) -> None:
-        """Refuse raw images, which have no law with atoms."""
-        if self.clusters == 0:
-            raise DomainError("Expected clusters >= 1 for quantised images, got clusters=0.")

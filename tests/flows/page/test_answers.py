@@ -3,8 +3,10 @@
 import json
 import math
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,18 +14,21 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from flows.page.data import constraints
 from flows.page.tabs import TABS, Tab
-from flows.printing import exactly, rounded_down, rounded_up
+from flows.printing import as_json, exactly, rounded_down, rounded_up
 from flows.spec.sweep import parse
-from privcore import DomainError, Problem, find_problem
+from privcore import PROBLEMS, DomainError, Problem, find_problem
 from privcore.parameter import Integer, Real
 from storage import Store, StoreError, open_store
 from tests.flows.page.browser import call, wait
 from tests.flows.page.stores import SPARSE, TIES, stored_values
+from tests.privcore.draws import draw_value
 
 pytestmark = pytest.mark.xdist_group("page")
 
 QUESTIONS = 200
+CONSTRAINED = [kind for kind in PROBLEMS if constraints(kind)]
 
 ASK = """
     const [{ open }, { question, DomainError }, { lookup, Contradiction }] =
@@ -120,6 +125,55 @@ def test_every_tab_answers_like_python(browser: webdriver.Chrome, page: str, sto
     assert len(told) >= QUESTIONS // 4
     assert sum(not answer["exact"] for answer in told) >= 20
     assert expected.count(None) + expected.count("refused") >= 10
+
+
+CHECK = """
+    const { check, DomainError } = await load("fields.js");
+    const decoded = (values) => Object.fromEntries(
+        Object.entries(values).map(([name, value]) => [name, value === "inf" ? Infinity : value]));
+    const problem = { constraints: given[0] };
+    return given.slice(1).map((values) => {
+        try {
+            check(problem, decoded(values));
+            return null;
+        } catch (error) {
+            if (error instanceof DomainError) return error.message;
+            throw error;
+        }
+    });
+"""
+
+
+@pytest.mark.parametrize("kind", CONSTRAINED, ids=lambda kind: kind.name)
+def test_fields_that_contradict_one_another_are_refused_in_the_words_of_python(
+    browser: webdriver.Chrome, page: str, kind: type[Problem]
+) -> None:
+    rng = random.Random(kind.name)
+    questions = [
+        {name: draw_value(each, rng, wild=rng.random() < 0.2) for name, each in kind.parameters.items()}
+        for _ in range(QUESTIONS)
+    ]
+    content = [each.as_content() for each in constraints(kind)]
+    browser.get(page)
+    given = json.loads(as_json([content, *questions]))
+    expected = [refusal(kind, question) for question in questions]
+    assert {None} < set(expected)
+    assert list(map(rounded, call(browser, CHECK, *given))) == list(map(rounded, expected))
+
+
+def refusal(kind: type[Problem], fields: Mapping[str, Any]) -> str | None:
+    """What Python says to fields that contradict one another."""
+    try:
+        for each in constraints(kind):
+            each.check(SimpleNamespace(**fields))
+    except DomainError as error:
+        return str(error)
+    return None
+
+
+def rounded(sentence: str | None) -> str | None:
+    """A sentence with its numbers to six digits, which Python and JavaScript write in different ways."""
+    return sentence and re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", lambda found: f"{float(found[0]):g}", sentence)
 
 
 @pytest.mark.parametrize(("name", "axes"), [("unamplified-epsilon", TIES), ("unamplified-delta", SPARSE)])

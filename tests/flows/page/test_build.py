@@ -8,9 +8,9 @@ from flows.cli.app import run
 from flows.page import build as building
 from flows.page import data
 from flows.page.build import build
-from flows.page.tabs import TABS, Tab, rules
+from flows.page.tabs import TABS, Tab
 from flows.spec.sweep import load
-from privcore import PROBLEMS, DomainError, find_problem
+from privcore import PROBLEMS, DomainError
 from storage import Store, open_store
 from storage.lookup_table import LookupTable, lookup_table, read_lookup_table
 from tests.storage.made_up import put, rows
@@ -150,15 +150,6 @@ def test_every_problem_has_a_tab() -> None:
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
 def test_the_sweep_that_fills_a_tab_exists_and_asks_for_its_problems(tab: Tab) -> None:
     assert {grid.problem for grid in load(tab.sweep).grids} & set(tab.problems)
-
-
-def test_the_least_target_of_a_rule_is_the_least_that_the_problem_takes() -> None:
-    kind = find_problem("allocation-error")
-    (least,) = [rule["at_least"] for rule in rules(kind) if "at_least" in rule]
-    fields = {"delta": 1e-6, "steps": 10, "examples": 100, "proportion": 0.5, "dimension": 1}
-    kind.from_fields({**fields, "epsilon": least})
-    with pytest.raises(DomainError):
-        kind.from_fields({**fields, "epsilon": least * 0.999})
 
 
 def test_the_page_names_no_other_server_and_builds_no_markup_from_text(repository: Path) -> None:
