@@ -5,11 +5,10 @@ from functools import lru_cache
 
 from privcore.distributions.notation import CALL, canonical_reference, number, spelled
 from privcore.distributions.prior import Prior
-from privcore.distributions.prior_beta import Beta
+from privcore.distributions.prior_beta import Beta, Uniform
 from privcore.distributions.prior_column import column_prior, fingerprint
 from privcore.distributions.prior_finite import Finite
 from privcore.distributions.prior_logit_normal import LogitNormal
-from privcore.distributions.prior_uniform import Uniform
 from privcore.errors import DomainError
 
 MOST_MEMBERS = 10_000

@@ -1,4 +1,4 @@
-"""Laws with infinitely many atoms: geometric and Zipf."""
+"""Record distributions with infinitely many atoms, geometric and Zipf, or with a part without atoms."""
 
 import math
 
@@ -6,7 +6,49 @@ import numpy as np
 
 from privcore.distributions.notation import spelled
 from privcore.distributions.record import Array, Atoms, Law
-from privcore.distributions.record_zeta import hurwitz
+
+ERROR = 2e-15
+"""Bound for the relative error, while the value is a normal number."""
+_BERNOULLI = tuple(
+    b / math.factorial(2 * i)
+    for i, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6), start=1)
+)
+
+
+def hurwitz(s: float, a: Array) -> Array:
+    r"""Return $\zeta(s, a) = \sum_{k \ge 0} (a + k)^{-s}$.
+
+    After some terms the rest from A on is $A^{1-s} / (s - 1) + A^{-s} / 2$ and corrections with the Bernoulli
+    numbers. The terms are completely monotone functions of k, so the error is below the first correction that
+    is left out. With $A \ge 2 s + 10$ the one after the last is below 1e-16 of the whole.
+
+    Args:
+        s: Exponent, > 0; for s <= 1 the sum is infinite.
+        a: First base, > 0.
+
+    Returns:
+        Values to the relative error `ERROR`; infinity for s <= 1.
+
+    Example:
+        >>> hurwitz(2.0, np.array([1.0])).round(12).tolist(), round(math.pi**2 / 6.0, 12)
+        ([1.644934066848], 1.644934066848)
+    """
+    a = np.asarray(a, dtype=np.float64)
+    if s <= 1.0:
+        return np.full_like(a, math.inf)
+    with np.errstate(under="ignore"):
+        first = max(0, math.ceil(2.0 * s + 10.0 - float(a.min())))
+        total = np.zeros_like(a)
+        for k in range(first):
+            total += (a + k) ** -s
+        base = a + first
+        power = base**-s
+        total += power * (base / (s - 1.0) + 0.5)
+        factor = s / base
+        for i, b in enumerate(_BERNOULLI):
+            total += power * (b * factor)
+            factor = factor * ((s + 2 * i + 1) * (s + 2 * i + 2) / base**2)
+    return np.asarray(total)
 
 
 class Infinite(Law):
@@ -74,3 +116,35 @@ class Zipf(Infinite):
     def tail(self, power: float, after: Array) -> Array:
         with np.errstate(under="ignore"):
             return np.asarray(hurwitz(power * self.s, after + 1.0) / self.total**power)
+
+
+class Mixed(Law):
+    """With probability w a value that nothing else has, else drawn from a law of atoms."""
+
+    def __init__(self, w: float, law: Law) -> None:
+        self.continuous, self.law = w, law
+        self.error = law.error + 1e-15
+
+    @property
+    def text(self) -> str:
+        return f"mixed({spelled(self.continuous)},{self.law.text})"
+
+    @property
+    def finite(self) -> bool:
+        return self.law.finite
+
+    def reach(self, least: float) -> float:
+        return self.law.reach(least / (1.0 - self.continuous))
+
+    def atoms(self, start: int, stop: int) -> Atoms:
+        atoms = self.law.atoms(start, stop)
+        return Atoms(*self._scaled(atoms.p, atoms.q), atoms.number)
+
+    def at(self, places: Array) -> tuple[Array, Array]:
+        return self._scaled(*self.law.at(places))
+
+    def tail(self, power: float, after: Array) -> Array:
+        return np.asarray(self.law.tail(power, after) * (1.0 - self.continuous) ** power)
+
+    def _scaled(self, p: Array, q: Array) -> tuple[Array, Array]:
+        return (1.0 - self.continuous) * p, self.continuous + (1.0 - self.continuous) * q

@@ -7,8 +7,7 @@ from privcore.distributions.notation import CALL, number, spelled
 from privcore.distributions.record import Law
 from privcore.distributions.record_column import canonical_column, column_law
 from privcore.distributions.record_finite import Finite, written
-from privcore.distributions.record_infinite import Geometric, Zipf
-from privcore.distributions.record_mixed import Mixed
+from privcore.distributions.record_infinite import Geometric, Mixed, Zipf
 from privcore.errors import DomainError
 
 _COLUMNS = ("column", "counts")

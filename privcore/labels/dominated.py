@@ -1,4 +1,4 @@
-"""The sharp bound by label differential privacy alone: nothing reveals more than randomized response."""
+"""Bounds by label differential privacy alone, for every mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.response import response_advantage
 from privcore.labels.tails import PRIVATE, at_most, closed_form, uncovered
 from privcore.method import Cost, Direction, Method
-from privcore.papers import BUSA_FEKETE
+from privcore.papers import BUSA_FEKETE, WU
 
 Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
 
@@ -52,3 +52,48 @@ class LabelsDominated(Method[Answered]):
             laws = [Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law]
         bounds = [response_advantage(law, problem.label_epsilon)[1] for law in laws]
         return at_most(problem, math.fsum(bounds) / len(bounds), "randomized response with the same epsilon")
+
+
+def wu_bound(epsilon: float) -> float:
+    r"""Return the bound of Wu et al. on the additive advantage, for every prior.
+
+    $$1 - \frac{2}{1 + e^\varepsilon} = \tanh(\varepsilon / 2)$$
+
+    Args:
+        epsilon: Label differential privacy in nats, > 0.
+
+    Returns:
+        Upper bound in (0, 1], exact up to rounding.
+
+    Reference:
+        R. Wu, J. P. Zhou, K. Q. Weinberger and C. Guo (2022), arXiv:2202.12968, as quoted in
+        arXiv:2406.02797v1, Section 3.1, where it has $1 + \varepsilon$ for $1 + e^\varepsilon$ in one place.
+
+    Example:
+        >>> round(wu_bound(1.0), 4)
+        0.4621
+    """
+    return math.tanh(0.5 * epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsWu(Method[Answered]):
+    r"""The advantage is at most $\tanh(\varepsilon / 2)$, whatever the prior.
+
+    It is twice what any mechanism attains, since an advantage is half a variation distance at most; see
+    `labels.dominated`.
+    """
+
+    name = "labels.wu"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{WU}, as quoted in {BUSA_FEKETE}, Section 3.1"
+
+    def applies(self, problem: Answered) -> str | None:
+        return uncovered(problem, PRIVATE)
+
+    def cost(self, problem: Answered) -> Cost:
+        return closed_form(problem)
+
+    def answer(self, problem: Answered, seed: int) -> Answer:
+        return at_most(problem, wu_bound(problem.label_epsilon), "1 - 2 / (1 + e^epsilon)")

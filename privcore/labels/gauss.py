@@ -7,8 +7,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.prior_beta import Beta
-from privcore.distributions.prior_uniform import Uniform
+from privcore.distributions.prior_beta import Beta, Uniform
 from privcore.labels import geometric
 from privcore.labels.compositions import multisets
 from privcore.labels.poisson_binomial import Array, relative_error

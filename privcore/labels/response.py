@@ -47,7 +47,7 @@ def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
         epsilon: Of the randomized response, > 0.
 
     Example:
-        >>> from privcore.distributions.prior_uniform import Uniform
+        >>> from privcore.distributions.prior_beta import Uniform
         >>> low, high = response_advantage(Uniform(), 1.0)
         >>> low <= 0.0533880667585181 <= high
         True

@@ -1,13 +1,19 @@
-r"""The diversity $C = \sum_k \sqrt{p_k (1 - p_k)}$ of a law, which sets the pace of the advantage."""
+"""The diversity of the law of a record: exactly, as a bound, and as the limit for many records."""
 
 import math
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.record import Law
-from privcore.membership.discrete.problems import MembershipDiversity
+from privcore.membership.discrete.problems import (
+    MembershipAccuracy,
+    MembershipAdvantage,
+    MembershipDiversity,
+    MembershipSecurity,
+)
 from privcore.membership.discrete.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
@@ -81,3 +87,144 @@ def diversity(law: Law) -> tuple[float, float]:
         missing = -2.0 * coefficient * law.tail_sum(_TERMS + 0.5, last) if math.isfinite(total) else 0.0
     error = 2.0 * law.error + 1e-14
     return max(0.0, (total - missing) * (1.0 - error)), total * (1.0 + error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipSchwarz(Method[MembershipAdvantage]):
+    r"""$\Delta^*_\gamma \le \Delta^*_1 \le w + C / (2 \sqrt n)$, with the continuous part w.
+
+    $E|B / n - p| \le \sqrt{p q / n}$ for every atom, by the inequality of Cauchy and Schwarz.
+    """
+
+    name = "membership.schwarz"
+    problems = (MembershipAdvantage,)
+    direction = Direction.UPPER
+    reference = f"{AUBINAIS}, Section 5.2 and Table 1, which prints C / (2 sqrt n)"
+
+    def applies(self, problem: MembershipAdvantage) -> str | None:
+        if math.isinf(diversity(problem.record_law)[1]):
+            return "The diversity of the law is infinite, so the bound says nothing."
+        return None
+
+    def cost(self, problem: MembershipAdvantage) -> Cost:
+        return diversity_cost(problem.record_law)
+
+    def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
+        law = problem.record_law
+        bound = law.continuous + diversity_bound(diversity(law)[1], problem.records)
+        return Answer.enclosure(0.0, min(1.0, bound * (1.0 + 1e-15)), detail="half the diversity")
+
+
+def diversity_bound(c: float, records: int) -> float:
+    r"""Return $\min\{1, C / (2 \sqrt n)\}$, at least the advantage for all laws of this diversity.
+
+    Args:
+        c: Diversity C, >= 0.
+        records: Number n of training records, >= 1.
+
+    Returns:
+        Upper bound, up to rounding.
+
+    Reference:
+        arXiv:2310.13786v6, proof of Corollary 15 (Cauchy-Schwarz), and the column D of Table 1.
+
+    Example:
+        >>> round(diversity_bound(4.30, 1000), 3)
+        0.068
+    """
+    return min(1.0, 0.5 * c / math.sqrt(records))
+
+
+LEAST = math.exp(1.5 * math.log(2.0) - 4.0 / 3.0) / math.sqrt(2.0 * math.pi) * (1.0 - 1e-12)
+"""The constant c, 0.29744, rounded down; it is printed as 0.29."""
+LARGEST = math.exp(3.5 * math.log(7.0) - 2.0 * math.log(3.0) - 6.5 * math.log(2.0) - 1.0 / 36.0)
+LARGEST *= (1.0 + 1e-12) / math.sqrt(2.0 * math.pi)
+"""The constant c', 0.43227, rounded up; it is printed as 0.44."""
+
+
+Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipCorollary(Method[Answered]):
+    r"""The advantage at odds 1 is within $[c, c'] \, C / \sqrt n$ where all p > 1 / n and n >= 5.
+
+    At other odds the advantage is at most that at odds 1.
+    """
+
+    name = "membership.corollary"
+    problems = get_args(Answered)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Corollary 15, with the constants of its Lemma 30"
+
+    def applies(self, problem: Answered) -> str | None:
+        law = problem.record_law
+        if problem.records < 5:
+            return "The corollary is for at least 5 records."
+        if not law.finite or law.continuous > 0.0:
+            return "The corollary is for finitely many atoms and no continuous part."
+        last = int(law.reach(1.0))
+        if float(law.atoms(last - 1, last).p[0]) * problem.records <= 1.0 + 1e-12:
+            return "The corollary is for laws whose atoms all have more than the probability 1 / records."
+        return None
+
+    def cost(self, problem: Answered) -> Cost:
+        return diversity_cost(problem.record_law)
+
+    def answer(self, problem: Answered, seed: int) -> Answer:
+        least, largest = diversity(problem.record_law)
+        root = math.sqrt(problem.records)
+        lower = LEAST * least / root if problem.gamma == 1.0 else 0.0
+        low, high = problem.from_advantage(min(1.0, lower), min(1.0, LARGEST * largest / root))
+        return Answer.enclosure(low, high, detail="published constants")
+
+
+_USUAL_HEADS = 2**16
+_SHARE = 0.7
+"""Share of the diversity that has to come from atoms that are expected among the records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipAsymptotic(Method[MembershipAdvantage]):
+    r"""$w + C / \sqrt{2 \pi n}$: a relative count is about Gaussian, whose mean deviation this is.
+
+    An estimate, for odds 1 and as long as most of the diversity comes from atoms of which both records with
+    and without the value are expected.
+    """
+
+    name = "membership.asymptotic"
+    problems = (MembershipAdvantage,)
+    direction = Direction.ESTIMATE
+    reference = f"central limit theorem for the counts of {AUBINAIS}, Theorem 14"
+
+    def applies(self, problem: MembershipAdvantage) -> str | None:
+        if problem.odds != 1.0:
+            return "The limit is that at odds 1; at others the advantage falls exponentially."
+        law = problem.record_law
+        whole = diversity(law)[1]
+        if math.isinf(whole):
+            return "The diversity of the law is infinite, and the advantage falls more slowly than its limit."
+        if whole > 0.0 and _usual(law, problem.records) < _SHARE * whole:
+            return "Too much of the diversity comes from atoms that are too rare for so few records."
+        return None
+
+    def cost(self, problem: MembershipAdvantage) -> Cost:
+        cost = diversity_cost(problem.record_law)
+        return Cost(seconds=cost.seconds + 2e-8 * _USUAL_HEADS, bytes=cost.bytes)
+
+    def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
+        law = problem.record_law
+        value = law.continuous + diversity(law)[0] / math.sqrt(2.0 * math.pi * problem.records)
+        return Answer.about(min(1.0, value), detail="limit for many records")
+
+
+def _usual(law: Law, records: int) -> float:
+    """Return what atoms with 1 / n <= p <= 1 - 1 / n add to the diversity."""
+    least = 1.0 / records
+    last = int(min(law.reach(least), _USUAL_HEADS)) if not law.finite else int(law.reach(least))
+    total = 0.0
+    for start in range(0, last, CHUNK):
+        atoms = law.atoms(start, min(start + CHUNK, last))
+        middle = np.minimum(atoms.p, atoms.q) >= least
+        total += float(np.sum((atoms.number * np.sqrt(atoms.p * atoms.q))[middle]))
+    return total

@@ -1,9 +1,10 @@
-"""Overfitting: the published bound of the security of a learner that fits its records."""
+"""Overfitting: bounds of the security by the shares of records that are fitted."""
 
+import math
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.membership.learner.problems import MembershipOverfittingSecurity
+from privcore.membership.learner.problems import MembershipInterpolationCap, MembershipOverfittingSecurity
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
 
@@ -46,3 +47,57 @@ def theorem11(unfitted_share: float, fresh_share: float, odds: float) -> float:
         0.058
     """
     return max(1.0, 1.0 / odds) * (unfitted_share + odds * fresh_share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipArcs(Method[MembershipOverfittingSecurity]):
+    """Theorem 11 for the attack by the loss and for its opposite; the smaller of both is attained.
+
+    Let one record be uniform on a circle, and release an arc whose length is the fresh share and that covers
+    the record but for the unfitted share: then nothing is known of a record but whether the arc covers it.
+    """
+
+    name = "membership.arcs"
+    problems = (MembershipOverfittingSecurity,)
+    direction = Direction.ENCLOSURE
+    reference = f"{AUBINAIS}, Theorem 11, with a learner of ours that attains it"
+
+    def cost(self, problem: MembershipOverfittingSecurity) -> Cost:
+        return Cost(seconds=1e-4, bytes=1e4)
+
+    def answer(self, problem: MembershipOverfittingSecurity, seed: int) -> Answer:
+        unfitted, fresh = problem.unfitted_share, problem.fresh_share
+        one = theorem11(unfitted, fresh, problem.odds)
+        other = theorem11(1.0 - unfitted, 1.0 - fresh, problem.odds)
+        found = min(1.0, one, other)
+        detail = "attained by an arc that covers members more often"
+        if other < one:
+            detail = "attained by an arc that covers members less often: the attack is turned round"
+        return Answer.enclosure(found * (1.0 - _SLACK), min(1.0, found * (1.0 + _SLACK)), detail=detail)
+
+
+_ERF_SLACK = 2e-15
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipConcentration(Method[MembershipInterpolationCap]):
+    """A symmetric interval of given length has the largest normal probability if it is centred.
+
+    The regression function attains it: 2 Phi(e^(1/2) / s) - 1 for the level e and the noise s.
+    """
+
+    name = "membership.concentration"
+    problems = (MembershipInterpolationCap,)
+    direction = Direction.ENCLOSURE
+    reference = f"beside {AUBINAIS}, Theorem 11 and Section 6; Levy's concentration function"
+
+    def cost(self, problem: MembershipInterpolationCap) -> Cost:
+        return Cost(seconds=1e-4, bytes=1e4)
+
+    def answer(self, problem: MembershipInterpolationCap, seed: int) -> Answer:
+        found = math.erf(math.sqrt(0.5 * problem.loss_level) / problem.noise_deviation)
+        return Answer.enclosure(
+            found * (1.0 - _ERF_SLACK),
+            min(1.0, found * (1.0 + _ERF_SLACK)),
+            detail="attained by the true function",
+        )

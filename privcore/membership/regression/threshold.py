@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
-from privcore.membership.regression.draws import INTERPOLATES
+from privcore.membership.regression.sampling import INTERPOLATES
 from privcore.method import Cost, Direction, Method
 from privcore.numerics import special
 from privcore.papers import AUBINAIS

@@ -17,9 +17,8 @@ from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import METHODS, find, find_problem
 from privcore.distributions.record_notation import law
-from privcore.membership.discrete.corollary import LARGEST, LEAST
 from privcore.membership.discrete.deviation import largest_constant, least_constant
-from privcore.membership.discrete.schwarz import diversity_bound
+from privcore.membership.discrete.diversity import LARGEST, LEAST, diversity_bound
 from tests.flows.support.claims import ROOT, Claims, agree, made
 
 CLAIMS = Claims("reproduction-membership.md")

@@ -11,8 +11,8 @@ import pyarrow.parquet
 import pytest
 
 from privcore import DomainError, Point, Status, evaluate, find, find_problem
+from privcore.distributions.record_infinite import ERROR, hurwitz
 from privcore.distributions.record_notation import canonical_law, law
-from privcore.distributions.record_zeta import ERROR, hurwitz
 
 INFINITE = ("geometric(0.5)", "geometric(0.99)", "zipf(1.01)", "zipf(1.5)", "zipf(3)", "zipf(50)")
 FINITE = ("uniform(7)", "bernoulli(0.3)", "zipf(1.2,40)", "atoms(0.5,0.2,0.2,0.1)")

@@ -8,21 +8,25 @@ import pytest
 from scipy.stats import binom
 
 from privcore import Method
-from privcore.labels.bernstein import LabelsBernstein, bernstein_bound
 from privcore.labels.blind import LabelsBlind
-from privcore.labels.chernoff import LabelsChernoff, chernoff_bound
-from privcore.labels.dominated import LabelsDominated
+from privcore.labels.dominated import LabelsDominated, LabelsWu, wu_bound
 from privcore.labels.fourier import LabelsFourier, advantage_bound, difference_bound, half_width
 from privcore.labels.likelihood import ratio_bound
 from privcore.labels.problems import (
     LabelAdvantage,
 )
-from privcore.labels.root import LabelsRoot, root_bound
+from privcore.labels.root import (
+    LabelsBernstein,
+    LabelsChernoff,
+    LabelsRoot,
+    bernstein_bound,
+    chernoff_bound,
+    root_bound,
+)
 from privcore.labels.smoothing import LabelsSmoothing, published_bound
 from privcore.labels.tails import noise_variation
 from privcore.labels.translated import published_tail, published_threshold
 from privcore.labels.variation import LabelsVariation
-from privcore.labels.wu import LabelsWu, wu_bound
 from tests.privcore.labels.attacks import (
     ROUNDING,
     UPPER,

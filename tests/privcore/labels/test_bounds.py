@@ -7,10 +7,8 @@ import pytest
 
 from privcore import Method, Problem
 from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.bernstein import LabelsBernstein
 from privcore.labels.blind import LabelsBlind
-from privcore.labels.chernoff import LabelsChernoff
-from privcore.labels.dominated import LabelsDominated
+from privcore.labels.dominated import LabelsDominated, LabelsWu
 from privcore.labels.fourier import LabelsFourier, advantage_bound, difference_bound
 from privcore.labels.likelihood import LabelsLikelihood
 from privcore.labels.problems import (
@@ -20,12 +18,11 @@ from privcore.labels.problems import (
     LabelRatioQuantile,
     LabelRatioTail,
 )
-from privcore.labels.root import LabelsRoot
+from privcore.labels.root import LabelsBernstein, LabelsChernoff, LabelsRoot
 from privcore.labels.smoothing import LabelsSmoothing
 from privcore.labels.tails import largest_probability
 from privcore.labels.translated import LabelsTranslated
 from privcore.labels.variation import LabelsVariation, bag_variation
-from privcore.labels.wu import LabelsWu
 from tests.privcore.labels.attacks import (
     NOISE,
     ROUNDING,

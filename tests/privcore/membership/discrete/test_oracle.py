@@ -18,9 +18,8 @@ from scipy.optimize import brentq
 
 from privcore import Answer
 from privcore.distributions.record_notation import law
-from privcore.membership.discrete.corollary import LEAST
 from privcore.membership.discrete.deviation import largest_constant, least_constant
-from privcore.membership.discrete.diversity import diversity
+from privcore.membership.discrete.diversity import LEAST, diversity
 from privcore.membership.discrete.excess import excess
 from privcore.membership.discrete.roc import attack_rates
 from privcore.membership.discrete.worst_case import worst_advantage

@@ -11,14 +11,13 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 from privcore import Answer, DomainError, Point, Status, evaluate
-from privcore.membership.discrete.schwarz import diversity_bound
+from privcore.membership.discrete.diversity import diversity_bound
 from privcore.membership.experiments import classifier as experiment_quantised
 from privcore.membership.experiments import digits as experiment_digits
 from privcore.membership.experiments.classifier import MembershipClassifier
 from privcore.membership.experiments.digits import CLASSES, CLUSTERED, POOL, TESTED, codes, counts
-from privcore.membership.experiments.guarantee import MembershipGuarantee, diversity
+from privcore.membership.experiments.guarantee import MembershipGuarantee, MembershipPurity, diversity
 from privcore.membership.experiments.problems import MembershipQuantised, MembershipQuantisedAdvantage
-from privcore.membership.experiments.purity import MembershipPurity
 from privcore.membership.experiments.three_layers import classify
 from privcore.method import Method
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from privcore import Answer, Point, Problem, evaluate, find
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio, mean_norm, stirling
-from privcore.membership.gaussian_mean.leading import leading
+from privcore.membership.gaussian_mean.leading import MembershipProposition, leading
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
-from privcore.membership.gaussian_mean.proposition import MembershipProposition
 from privcore.membership.gaussian_mean.quadrature import mean_advantage
 from tests.privcore.draws import problem
 

@@ -12,8 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from privcore import Answer, Point, evaluate, find
-from privcore.membership.learner.published import published_bound
-from privcore.membership.learner.sharp import add_remove_advantage, substitution_advantage
+from privcore.membership.learner.sharp import add_remove_advantage, published_bound, substitution_advantage
 from tests.privcore.draws import problem
 
 ORACLE = Path(__file__).parents[2] / "data" / "membership.csv"
