@@ -19,6 +19,9 @@ _RESPONSE = {"local_epsilon": (Trend.INCREASING, proofs.MORE_FLIPS)} | _ALLOCATI
 
 FEWER_THAN_STEPS = AtMost("participations", "steps")
 
+# A problem inherits how steps are chosen, what is asked, and the noise. Its fields come in the order of the
+# last base to the first, as dataclasses collect them; stores and commands list them in this order.
+
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationProblem(Problem):
@@ -28,142 +31,131 @@ class AllocationProblem(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationEpsilon(AllocationProblem):
+class AtDelta(AllocationProblem):
+    """Base of the questions about the smallest epsilon at a delta."""
+
+    asks = "epsilon"
+
+    delta: Annotated[float, params.DELTA]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtEpsilon(AllocationProblem):
+    """Base of the questions about the delta at an epsilon."""
+
+    asks = "delta"
+    largest = 1.0
+
+    epsilon: Annotated[float, params.EPSILON]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianNoise(AllocationProblem):
+    """Base of the questions about Gaussian noise."""
+
+    sigma: Annotated[float, params.SIGMA]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianSteps(GaussianNoise):
+    """Base of the questions about steps with Gaussian noise."""
+
+    steps: Annotated[int, params.STEPS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledSteps(GaussianSteps):
+    """Base of the questions about steps with Gaussian noise that sample their examples."""
+
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceSteps(AllocationProblem):
+    """Base of the questions about steps with Laplace noise."""
+
+    scale: Annotated[float, params.LAPLACE_SCALE]
+    steps: Annotated[int, params.STEPS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseSteps(AllocationProblem):
+    """Base of the questions about steps of randomized response."""
+
+    local_epsilon: Annotated[float, params.LOCAL_EPSILON]
+    steps: Annotated[int, params.STEPS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocated(AllocationProblem):
+    """Base of the questions about examples that are in k steps of every epoch."""
+
+    constraints = (FEWER_THAN_STEPS,)
+
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationEpsilon(Allocated, AtDelta, GaussianSteps):
     """Smallest epsilon of DP-SGD where every epoch uses an example in k steps chosen at random out of t."""
 
     name = "allocation-epsilon"
-    asks = "epsilon"
     monotone = proofs.declare(_GAUSSIAN, "delta")
-    constraints = (FEWER_THAN_STEPS,)
-
-    sigma: Annotated[float, params.SIGMA]
-    steps: Annotated[int, params.STEPS]
-    delta: Annotated[float, params.DELTA]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationDelta(AllocationProblem):
+class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
     """Delta of DP-SGD at a given epsilon, where every epoch uses an example in k random steps out of t."""
 
     name = "allocation-delta"
-    asks = "delta"
-    largest = 1.0
     monotone = proofs.declare(_GAUSSIAN, "epsilon")
-    constraints = (FEWER_THAN_STEPS,)
-
-    sigma: Annotated[float, params.SIGMA]
-    steps: Annotated[int, params.STEPS]
-    epsilon: Annotated[float, params.EPSILON]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledAllocationEpsilon(AllocationProblem):
+class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
     """Smallest epsilon where an epoch includes an example with a probability, and then in k random steps."""
 
     name = "sampled-allocation-epsilon"
-    asks = "epsilon"
     monotone = proofs.declare(_SAMPLED, "delta")
-    constraints = (FEWER_THAN_STEPS,)
-
-    sigma: Annotated[float, params.SIGMA]
-    steps: Annotated[int, params.STEPS]
-    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
-    delta: Annotated[float, params.DELTA]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledAllocationDelta(AllocationProblem):
+class SampledAllocationDelta(Allocated, AtEpsilon, SampledSteps):
     """Delta where an epoch includes an example with a probability, and then in k of t random steps."""
 
     name = "sampled-allocation-delta"
-    asks = "delta"
-    largest = 1.0
     monotone = proofs.declare(_SAMPLED, "epsilon")
-    constraints = (FEWER_THAN_STEPS,)
-
-    sigma: Annotated[float, params.SIGMA]
-    steps: Annotated[int, params.STEPS]
-    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
-    epsilon: Annotated[float, params.EPSILON]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceAllocationEpsilon(AllocationProblem):
+class LaplaceAllocationEpsilon(Allocated, AtDelta, LaplaceSteps):
     """Smallest epsilon of random allocation where every step adds Laplace noise."""
 
     name = "laplace-allocation-epsilon"
-    asks = "epsilon"
     monotone = proofs.declare(_LAPLACE, "delta")
-    constraints = (FEWER_THAN_STEPS,)
-
-    scale: Annotated[float, params.LAPLACE_SCALE]
-    steps: Annotated[int, params.STEPS]
-    delta: Annotated[float, params.DELTA]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceAllocationDelta(AllocationProblem):
+class LaplaceAllocationDelta(Allocated, AtEpsilon, LaplaceSteps):
     """Delta of random allocation at a given epsilon, where every step adds Laplace noise."""
 
     name = "laplace-allocation-delta"
-    asks = "delta"
-    largest = 1.0
     monotone = proofs.declare(_LAPLACE, "epsilon")
-    constraints = (FEWER_THAN_STEPS,)
-
-    scale: Annotated[float, params.LAPLACE_SCALE]
-    steps: Annotated[int, params.STEPS]
-    epsilon: Annotated[float, params.EPSILON]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseAllocationEpsilon(AllocationProblem):
+class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
     """Smallest epsilon of allocating randomized responses, the worst among pure local randomizers."""
 
     name = "response-allocation-epsilon"
-    asks = "epsilon"
     monotone = proofs.declare(_RESPONSE, "delta")
-    constraints = (FEWER_THAN_STEPS,)
-
-    local_epsilon: Annotated[float, params.LOCAL_EPSILON]
-    steps: Annotated[int, params.STEPS]
-    delta: Annotated[float, params.DELTA]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseAllocationDelta(AllocationProblem):
+class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
     """Delta of allocating randomized responses, the worst among pure local randomizers."""
 
     name = "response-allocation-delta"
-    asks = "delta"
-    largest = 1.0
     monotone = proofs.declare(_RESPONSE, "epsilon")
-    constraints = (FEWER_THAN_STEPS,)
-
-    local_epsilon: Annotated[float, params.LOCAL_EPSILON]
-    steps: Annotated[int, params.STEPS]
-    epsilon: Annotated[float, params.EPSILON]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"

@@ -31,16 +31,9 @@ _MONOTONE = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationError(AllocationProblem):
-    r"""Mean squared error of a proportion that t noisy sums give, each example being in one random step.
+class MeanError(AllocationProblem):
+    """Base of the questions about the error of a proportion that noisy sums give."""
 
-    The examples are n independent vectors of $\{0, 1\}^d$ whose coordinates are 1 with probability p. Every
-    step releases the sum of its examples with Gaussian noise of multiplier $\sigma$, the least that makes all
-    t outputs ($\varepsilon$, $\delta$)-private for adding or removing an example; the estimate is the sum of
-    the outputs over n. Asked is the expected squared error of one coordinate: 1/d of that of the vector.
-    """
-
-    name = "allocation-error"
     asks = "error"
     monotone = _MONOTONE
     constraints = (TARGET,)
@@ -54,7 +47,20 @@ class AllocationError(AllocationProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonError(AllocationProblem):
+class AllocationError(MeanError):
+    r"""Mean squared error of a proportion that t noisy sums give, each example being in one random step.
+
+    The examples are n independent vectors of $\{0, 1\}^d$ whose coordinates are 1 with probability p. Every
+    step releases the sum of its examples with Gaussian noise of multiplier $\sigma$, the least that makes all
+    t outputs ($\varepsilon$, $\delta$)-private for adding or removing an example; the estimate is the sum of
+    the outputs over n. Asked is the expected squared error of one coordinate: 1/d of that of the vector.
+    """
+
+    name = "allocation-error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonError(MeanError):
     r"""Mean squared error of a proportion that t noisy sums give, each example being in a step at rate 1/t.
 
     As `allocation-error`, but every step includes every example independently with probability 1/t, so that
@@ -63,13 +69,3 @@ class PoissonError(AllocationProblem):
     """
 
     name = "poisson-error"
-    asks = "error"
-    monotone = _MONOTONE
-    constraints = (TARGET,)
-
-    epsilon: Annotated[float, params.EPSILON]
-    delta: Annotated[float, params.DELTA]
-    steps: Annotated[int, params.STEPS]
-    examples: Annotated[int, params.EXAMPLES]
-    proportion: Annotated[float, params.PROPORTION]
-    dimension: Annotated[int, params.DIMENSION] = 1

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
-from privcore.auditing.problems import FEWER_GUESSES, AuditProblem, Counts, Guesses
+from privcore.auditing.problems import FEWER_GUESSES, AuditProblem, Counts, GuessedCanaries
 from privcore.problem import AtMost, Monotone, Trend
 
 _NESTED = "The events of at least so many correct guesses are nested."
@@ -20,7 +20,7 @@ _REFUTABLE = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditExpectedCorrect(Guesses):
+class AuditExpectedCorrect(GuessedCanaries):
     """Largest expected number of correct guesses about a mu-GDP mechanism, c' guesses being expected.
 
     For inclusion, k = 2, independent Gaussian canaries and likelihood ratios attain it. For more alternatives
@@ -54,7 +54,7 @@ class AuditCeiling(Counts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditPlannedEpsilon(Guesses):
+class AuditPlannedEpsilon(GuessedCanaries):
     """Largest epsilon that a valid audit can refute where as many inclusion guesses are correct as expected.
 
     As many as an optimal attacker on independent Gaussian canaries expects, rounded to the nearest number.
@@ -89,7 +89,7 @@ class AuditBestGuesses(AuditProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditPower(Guesses):
+class AuditPower(GuessedCanaries):
     """Probability that an audit refutes a claim about independent Gaussian canaries of another mu.
 
     The attacker guesses about the canaries with the clearest scores, and the claim is refuted by Algorithm 3
@@ -130,7 +130,7 @@ class AuditRunsEpsilon(AuditProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditDpsgdCorrect(Guesses):
+class AuditDpsgdCorrect(GuessedCanaries):
     """Expected number of correct guesses about canaries of DP-SGD by scores that are summed over its steps.
 
     Every canary that is in has a coordinate of its own, to which a step adds its clipped gradient, of norm 1,

@@ -24,8 +24,8 @@ class AuditProblem(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guesses(AuditProblem):
-    """Base of the questions about so many guesses about m canaries."""
+class GuessedCanaries(AuditProblem):
+    """Base of the questions about c' guesses about m canaries."""
 
     constraints = FEWER_GUESSES
 
@@ -34,7 +34,7 @@ class Guesses(AuditProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts(Guesses):
+class Counts(GuessedCanaries):
     """Base of the questions about m canaries, of which at most c' are guessed and c of them correctly.
 
     The number of guesses is fixed beforehand, and every canary counts that was randomised, guessed or not.

@@ -1,4 +1,4 @@
-"""Constraints between fields are declared on the problem, and their messages name what is wrong."""
+"""Constraints between fields are declared on the problem, and inherited fields keep their order."""
 
 import re
 from string import Formatter
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from privcore import PROBLEMS, DomainError, Problem
+from privcore import PROBLEMS, DomainError, Problem, find_problem
 from tests.privcore.draws import problem
 
 BAG: dict[str, Any] = {"bag": "0.2,0.5", "released": 1}
@@ -112,3 +112,19 @@ def test_a_constraint_compares_and_names_what_its_problem_has(kind: type[Problem
         assert all(name in kind.parameters or hasattr(kind, name) for name in named), constraint
         assert constraint.message.startswith("Expected ")
         assert constraint.message.endswith(".")
+
+
+ORDERED = {
+    "allocation-epsilon": "sigma steps delta participations epochs adjacency",
+    "sampled-allocation-delta": "sigma steps sampling_probability epsilon participations epochs adjacency",
+    "laplace-allocation-delta": "scale steps epsilon participations epochs adjacency",
+    "poisson-epsilon": "sigma steps sampling_probability delta epochs adjacency",
+    "unamplified-epsilon": "sigma delta steps participations epochs adjacency",
+    "poisson-error": "epsilon delta steps examples proportion dimension",
+    "audit-ceiling": "canaries guesses correct alternatives delta audit_confidence family",
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_inherited_fields_keep_the_order_of_the_columns_of_stores(name: str) -> None:
+    assert list(find_problem(name).parameters) == ORDERED[name].split()
