@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import typer
@@ -65,10 +66,13 @@ REPORT: dict[str, Callable[..., None]] = {
     "compare-audits": reports.compare_audits,
     "compare-membership": reports.compare_membership,
     "figures": figures.figures,
-    "label-figures": figures.label_figures,
-    "audit-figures": figures.audit_figures,
-    "membership-figures": figures.membership_figures,
 }
+OLD_REPORT: dict[str, Callable[..., None]] = {
+    "label-figures": figures.of_paper("labels"),
+    "audit-figures": figures.of_paper("auditing"),
+    "membership-figures": figures.of_paper("membership"),
+}
+"""Earlier names of `report figures PAPER`, which still work and are not listed."""
 TABLE: dict[str, Callable[..., None]] = {
     "publish": table.publish,
     "show": table.show,
@@ -78,11 +82,15 @@ TABLE: dict[str, Callable[..., None]] = {
 PAGE: dict[str, Callable[..., None]] = {"build": page.build}
 
 
-def _group(commands: Mapping[str, Callable[..., None]], **settings: Any) -> typer.Typer:
-    """Return the group of these commands, in this order."""
+def _group(
+    commands: Mapping[str, Callable[..., None]],
+    hidden: Mapping[str, Callable[..., None]] = MappingProxyType({}),
+    **settings: Any,
+) -> typer.Typer:
+    """Return the group of these commands, in this order; hidden ones work and are not listed."""
     group = typer.Typer(**settings)
-    for name, command in commands.items():
-        group.command(name)(command)
+    for name, command in {**commands, **hidden}.items():
+        group.command(name, hidden=name in hidden)(command)
     return group
 
 
@@ -99,6 +107,7 @@ app = _group(
 app.add_typer(
     _group(
         REPORT,
+        OLD_REPORT,
         cls=reports.SweepGroup,
         help="What a store holds, to look at: `report SWEEP` for what came of a sweep, or one of these.",
         no_args_is_help=True,

@@ -1,9 +1,8 @@
-"""Commands that turn a store into something to look at: `report figures` and its like for other papers."""
+"""The command `report figures`, which draws the figures of a paper from a store."""
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +11,8 @@ import typer
 from flows.cli.options import DEFAULT_STORE, Json, StorePath, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from flows.figures.figure import Picture
 
-    from flows.figures.allocation.curves import Picture
-    from flows.figures.figure import Figure
-    from flows.figures.panels import Picture as DrawnPicture
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
 Format = Annotated[str, typer.Option("--format", help="png, svg or pdf.")]
@@ -25,196 +21,121 @@ Names = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Page:
-    """A figure that is to become a file.
-
-    Attributes:
-        words: What it is called in sentences.
-        stem: Name of the file.
-        identity: Its first entries in JSON.
-        sweeps: Those whose points it shows.
-        picture: What is drawn.
-        draw: Draws the picture into a file of a format.
-    """
-
-    words: str
-    stem: str
-    identity: dict[str, Any]
-    sweeps: tuple[str, ...]
-    picture: "Picture | DrawnPicture"
-    draw: Callable[[Any, Path, str], None]
-
-
 def figures(
+    paper: Annotated[
+        str, typer.Argument(metavar="[PAPER]", help="allocation, labels, auditing or membership.")
+    ] = "allocation",
     store: StorePath = DEFAULT_STORE,
     out: Out = Path("figures"),
-    figure: Annotated[
-        list[int] | None, typer.Option(metavar="N", help="Draw this one; may stand repeatedly.")
-    ] = None,
+    figure: Names = None,
     kind: Format = "png",
     json: Json = False,
 ) -> None:
-    """The figures of arXiv:2502.08202v3 from the sweeps figure1, ..., figure9, as far as they are stored."""
-    from flows.figures.allocation.curves import picture
-    from flows.figures.allocation.draw import draw
-    from flows.figures.allocation.paper import FIGURES
-    from privcore import DomainError
+    """The figures of a paper from its sweeps, as far as they are stored: docs/papers.md.
 
-    _check_format(kind)
-    known = {each.number: each for each in FIGURES}
-    for number in figure or []:
-        if number not in known:
-            raise DomainError(f"Expected --figure in {{1, ..., {max(known)}}}, got {number}.")
-    pictures = [picture(known[number], store) for number in dict.fromkeys(figure or known)]
-    pages = [
-        _Page(
-            words=f"Figure {each.figure.number}",
-            stem=each.figure.sweep,
-            identity={"figure": each.figure.number, "sweep": each.figure.sweep},
-            sweeps=(each.figure.sweep,),
-            picture=each,
-            draw=draw,
-        )
-        for each in pictures
-    ]
-    _report(pages, store, out, kind, json=json)
-
-
-def label_figures(
-    store: StorePath = DEFAULT_STORE,
-    out: Out = Path("figures"),
-    names: Names = None,
-    kind: Format = "png",
-    json: Json = False,
-) -> None:
-    """The figures of arXiv:2406.02797v1 and of its workshop paper, from the sweeps labels-*.
-
-    Dots, and distributions of additive advantages, are simulated anew, which takes seconds.
+    Dots, and distributions of additive advantages of labels, are simulated again, which takes seconds.
     """
-    from flows.figures.labels.paper import FIGURES
-
-    _report_named(FIGURES, names, store, out, kind, json=json)
-
-
-def audit_figures(
-    store: StorePath = DEFAULT_STORE,
-    out: Out = Path("figures"),
-    names: Names = None,
-    kind: Format = "png",
-    json: Json = False,
-) -> None:
-    """The figures of arXiv:2410.22235v1 from the sweeps audits-*, as far as they are stored."""
-    from flows.figures.auditing.paper import FIGURES
-
-    _report_named(FIGURES, names, store, out, kind, json=json)
-
-
-def membership_figures(
-    store: StorePath = DEFAULT_STORE,
-    out: Out = Path("figures"),
-    names: Names = None,
-    kind: Format = "png",
-    json: Json = False,
-) -> None:
-    """The figures of arXiv:2310.13786v6 and more, from the sweeps membership-*, as far as they are stored."""
-    from flows.figures.membership.paper import FIGURES
-
-    _report_named(FIGURES, names, store, out, kind, json=json)
-
-
-def _report_named(
-    figures: "Sequence[Figure]", names: list[str] | None, store: Path, out: Path, kind: str, *, json: bool
-) -> None:
-    """Draw the figures of these names, or all of them."""
-    from flows.figures.draw import draw
+    from flows.figures.draw import FORMATS
     from flows.figures.figure import picture
+    from flows.figures.papers import PAPERS
     from privcore import DomainError
 
-    _check_format(kind)
-    known = {each.name: each for each in figures}
-    for name in names or []:
-        if name not in known:
-            raise DomainError(f"Expected --figure in {{{', '.join(known)}}}, got {name}.")
-    pictures = [picture(known[name], store) for name in dict.fromkeys(names or known)]
-    pages = [
-        _Page(
-            words=f"Figure {each.name}",
-            stem=each.name,
-            identity={"figure": each.name, "sweeps": list(each.sweeps), "notes": list(each.notes)},
-            sweeps=each.sweeps,
-            picture=each,
-            draw=draw,
-        )
-        for each in pictures
-    ]
-    _report(pages, store, out, kind, json=json)
-
-
-def _check_format(kind: str) -> None:
-    """Raise `DomainError` where figures cannot be drawn in a format."""
-    from flows.figures.allocation.draw import FORMATS
-    from privcore import DomainError
-
+    if paper not in PAPERS:
+        raise DomainError(f"Expected a paper in {{{', '.join(PAPERS)}}}, got {paper}.")
     if kind not in FORMATS:
         raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")
+    known = {each.name: each for each in PAPERS[paper]}
+    for name in figure or []:
+        if name not in known:
+            raise DomainError(f"Expected --figure in {{{_choices(list(known))}}}, got {name}.")
+    pictures = [picture(known[name], store) for name in dict.fromkeys(figure or known)]
+    _report(pictures, store, out, kind, json=json)
 
 
-def _report(pages: Sequence[_Page], store: Path, out: Path, kind: str, *, json: bool) -> None:
-    """Draw what is stored, and say where it is, what is fitted, and what is missing."""
+def of_paper(paper: str) -> Callable[..., None]:
+    """Return a command that draws the figures of one paper, as `figures PAPER` does."""
+
+    def command(
+        store: StorePath = DEFAULT_STORE,
+        out: Out = Path("figures"),
+        figure: Names = None,
+        kind: Format = "png",
+        json: Json = False,
+    ) -> None:
+        figures(paper, store, out, figure, kind, json)
+
+    return command
+
+
+def _choices(names: list[str]) -> str:
+    """Return the names of figures; of numbers the first and the last."""
+    return f"{names[0]}, ..., {names[-1]}" if names[0].isdecimal() else ", ".join(names)
+
+
+def _report(pictures: "Sequence[Picture]", store: Path, out: Path, kind: str, *, json: bool) -> None:
+    """Draw what is stored, and print the files, the fitted rates, and what is missing."""
+    from flows.figures.draw import draw
     from flows.printing import as_json
     from privcore import ExitCode
 
     content: list[dict[str, Any]] = []
-    for page in pages:
-        path = None if page.picture.empty else out / f"{page.stem}.{kind}"
+    for picture in pictures:
+        path = None if picture.empty else out / f"{picture.figure.stem}.{kind}"
         if path is not None:
             out.mkdir(parents=True, exist_ok=True)
-            page.draw(page.picture, path, kind)
+            draw(picture, path, kind)
             if not json:
-                print(path, *(f"  {note}" for note in page.identity.get("notes", [])), sep="\n", flush=True)
+                print(path, *(f"  {note}" for note in picture.notes), sep="\n", flush=True)
         content.append(
-            page.identity
+            _identity(picture)
             | {
                 "file": None if path is None else str(path),
-                "points": page.picture.points,
-                "missing": page.picture.missing,
-                "failed": page.picture.failed,
+                "points": picture.points,
+                "missing": picture.missing,
+                "failed": picture.failed,
             }
         )
-        for sentence in _complaints(page, store):
+        for sentence in _complaints(picture, store):
             print(f"privsweep: {sentence}", file=sys.stderr)
     if json:
         print(as_json(content, indent=1))
-    if any(page.picture.empty for page in pages):
+    if any(picture.empty for picture in pictures):
         raise typer.Exit(ExitCode.UNCOVERED)
-    if any(page.picture.missing or page.picture.failed for page in pages):
+    if any(picture.missing or picture.failed for picture in pictures):
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _complaints(page: _Page, store: Path) -> list[str]:
+def _identity(picture: "Picture") -> dict[str, Any]:
+    """Return the first entries of a figure in JSON; figures with numbers have one sweep each."""
+    figure = picture.figure
+    if figure.name.isdecimal():
+        return {"figure": int(figure.name), "sweep": figure.sweeps[0]}
+    return {"figure": figure.name, "sweeps": list(figure.sweeps), "notes": list(picture.notes)}
+
+
+def _complaints(picture: "Picture", store: Path) -> list[str]:
     """Return one sentence for what is not stored of a figure, and one for what failed."""
-    picture, total = page.picture, page.picture.points
+    words, total = f"Figure {picture.figure.name}", picture.points
     option = f" --store {shlex.quote(shown(store))}" if store != DEFAULT_STORE else ""
-    commands = [f"privsweep run {sweep}{option}" for sweep in page.sweeps]
+    commands = [f"privsweep run {sweep}{option}" for sweep in picture.figure.sweeps]
     runs = " and ".join(f"`{command}`" for command in commands)
     compute, again = ("computes", "tries") if len(commands) == 1 else ("compute", "try")
     if picture.empty:
-        return [f"{page.words} is not drawn: nothing of it is stored in {shown(store)}; {runs} {compute} it."]
+        return [f"{words} is not drawn: nothing of it is stored in {shown(store)}; {runs} {compute} it."]
     sentences = []
     if missing := sum(picture.missing.values()):
         sentences.append(
-            f"{page.words} lacks {missing} of {total} points, which are not stored "
+            f"{words} lacks {missing} of {total} points, which are not stored "
             f"({_listed(picture.missing)}); {runs} {compute} them."
         )
     if failed := sum(picture.failed.values()):
         retries = " and ".join(f"`{command} --retry`" for command in commands)
         sentences.append(
-            f"{page.words} lacks {failed} of {total} points, which failed "
+            f"{words} lacks {failed} of {total} points, which failed "
             f"({_listed(picture.failed)}); {retries} {again} again."
         )
     return sentences
 
 
-def _listed(counts: "Mapping[str, int]") -> str:
+def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{method} {count}" for method, count in counts.items())

@@ -1,7 +1,7 @@
-"""What a figure consists of: rows of panels, each with lines, steps or dots; nothing here draws."""
+"""Parts of a figure: panels with lines, steps, dots or error bars, and their colours; nothing here draws."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -12,6 +12,12 @@ class Kind(StrEnum):
     STEPS = "steps"
     """A distribution function: what holds at x holds up to the next x."""
     DOTS = "dots"
+    BARS = "bars"
+    """Separate places, each with error bars that span the band."""
+
+
+Place = tuple[float, float]
+BLACK, BLUE, GREEN, ORANGE, PINK, GREY = "#000000", "#0072B2", "#009E73", "#E69F00", "#CC79A7", "#777777"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +33,9 @@ class Trace:
         kind: How it is drawn.
         marker: A marker of matplotlib, or nothing.
         style: A line style of matplotlib.
+        width: Of the line, in points.
+        layer: Traces of a higher layer lie above others; in one layer the first of the panel lies on top.
+        hollow: Whether markers are large and hollow, so that a curve close to this one is seen through them.
     """
 
     label: str
@@ -37,6 +46,37 @@ class Trace:
     kind: Kind = Kind.LINE
     marker: str = ""
     style: str = "-"
+    width: float = 1.4
+    layer: int = 4
+    hollow: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """Name, colour, marker and line style of a curve, the same in every figure."""
+
+    label: str
+    color: str
+    marker: str = ""
+    style: str = "-"
+
+    def trace(self, places: Sequence[Place], band: Sequence[Place] = ()) -> tuple[Trace, ...]:
+        """Return the curve through places, by rising x; nothing if there are no places.
+
+        Args:
+            places: Coordinates, in any order.
+            band: Lower and upper end at each of them, or nothing.
+        """
+        if not places:
+            return ()
+        order = sorted(range(len(places)), key=lambda i: places[i])
+        x, y = zip(*(places[i] for i in order), strict=True)
+        ends = tuple(zip(*(band[i] for i in order), strict=True)) if band else ()
+        return (
+            Trace(
+                label=self.label, color=self.color, x=x, y=y, band=ends, marker=self.marker, style=self.style
+            ),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,34 +104,50 @@ class Panel:
     diagonal: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A figure with everything that is drawn.
+RAMP = ("#440154", "#443A83", "#31688E", "#21918C", "#35B779", "#90C83E", "#D0B500")
+"""Colours of rising parameters, dark to bright."""
 
-    Attributes:
-        name: Of its file.
-        title: One line for people.
-        sweeps: Those whose points it shows.
-        rows: Panels, from the top.
-        notes: Sentences about what is fitted, for the report.
-        points: Number of stored points that it wants.
-        missing: Number of points that are not stored, by method.
-        failed: Number of points that are stored without an answer though the method applies, by method.
+
+def ramp(size: int) -> tuple[str, ...]:
+    """Return this many colours that are as far apart as the ramp allows.
+
+    Example:
+        >>> ramp(3)
+        ('#440154', '#21918C', '#D0B500')
     """
+    if size == 1:
+        return RAMP[:1]
+    return tuple(RAMP[round(i * (len(RAMP) - 1) / (size - 1))] for i in range(size))
 
-    name: str
-    title: str
-    sweeps: tuple[str, ...]
-    rows: tuple[tuple[Panel, ...], ...]
-    notes: tuple[str, ...] = ()
-    points: int = 0
-    missing: Mapping[str, int] = field(default_factory=dict)
-    failed: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def empty(self) -> bool:
-        """Whether it needs stored points, and nothing can be drawn from those that are stored."""
-        return self.points > 0 and (
-            sum(self.missing.values()) == self.points
-            or not any(panel.traces for row in self.rows for panel in row)
-        )
+def between(size: int) -> tuple[str, ...]:
+    """Return this many different colours along the ramp, mixed if it has too few.
+
+    Example:
+        >>> between(3) == ramp(3), len(set(between(12)))
+        (True, 12)
+    """
+    if size == 1:
+        return RAMP[:1]
+    return tuple(_mixed(i * (len(RAMP) - 1) / (size - 1)) for i in range(size))
+
+
+def _mixed(place: float) -> str:
+    """Return the colour at a place of the ramp, mixed between two of its colours."""
+    k = min(int(place), len(RAMP) - 2)
+    pairs = ((int(RAMP[k][i : i + 2], 16), int(RAMP[k + 1][i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (place - k) * (b - a)):02X}" for a, b in pairs)
+
+
+def tex(value: float) -> str:
+    r"""Return a number as TeX.
+
+    Example:
+        >>> tex(0.75), tex(1_000_000), tex(1e-10), tex(2.5e-6), tex(1000)
+        ('0.75', '10^{6}', '10^{-10}', '2.5 \\cdot 10^{-6}', '1000')
+    """
+    if value and not 1e-3 <= abs(value) <= 9999:
+        mantissa, _, exponent = f"{value:.6e}".partition("e")
+        mantissa = mantissa.rstrip("0").removesuffix(".")
+        return (rf"{mantissa} \cdot " if mantissa != "1" else "") + f"10^{{{int(exponent)}}}"
+    return f"{value:.6g}"

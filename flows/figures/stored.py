@@ -1,17 +1,17 @@
 """The stored answers that a figure wants, and which of them are missing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.figures.allocation.curves import stored_rows
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Point, Problem, Status
 from privcore.answer import FAILURES
 from privcore.parameter import Value
+from storage import open_store
 
 Row = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ class Stored:
     def of(cls, sweeps: tuple[str, ...], wants: Callable[[Problem], bool], store: Path) -> "Stored":
         """Return what a store holds of the wanted points of some sweeps; the store need not exist."""
         points = {p.id: p for name in sweeps for p in expand(load(name).grids) if wants(p.problem)}
-        return cls(points=tuple(points.values()), rows=stored_rows(list(points.values()), store))
+        return cls(points=tuple(points.values()), rows=_stored_rows(list(points.values()), store))
 
     @property
     def missing(self) -> Counter[str]:
@@ -79,3 +79,14 @@ def number(row: Row) -> float:
         return float(row["value"])
     lower, upper = float(row["lower"]), float(row["upper"])
     return lower if lower == upper else 0.5 * (lower + upper)
+
+
+def _stored_rows(points: Sequence[Point], store: Path) -> dict[str, Row]:
+    """Return the stored answers of points, by point id."""
+    if not store.exists():
+        return {}
+    ids = ", ".join(f"'{point.id}'" for point in points)
+    query = f"select point_id, lower, upper, value, status from results where point_id in ({ids})"
+    with open_store(store) as opened:
+        table = opened.sql(query)
+    return {row["point_id"]: row for row in table.to_pylist()}

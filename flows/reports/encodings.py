@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flows.answers.show import sure
-from flows.figures.colors import RAMP, between
+from flows.figures.panels import RAMP, between
 from flows.printing import exactly, rounded_down, rounded_up
 from flows.reports.ends import Ends
 from flows.reports.layout import is_geometric

@@ -1,194 +1,163 @@
-"""What a store holds for a figure: the curves of each panel, and what is missing for them."""
+"""Panels of curves over one field of the problems, built from the stored points of a sweep."""
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from flows.figures.allocation.paper import Figure
 from flows.figures.allocation.series import Series, Shows
-from flows.spec.grid import expand
+from flows.figures.figure import Figure
+from flows.figures.panels import Kind, Panel, Trace, tex
+from flows.figures.stored import Row, Stored
 from flows.spec.sweep import load
 from privcore import Point, Problem, Status
-from privcore.answer import FAILURES
-from privcore.parameter import Parameter, Value
-from storage import open_store
+from privcore.parameter import Value
 
-Row = Mapping[str, Any]
-
+_WORDS = {"sigma": "noise multiplier", "epsilon": "privacy parameter"}
+_QUANTITIES = {"epsilon": r"privacy parameter $\varepsilon$", "delta": r"$\delta$", "error": "squared error"}
 _ENDS = {
-    Shows.BRACKET: ("lower", "upper"),
+    Shows.BRACKET: ("upper", "lower"),
     Shows.UPPER: ("upper",),
     Shows.LOWER: ("lower",),
     Shows.VALUE: ("value",),
     Shows.SPREAD: ("value", "lower", "upper"),
 }
+_STYLES = {Shows.LOWER: ":", Shows.VALUE: "--"}
+_LAYERS = {Shows.UPPER: 2, Shows.BRACKET: 3}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
-    """A series in one panel.
+class Curves:
+    """The points of a sweep as curves, one for each series in each panel.
 
     Attributes:
-        series: What it is.
-        x: Coordinates, rising.
-        ends: One tuple as long as `x` for each number that is drawn: lower and upper of a bracket, value with
-            lower and upper of a spread, else one. NaN where no answer is stored, infinite where it is void.
+        number: Number of the figure in the paper.
+        x: Field of the problems on the horizontal axis.
+        series: The curves, in the order of the legend.
+        split: Fields whose values separate the panels.
+        scales: Of the horizontal and the vertical axis, `log` or `linear`.
+        shares_y: Whether the panels have the same vertical axis.
     """
 
-    series: Series
-    x: tuple[float, ...]
-    ends: tuple[tuple[float, ...], ...]
+    number: int
+    x: str
+    series: tuple[Series, ...]
+    split: tuple[str, ...] = ()
+    scales: tuple[str, str] = ("log", "log")
+    shares_y: bool = False
 
     @property
-    def empty(self) -> bool:
-        """Whether no end says anything: 0 is a trivial lower one, and has no place on a logarithmic axis."""
-        return not any(0.0 < end < math.inf for ends in self.ends for end in ends)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Panel:
-    """One pair of axes.
-
-    Attributes:
-        fields: What tells it from the other panels.
-        curves: In the order of the legend; empty ones are left out.
-    """
-
-    fields: Mapping[str, Value]
-    curves: tuple[Curve, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A figure with everything that is drawn.
-
-    Attributes:
-        figure: Which one.
-        title: Of its sweep.
-        asks: The quantity on the vertical axis, such as epsilon.
-        parameters: Every field of its problems, by name.
-        fixed: Fields that have one value in the whole figure.
-        panels: In the order of the sweep.
-        points: Number of points of the sweep.
-        missing: Number of points that are not stored, by method.
-        failed: Number of points that are stored without an answer though the method applies, by method.
-    """
-
-    figure: Figure
-    title: str
-    asks: str
-    parameters: Mapping[str, Parameter]
-    fixed: Mapping[str, Value]
-    panels: tuple[Panel, ...]
-    points: int
-    missing: Mapping[str, int]
-    failed: Mapping[str, int]
+    def sweep(self) -> str:
+        """Name of the sweep."""
+        return f"figure{self.number}"
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing of it is stored."""
-        return sum(self.missing.values()) == self.points
-
-
-def picture(figure: Figure, store: Path) -> Picture:
-    """Return a figure with what is stored for it; nothing is computed.
-
-    Args:
-        figure: Which one.
-        store: Folder of the store; it need not exist.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
-    sweep = load(figure.sweep)
-    points = list(expand(sweep.grids))
-    rows = stored_rows(points, store)
-    statuses = {point.id: rows[point.id]["status"] for point in points if point.id in rows}
-    return Picture(
-        figure=figure,
-        title=sweep.title,
-        asks=points[0].problem.asks,
-        parameters={name: one for point in points for name, one in point.problem.parameters.items()},
-        fixed=_fixed(figure, [point.problem for point in points]),
-        panels=tuple(_panels(figure, points, rows)),
-        points=len(points),
-        missing=Counter(p.method.name for p in points if p.id not in statuses),
-        failed=Counter(p.method.name for p in points if statuses.get(p.id) in FAILURES),
-    )
-
-
-def stored_rows(points: Sequence[Point], store: Path) -> dict[str, Row]:
-    """Return the stored answers of points, by point id."""
-    if not store.exists():
-        return {}
-    ids = ", ".join(f"'{point.id}'" for point in points)
-    query = f"select point_id, lower, upper, value, status from results where point_id in ({ids})"
-    with open_store(store) as opened:
-        table = opened.sql(query)
-    return {row["point_id"]: row for row in table.to_pylist()}
-
-
-def coordinate(problem: Problem, field: str) -> float:
-    """Return where a problem stands on the horizontal axis.
-
-    Poisson sampling has no fixed number of participations; the expected number stands in for it.
-    """
-    fields = problem.as_fields()
-    if field == "participations" and field not in fields:
-        return float(fields["sampling_probability"]) * float(fields["steps"])
-    return float(fields[field])
-
-
-def _fixed(figure: Figure, problems: Sequence[Problem]) -> dict[str, Value]:
-    """Return the fields that never change, but for those that nobody wrote: they have their defaults."""
-    varied = {figure.x, *figure.panels, "adjacency"}
-    values: dict[str, set[Value]] = {}
-    for problem in problems:
-        for name, value in problem.identity().items():
-            values.setdefault(name, set()).add(value)
-    return {name: min(some) for name, some in values.items() if len(some) == 1 and name not in varied}
-
-
-def _panels(figure: Figure, points: Sequence[Point], rows: Mapping[str, Row]) -> Iterator[Panel]:
-    """Yield the panels, each with its curves."""
-    keys = dict.fromkeys(_key(figure, point) for point in points)
-    for key in keys:
-        inside = [point for point in points if _key(figure, point) == key]
-        curves = [_curve(figure, series, inside, rows) for series in figure.series]
-        yield Panel(
-            fields=dict(zip(figure.panels, key, strict=True)), curves=tuple(c for c in curves if not c.empty)
+    def figure(self) -> Figure:
+        """The figure that has these curves."""
+        return Figure(
+            name=str(self.number),
+            title=self.title,
+            panels=self.panels,
+            sweeps=(self.sweep,),
+            legend_below=True,
+            shares_y=self.shares_y,
         )
 
+    def title(self, stored: Stored) -> str:
+        """Return number and title of the figure, with the fields that have one value in all of it."""
+        problems = [point.problem for point in stored.points]
+        symbols = {name: one.symbol for each in problems for name, one in each.parameters.items()}
+        fixed = ", ".join(_equation(symbols[name], value) for name, value in self.fixed(problems).items())
+        return "\n".join([f"Figure {self.number}. {load(self.sweep).title}", *([fixed] if fixed else [])])
 
-def _key(figure: Figure, point: Point) -> tuple[Value, ...]:
-    fields = point.problem.as_fields()
-    return tuple(fields[name] for name in figure.panels)
+    def fixed(self, problems: Sequence[Problem]) -> dict[str, Value]:
+        """Return the fields that never change, except those that have their defaults everywhere."""
+        varied = {self.x, *self.split, "adjacency"}
+        values: dict[str, set[Value]] = {}
+        for problem in problems:
+            for name, value in problem.identity().items():
+                values.setdefault(name, set()).add(value)
+        return {name: min(some) for name, some in values.items() if len(some) == 1 and name not in varied}
 
+    def panels(self, stored: Stored) -> tuple[tuple[Panel, ...], ...]:
+        """Return the panels in the order of the sweep, in two rows if there are four."""
+        inside: dict[tuple[Value, ...], list[Point]] = {}
+        for point in stored.points:
+            fields = point.problem.as_fields()
+            inside.setdefault(tuple(fields[name] for name in self.split), []).append(point)
+        columns = 2 if len(inside) == 4 else len(inside)
+        panels = []
+        for place, (key, points) in enumerate(inside.items()):
+            symbols = points[0].problem.parameters
+            panels.append(
+                Panel(
+                    title=", ".join(
+                        _equation(symbols[name].symbol, value)
+                        for name, value in zip(self.split, key, strict=True)
+                    ),
+                    x_label=self._x_label(points) if place >= len(inside) - columns else "",
+                    y_label=_QUANTITIES[points[0].problem.asks] if place % columns == 0 else "",
+                    traces=tuple(t for each in self.series for t in self._traces(each, points, stored.rows)),
+                    scales=self.scales,
+                )
+            )
+        return tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
 
-def belongs(point: Point, series: Series, figure: Figure) -> bool:
-    """Return whether a series of a figure draws a point."""
-    scheme = point.problem.name.removesuffix(f"-{point.problem.asks}")
-    adjacency = point.problem.as_fields().get("adjacency", series.adjacency)
-    same = adjacency == series.adjacency or "adjacency" in figure.panels
-    return same and (scheme, point.method.name) == (series.scheme, series.method)
+    def belongs(self, point: Point, series: Series) -> bool:
+        """Return whether a series draws a point."""
+        scheme = point.problem.name.removesuffix(f"-{point.problem.asks}")
+        adjacency = point.problem.as_fields().get("adjacency", series.adjacency)
+        same = adjacency == series.adjacency or "adjacency" in self.split
+        return same and (scheme, point.method.name) == (series.scheme, series.method)
 
+    def coordinate(self, problem: Problem) -> float:
+        """Return the place of a problem on the horizontal axis.
 
-def _curve(figure: Figure, series: Series, points: Sequence[Point], rows: Mapping[str, Row]) -> Curve:
-    """Return what is stored of a series, in the order of x."""
-    places = [(coordinate(p.problem, figure.x), rows.get(p.id)) for p in points if belongs(p, series, figure)]
-    places.sort(key=lambda place: place[0])
-    return Curve(
-        series=series,
-        x=tuple(x for x, _ in places),
-        ends=tuple(tuple(_end(row, name) for _, row in places) for name in _ENDS[series.shows]),
-    )
+        Poisson sampling has no fixed number of participations; the expected number stands in for it.
+        """
+        fields = problem.as_fields()
+        if self.x == "participations" and self.x not in fields:
+            return float(fields["sampling_probability"]) * float(fields["steps"])
+        return float(fields[self.x])
+
+    def _x_label(self, points: Sequence[Point]) -> str:
+        """Return words and symbol of the field on the horizontal axis."""
+        symbol = next(p.problem.parameters[self.x].symbol for p in points if self.x in p.problem.parameters)
+        return f"{_WORDS.get(self.x, self.x)} ${symbol}$"
+
+    def _traces(self, series: Series, points: Sequence[Point], rows: Mapping[str, Row]) -> Iterator[Trace]:
+        """Yield the traces of a series by rising x; nothing if no answer is a bound."""
+        places = [(self.coordinate(p.problem), rows.get(p.id)) for p in points if self.belongs(p, series)]
+        places.sort(key=lambda place: place[0])
+        ends = [tuple(_end(row, name) for _, row in places) for name in _ENDS[series.shows]]
+        # 0 is a trivial lower end, and has no place on a logarithmic axis.
+        if not any(end > 0.0 for some in ends for end in some):
+            return
+        x = tuple(x for x, _ in places)
+        layer = _LAYERS.get(series.shows, 4)
+        bracket, spread = series.shows is Shows.BRACKET, series.shows is Shows.SPREAD
+        yield Trace(
+            label=series.label,
+            color=series.color,
+            x=x,
+            y=ends[0],
+            band=(ends[1], ends[0]) if bracket else tuple(ends[1:]),
+            kind=Kind.BARS if spread else Kind.LINE,
+            marker=series.marker,
+            style=_STYLES.get(series.shows, "-"),
+            width=series.width,
+            layer=layer,
+            hollow=series.scheme == "poisson",  # often close to allocation
+        )
+        if bracket:
+            yield Trace(label="", color=series.color, x=x, y=ends[1], width=series.width, layer=layer)
 
 
 def _end(row: Row | None, name: str) -> float:
-    """Return an end of an answer; NaN, a gap in the curve, where there is none."""
+    """Return an end of an answer; NaN, a gap in the curve, if there is none or it is infinite: no bound."""
     if row is None or row["status"] != Status.OK or row[name] is None:
         return math.nan
-    return float(row[name])
+    return float(row[name]) if math.isfinite(row[name]) else math.nan
+
+
+def _equation(symbol: str, value: Value) -> str:
+    return f"direction: {value}" if isinstance(value, str) else f"${symbol} = {tex(value)}$"

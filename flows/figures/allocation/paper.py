@@ -1,36 +1,7 @@
 """The nine figures of arXiv:2502.08202v3, one entry each; their points come from sweeps of the same name."""
 
-from dataclasses import dataclass
-
 from flows.figures.allocation import series
-from flows.figures.allocation.series import Series
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """How the points of a sweep are drawn.
-
-    Attributes:
-        number: Its number in the paper; the sweep is called `figure<number>`.
-        x: Field of the problems on the horizontal axis.
-        series: The curves, in the order of the legend.
-        panels: Fields that tell the panels apart.
-        scales: Of the horizontal and the vertical axis, `log` or `linear`.
-        shares_y: Whether the panels have the same vertical axis.
-    """
-
-    number: int
-    x: str
-    series: tuple[Series, ...]
-    panels: tuple[str, ...] = ()
-    scales: tuple[str, str] = ("log", "log")
-    shares_y: bool = False
-
-    @property
-    def sweep(self) -> str:
-        """Name of the sweep."""
-        return f"figure{self.number}"
-
+from flows.figures.allocation.curves import Curves
 
 _SCHEMES = (
     series.ALLOCATION,
@@ -41,12 +12,12 @@ _SCHEMES = (
     series.DECOMPOSITION,
 )
 
-FIGURES: tuple[Figure, ...] = (
-    Figure(number=1, x="sigma", series=(*_SCHEMES, series.SHUFFLING, series.SHUFFLING_LOWER)),
-    Figure(
+CURVES: tuple[Curves, ...] = (
+    Curves(number=1, x="sigma", series=(*_SCHEMES, series.SHUFFLING, series.SHUFFLING_LOWER)),
+    Curves(
         number=2,
         x="sigma",
-        panels=("steps",),
+        split=("steps",),
         series=(
             series.ALLOCATION,
             series.POISSON,
@@ -55,10 +26,10 @@ FIGURES: tuple[Figure, ...] = (
             series.ALLOCATION_LOWER,
         ),
     ),
-    Figure(
+    Curves(
         number=3,
         x="examples",
-        panels=("epsilon", "dimension"),
+        split=("epsilon", "dimension"),
         series=(
             series.ALLOCATION_ERROR,
             series.ALLOCATION_TRIALS,
@@ -66,9 +37,9 @@ FIGURES: tuple[Figure, ...] = (
             series.POISSON_TRIALS,
         ),
     ),
-    Figure(number=4, x="sigma", panels=("adjacency",), shares_y=True, series=_SCHEMES),
-    Figure(number=5, x="sigma", panels=("adjacency",), shares_y=True, series=_SCHEMES[:-1]),
-    Figure(
+    Curves(number=4, x="sigma", split=("adjacency",), shares_y=True, series=_SCHEMES),
+    Curves(number=5, x="sigma", split=("adjacency",), shares_y=True, series=_SCHEMES[:-1]),
+    Curves(
         number=6,
         x="steps",
         scales=("linear", "linear"),
@@ -80,7 +51,7 @@ FIGURES: tuple[Figure, ...] = (
             series.DECOMPOSITION,
         ),
     ),
-    Figure(
+    Curves(
         number=7,
         x="epochs",
         series=(
@@ -91,10 +62,10 @@ FIGURES: tuple[Figure, ...] = (
             series.DIRECT,
         ),
     ),
-    Figure(
+    Curves(
         number=8,
         x="epsilon",
-        panels=("sigma", "steps"),
+        split=("sigma", "steps"),
         scales=("linear", "log"),
         series=(
             series.ALLOCATION,
@@ -105,7 +76,7 @@ FIGURES: tuple[Figure, ...] = (
             series.ALLOCATION_LOWER,
         ),
     ),
-    Figure(
+    Curves(
         number=9,
         x="participations",
         series=(
@@ -118,3 +89,5 @@ FIGURES: tuple[Figure, ...] = (
         ),
     ),
 )
+
+FIGURES = tuple(curves.figure for curves in CURVES)

@@ -1,6 +1,6 @@
 """What audits by reconstruction refute, over the number of alternatives for every canary."""
 
-from flows.figures.auditing.looks import APPROXIMATE, EPSILON, GAUSSIAN, level, limits
+from flows.figures.auditing.theme import APPROXIMATE, EPSILON, GAUSSIAN, level, limits
 from flows.figures.panels import Panel
 from flows.figures.stored import Stored, number
 

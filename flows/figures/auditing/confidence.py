@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from flows.figures.auditing.looks import TRUE
-from flows.figures.colors import ramp
-from flows.figures.panels import Panel, Trace
+from flows.figures.auditing.theme import TRUE
+from flows.figures.panels import Panel, Trace, ramp
 from flows.figures.stored import Stored, number
 
 CONFIDENCES = (0.5, 0.9, 0.95, 0.99, 0.999)

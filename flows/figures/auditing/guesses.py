@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterator
 
-from flows.figures.auditing.looks import (
+from flows.figures.auditing.theme import (
     APPROXIMATE,
     APPROXIMATE_CEILING,
     EPSILON,
     GAUSSIAN,
     GAUSSIAN_CEILING,
     STEINKE,
-    Look,
-    Place,
     level,
     limits,
 )
-from flows.figures.panels import Panel, Trace
+from flows.figures.panels import Look, Panel, Place, Trace
 from flows.figures.stored import Stored, number
 from privcore import Problem
 from privcore.parameter import Value

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from flows.figures.auditing.looks import APPROXIMATE, DPSGD, GAUSSIAN, STEINKE, Look, Place
-from flows.figures.panels import Panel
+from flows.figures.auditing.theme import APPROXIMATE, DPSGD, GAUSSIAN, STEINKE
+from flows.figures.panels import Look, Panel, Place
 from flows.figures.stored import Stored, number
 
 _CURVES: tuple[tuple[Look, str, str, str], ...] = (

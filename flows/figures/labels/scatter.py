@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from flows.figures.colors import ramp
 from flows.figures.labels.setting import Setting
 from flows.figures.labels.simulated import releases
 from flows.figures.labels.theme import COLORS, NAMES, PRIORS
-from flows.figures.panels import Kind, Panel, Trace
+from flows.figures.panels import Kind, Panel, Trace, ramp
 from flows.figures.stored import Stored
 
 RELEASES = 1000

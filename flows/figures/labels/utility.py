@@ -3,10 +3,9 @@
 import math
 from collections.abc import Callable, Mapping
 
-from flows.figures.colors import ramp
 from flows.figures.labels.setting import Setting
 from flows.figures.labels.theme import COLORS, DATA, MARKERS, NAMES, PRIORS, power
-from flows.figures.panels import Panel, Trace
+from flows.figures.panels import Panel, Trace, ramp
 from flows.figures.stored import Stored, number
 from privcore import Problem
 from privcore.parameter import Value

@@ -3,9 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from flows.figures.colors import ramp
-from flows.figures.membership.looks import GREY, Look
-from flows.figures.panels import Panel, Trace
+from flows.figures.panels import GREY, Look, Panel, Trace, ramp
 from flows.figures.stored import Stored, number
 from privcore import Problem
 from privcore.parameter import Value

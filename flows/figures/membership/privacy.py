@@ -1,7 +1,6 @@
 """What differential privacy guarantees against attacks on membership: sharply, and as published."""
 
-from flows.figures.membership.looks import BLACK, GREEN, ORANGE, Look
-from flows.figures.panels import Panel, Trace
+from flows.figures.panels import BLACK, GREEN, ORANGE, Look, Panel, Trace
 from flows.figures.stored import Stored
 from privcore.parameter import Value
 

@@ -3,9 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from flows.figures.colors import ramp
-from flows.figures.membership.looks import BLACK, BLUE, GREEN, ORANGE, PINK, Look
-from flows.figures.panels import Panel, Trace
+from flows.figures.panels import BLACK, BLUE, GREEN, ORANGE, PINK, Look, Panel, Trace, ramp
 from flows.figures.stored import Row, Stored, number
 from privcore.parameter import Value
 

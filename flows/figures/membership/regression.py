@@ -1,7 +1,6 @@
 """What an attack learns from the coefficients of least squares, by the number of records per feature."""
 
-from flows.figures.membership.looks import BLACK, BLUE, GREEN, ORANGE, Look
-from flows.figures.panels import Panel, Trace
+from flows.figures.panels import BLACK, BLUE, GREEN, ORANGE, Look, Panel, Trace
 from flows.figures.stored import Stored, number
 
 COORDINATES = (2, 10, 50)

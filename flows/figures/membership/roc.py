@@ -1,8 +1,6 @@
 """Rates of true and false positives of the best attack on the worst learner."""
 
-from flows.figures.colors import ramp
-from flows.figures.membership.looks import GREY, Look
-from flows.figures.panels import Panel, Trace
+from flows.figures.panels import GREY, Look, Panel, Trace, ramp
 from flows.figures.stored import Stored
 
 LAWS = (

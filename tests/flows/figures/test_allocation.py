@@ -14,10 +14,13 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 from flows.cli.app import run
-from flows.figures.allocation.curves import belongs, coordinate, picture
-from flows.figures.allocation.draw import canvas, draw
-from flows.figures.allocation.paper import FIGURES, Figure
+from flows.figures.allocation.curves import Curves
+from flows.figures.allocation.paper import CURVES
 from flows.figures.allocation.series import Series, Shows
+from flows.figures.draw import canvas, draw
+from flows.figures.figure import Picture
+from flows.figures.figure import picture as picture_of
+from flows.figures.panels import Panel
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Answer, Point, Status
@@ -27,10 +30,18 @@ from storage.catalog import open_store
 
 Run = Callable[..., tuple[int, str, str]]
 
-numbered = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.sweep)
+numbered = pytest.mark.parametrize("figure", CURVES, ids=lambda figure: figure.sweep)
 
 
-def points_of(figure: Figure) -> list[Point]:
+def picture(figure: Curves, store: Path) -> Picture:
+    return picture_of(figure.figure, store)
+
+
+def panels_of(drawn: Picture) -> list[Panel]:
+    return [panel for row in drawn.rows for panel in row]
+
+
+def points_of(figure: Curves) -> list[Point]:
     return list(expand(load(figure.sweep).grids))
 
 
@@ -62,7 +73,7 @@ def store_of(path: Path, answers: dict[Point, Answer]) -> Path:
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a made-up answer to every point of every figure."""
-    answers = {point: made_up(point) for figure in FIGURES for point in points_of(figure)}
+    answers = {point: made_up(point) for figure in CURVES for point in points_of(figure)}
     return store_of(tmp_path_factory.mktemp("full") / "store", answers)
 
 
@@ -70,20 +81,20 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @numbered
-def test_every_point_is_drawn_and_every_series_has_points(figure: Figure) -> None:
+def test_every_point_is_drawn_and_every_series_has_points(figure: Curves) -> None:
     points = points_of(figure)
-    owners = [{s.method for s in figure.series if belongs(point, s, figure)} for point in points]
+    owners = [{s.method for s in figure.series if figure.belongs(point, s)} for point in points]
     assert [len(methods) for methods in owners] == [1] * len(points)
     for series in figure.series:
-        assert any(belongs(point, series, figure) for point in points), series.label
+        assert any(figure.belongs(point, series) for point in points), series.label
 
 
 @numbered
-def test_no_two_points_of_a_curve_share_a_place(figure: Figure) -> None:
+def test_no_two_points_of_a_curve_share_a_place(figure: Curves) -> None:
     for series in figure.series:
-        drawn = [point for point in points_of(figure) if belongs(point, series, figure)]
+        drawn = [point for point in points_of(figure) if figure.belongs(point, series)]
         places = Counter(
-            (coordinate(p.problem, figure.x), *(p.problem.as_fields()[name] for name in figure.panels))
+            (figure.coordinate(p.problem), *(p.problem.as_fields()[name] for name in figure.split))
             for p in drawn
         )
         assert set(places.values()) == {1}
@@ -110,25 +121,26 @@ CAPTIONS: dict[int, tuple[dict[str, Value], int, float, float, int]] = {
 
 
 @numbered
-def test_the_parameters_are_those_of_the_captions(figure: Figure, full: Path) -> None:
+def test_the_parameters_are_those_of_the_captions(figure: Curves, full: Path) -> None:
     fixed, panels, first, last, count = CAPTIONS[figure.number]
     drawn = picture(figure, full)
-    assert drawn.fixed == fixed
-    assert len(drawn.panels) == panels
-    for curve in drawn.panels[0].curves:
-        assert (curve.x[0], curve.x[-1], len(curve.x)) == (first, last, count), curve.series.label
+    assert figure.fixed([point.problem for point in points_of(figure)]) == fixed
+    assert len(drawn.title.splitlines()) == (2 if fixed else 1)
+    assert len(panels_of(drawn)) == panels
+    for trace in panels_of(drawn)[0].traces:
+        assert (trace.x[0], trace.x[-1], len(trace.x)) == (first, last, count), trace.label
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 6, 7, 8])
 def test_poisson_sampling_expects_one_participation(number: int) -> None:
-    for point in points_of(FIGURES[number - 1]):
+    for point in points_of(CURVES[number - 1]):
         if point.problem.name.startswith("poisson"):
-            assert coordinate(point.problem, "participations") == pytest.approx(1.0, rel=1e-15)
+            assert CURVES[8].coordinate(point.problem) == pytest.approx(1.0, rel=1e-15)
 
 
 def test_the_places_of_poisson_sampling_are_those_of_allocation_in_figure_9(full: Path) -> None:
-    (panel,) = picture(FIGURES[8], full).panels
-    assert {curve.x for curve in panel.curves} == {(1, 2, 4, 8, 16, 32, 64)}
+    (panel,) = panels_of(picture(CURVES[8], full))
+    assert {trace.x for trace in panel.traces} == {(1, 2, 4, 8, 16, 32, 64)}
 
 
 # ------------------------------------------------------------------------------------ what is drawn
@@ -149,7 +161,7 @@ def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None
     assert (code, errors.count("Traceback")) == (0, 0), errors
     code, out, errors = privsweep("report", "figures", "--store", "seven", "--figure", 7, "--out", "drawn")
     assert (code, out, errors) == (0, "drawn/figure7.png\n", "")
-    figure = FIGURES[6]
+    figure = CURVES[6]
     (axes,) = canvas(picture(figure, folder / "seven")).axes
     for series in figure.series:
         with open_store(folder / "seven") as store:
@@ -165,27 +177,27 @@ def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None
 
 
 @numbered
-def test_every_number_of_a_curve_is_stored_under_its_method(figure: Figure, full: Path) -> None:
-    stored = {(coordinate(p.problem, figure.x), p.method.name, made_up(p)) for p in points_of(figure)}
-    for panel in picture(figure, full).panels:
-        for curve in panel.curves:
+def test_every_number_of_a_curve_is_stored_under_its_method(figure: Curves, full: Path) -> None:
+    stored = {(figure.coordinate(p.problem), p.method.name, made_up(p)) for p in points_of(figure)}
+    methods = {series.label: series.method for series in figure.series}
+    for panel in panels_of(picture(figure, full)):
+        method = ""
+        for trace in panel.traces:
+            method = methods[trace.label] if trace.label else method  # a lower edge follows its upper one
             ends = {
-                (x, end)
-                for xs in [curve.x]
-                for values in curve.ends
-                for x, end in zip(xs, values, strict=True)
+                (x, end) for values in (trace.y, *trace.band) for x, end in zip(trace.x, values, strict=True)
             }
             known = {
                 (x, end)
-                for x, method, answer in stored
-                if method == curve.series.method
+                for x, stored_under, answer in stored
+                if stored_under == method
                 for end in (answer.lower, answer.upper, answer.value)
             }
             assert ends <= known
 
 
 @numbered
-def test_every_figure_can_be_drawn_and_is_no_empty_page(figure: Figure, full: Path, tmp_path: Path) -> None:
+def test_every_figure_can_be_drawn_and_is_no_empty_page(figure: Curves, full: Path, tmp_path: Path) -> None:
     drawn = picture(figure, full)
     path = tmp_path / "drawn.png"
     draw(drawn, path, "png")
@@ -222,7 +234,7 @@ def test_the_same_store_gives_the_same_bytes_in_every_format(
 
 
 @numbered
-def test_a_lower_bound_is_dotted_and_says_what_it_is(figure: Figure, full: Path) -> None:
+def test_a_lower_bound_is_dotted_and_says_what_it_is(figure: Curves, full: Path) -> None:
     drawn = canvas(picture(figure, full))
     (legend,) = drawn.legends
     labels = [text.get_text() for text in legend.get_texts()]
@@ -237,7 +249,7 @@ def test_a_lower_bound_is_dotted_and_says_what_it_is(figure: Figure, full: Path)
 
 
 @numbered
-def test_series_of_one_figure_can_be_told_apart(figure: Figure) -> None:
+def test_series_of_one_figure_can_be_told_apart(figure: Curves) -> None:
     looks = [(series.color, series.marker, series.shows) for series in figure.series]
     labels = [series.label for series in figure.series]
     assert len(set(looks)) == len(looks)
@@ -245,7 +257,7 @@ def test_series_of_one_figure_can_be_told_apart(figure: Figure) -> None:
 
 
 def test_infinity_is_no_bound_and_is_not_drawn(tmp_path: Path) -> None:
-    figure = FIGURES[5]
+    figure = CURVES[5]
     answers = {p: made_up(p) for p in points_of(figure)}
     void = [p for p in answers if p.method.name == "allocation.direct"][:2]
     answers |= dict.fromkeys(void, Answer.at_most(math.inf))
@@ -280,7 +292,7 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
 def test_what_is_stored_is_drawn_and_the_rest_is_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    points = [p for p in points_of(FIGURES[6]) if p.method.name != "poisson.renyi"]
+    points = [p for p in points_of(CURVES[6]) if p.method.name != "poisson.renyi"]
     (late,) = (
         p for p in points if p.method.name == "poisson.certified" and p.problem.as_fields()["epochs"] == 1001
     )
@@ -294,8 +306,8 @@ def test_what_is_stored_is_drawn_and_the_rest_is_counted(
         f"(poisson.renyi 10, poisson.certified 1); `privsweep run figure7 --store {store}` computes them."
     )
     assert empty.startswith("privsweep: Figure 6 is not drawn")
-    (panel,) = picture(FIGURES[6], store).panels
-    uppers = {curve.series.label: curve.ends[-1] for curve in panel.curves}
+    (panel,) = panels_of(picture(CURVES[6], store))
+    uppers = {trace.label: trace.y for trace in panel.traces}
     assert np.isnan(uppers["Poisson, certified enclosure"]).tolist() == [False] * 9 + [True]
     assert "Poisson, Rényi" not in uppers
     assert report("--store", store, "--out", tmp_path, "--figure", 7) == 1
@@ -304,7 +316,7 @@ def test_what_is_stored_is_drawn_and_the_rest_is_counted(
 def test_points_that_failed_are_named_and_those_without_a_theorem_are_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers = {p: made_up(p) for p in points_of(FIGURES[6])}
+    answers = {p: made_up(p) for p in points_of(CURVES[6])}
     late = Answer.without(Status.TIMEOUT, "Too slow.")
     not_covered = Answer.without(Status.NOT_APPLICABLE, "The theorem covers one epoch.")
     answers |= dict.fromkeys([p for p in answers if p.method.name == "poisson.renyi"], not_covered)
@@ -319,12 +331,12 @@ def test_points_that_failed_are_named_and_those_without_a_theorem_are_not(
 
 @pytest.mark.parametrize("answer", [Answer.without(Status.NOT_APPLICABLE, "No."), Answer.at_most(math.inf)])
 def test_a_panel_without_any_bound_is_empty_axes(answer: Answer, tmp_path: Path) -> None:
-    answers = {p: made_up(p) for p in points_of(FIGURES[3])}
+    answers = {p: made_up(p) for p in points_of(CURVES[3])}
     answers |= {p: answer for p in answers if p.problem.as_fields()["adjacency"] == "add"}
-    drawn = canvas(picture(FIGURES[3], store_of(tmp_path / "store", answers)))
+    drawn = canvas(picture(CURVES[3], store_of(tmp_path / "store", answers)))
     assert [len(axes.get_lines()) > 0 for axes in drawn.axes] == [False, True]
     nothing = store_of(tmp_path / "nothing", dict.fromkeys(answers, answer))
-    draw(picture(FIGURES[3], nothing), tmp_path / "nothing.png", "png")
+    draw(picture(CURVES[3], nothing), tmp_path / "nothing.png", "png")
 
 
 def test_json_says_what_was_drawn_where(
@@ -337,7 +349,7 @@ def test_json_says_what_was_drawn_where(
             "figure": 9,
             "sweep": "figure9",
             "file": str(tmp_path / "figure9.png"),
-            "points": len(points_of(FIGURES[8])),
+            "points": len(points_of(CURVES[8])),
             "missing": {},
             "failed": {},
         }
@@ -363,4 +375,4 @@ def test_misuse_is_one_sentence(
 
 
 def test_the_table_has_the_nine_figures_in_order() -> None:
-    assert [figure.number for figure in FIGURES] == list(range(1, 10))
+    assert [figure.number for figure in CURVES] == list(range(1, 10))

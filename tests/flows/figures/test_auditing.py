@@ -8,7 +8,8 @@ import pytest
 
 from flows.cli.app import run
 from flows.figures.auditing import confidence, guesses
-from flows.figures.auditing.looks import (
+from flows.figures.auditing.paper import FIGURES
+from flows.figures.auditing.theme import (
     APPROXIMATE,
     APPROXIMATE_CEILING,
     DPSGD,
@@ -16,11 +17,9 @@ from flows.figures.auditing.looks import (
     GAUSSIAN_CEILING,
     STEINKE,
     TRUE,
-    Look,
 )
-from flows.figures.auditing.paper import FIGURES
-from flows.figures.figure import Figure, picture
-from flows.figures.panels import Panel, Picture, Trace
+from flows.figures.figure import Figure, Picture, picture
+from flows.figures.panels import Look, Panel, Trace
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Direction, Point, evaluate
@@ -86,7 +85,7 @@ def test_the_table_has_the_nine_figures_of_the_paper() -> None:
 
 def test_the_noise_of_figures_4_to_7_is_that_of_their_captions() -> None:
     for name, noise in (("audits4", 1.0), ("audits5", 2.0), ("audits6", 4.0), ("audits7", 0.5)):
-        assert f"noise {noise:g}," in BY_NAME[name].title
+        assert f"noise {noise:g}," in str(BY_NAME[name].title)
         for point in points_of(BY_NAME[name]):
             fields = point.problem.as_fields()
             assert fields.get("sigma", noise) == noise

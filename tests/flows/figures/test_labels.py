@@ -12,11 +12,11 @@ import pytest
 
 from flows.cli.app import run
 from flows.figures.draw import canvas, draw
-from flows.figures.figure import Figure, picture
+from flows.figures.figure import Figure, Picture, picture
 from flows.figures.labels import rates, scatter
 from flows.figures.labels.paper import FIGURES
 from flows.figures.labels.theme import COLORS, DATA, PRIORS
-from flows.figures.panels import Kind, Panel, Picture, Trace
+from flows.figures.panels import Kind, Panel, Trace
 from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
@@ -213,7 +213,9 @@ def test_an_infinite_percentile_is_at_a_marked_place_beyond_all_others(pictures:
 
 def test_what_is_finite_has_no_such_mark() -> None:
     trace = Trace(label="one", color="#000000", x=(1.0, 2.0), y=(0.1, 0.2))
-    drawn = canvas(Picture(name="a", title="A", sweeps=(), rows=((Panel(traces=(trace,)),),)))
+    drawn = canvas(
+        picture(Figure(name="a", title="A", panels=lambda _: ((Panel(traces=(trace,)),),)), Path("none"))
+    )
     assert [text.get_text() for text in drawn.axes[0].texts] == []
 
 

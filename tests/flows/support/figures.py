@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 from flows.figures.draw import canvas, draw
-from flows.figures.figure import Figure
-from flows.figures.panels import Kind, Panel, Picture
+from flows.figures.figure import Figure, Picture
+from flows.figures.panels import Kind, Panel
 from flows.figures.stored import Stored
 from privcore import Answer, Point
 from storage import Row, publish, to_table
