@@ -44,7 +44,7 @@ def counted() -> Iterator[Work]:
     work = Work()
     clear_caches()
 
-    def combination(a: law.Bracket, b: law.Bracket, *_: Any) -> None:
+    def combination(a: law.RatioBracket, b: law.RatioBracket, *_: Any) -> None:
         work.combinations += 1
         for one, other in ((a.lower, b.lower), (a.upper, b.upper)):
             n = one.x.size

@@ -9,7 +9,7 @@ import numpy as np
 from privcore import params
 from privcore.allocation.problems import FEWER_THAN_STEPS
 from privcore.allocation.reduction import composed
-from privcore.likelihood_ratio.distribution import Bracket, Law, Resolution, combine
+from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution, combine
 from privcore.likelihood_ratio.pld import from_pld, to_pld
 from privcore.likelihood_ratio.steps import GaussianStep, Step
 
@@ -109,16 +109,16 @@ def _allocated(
 class _GivenStep(Step):
     """A mechanism of which a dominating law is given."""
 
-    law: Law
+    law: RatioDistribution
 
-    def ratio(self, res: Resolution) -> Bracket:
+    def ratio(self, res: Resolution) -> RatioBracket:
         """Return the law, spread over the cells of the resolution; the lower end only guides the grid."""
-        one = Bracket(lower=_ONE, upper=_ONE)
-        return combine(Bracket(lower=self.law, upper=self.law), one, res, product=True)
+        one = RatioBracket(lower=_ONE, upper=_ONE)
+        return combine(RatioBracket(lower=self.law, upper=self.law), one, res, product=True)
 
     def width(self) -> float:
         """Return how far the logarithm of the ratio reaches."""
         return float(np.log(self.law.x[-1]))
 
 
-_ONE = Law(x=np.ones(1), p=np.ones(1))
+_ONE = RatioDistribution(x=np.ones(1), p=np.ones(1))

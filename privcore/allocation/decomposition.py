@@ -13,7 +13,7 @@ from privcore.allocation.poisson_certified import PoissonCertified, poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
-from privcore.likelihood_ratio.distribution import Law, Resolution
+from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
 from privcore.likelihood_ratio.enclose import Laws, Question, enclose, powering
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
@@ -22,7 +22,7 @@ from privcore.papers import FELDMAN_SHENFELD
 Profile = Callable[[float], float]
 """Upper bound of the delta of Poisson sampling, in one direction, at any real epsilon; or of its inverse."""
 
-_Reader = Callable[[Law, float, str], float]
+_Reader = Callable[[RatioDistribution, float, str], float]
 Allocation = AllocationEpsilon | AllocationDelta
 
 _OUTWARD = 2.0**-48
@@ -119,18 +119,18 @@ class _Decomposed(Question):
 
     part: Decomposition
 
-    def upper(self, law: Law) -> float:
+    def upper(self, law: RatioDistribution) -> float:
         """Return the upper bound that a dominating law gives."""
         return self._read(law, profile.delta_upper, profile.epsilon_upper)
 
-    def lower(self, law: Law) -> float:
+    def lower(self, law: RatioDistribution) -> float:
         """Return what `upper` can come down to: no bound of the truth, it tells when to stop refining."""
         return self._read(law, profile.delta_lower, profile.epsilon_lower)
 
-    def _read(self, law: Law, delta: _Reader, epsilon: _Reader) -> float:
+    def _read(self, law: RatioDistribution, delta: _Reader, epsilon: _Reader) -> float:
         return max(self._read_one(law, delta, epsilon, d) for d in profile.DIRECTIONS[self.adjacency])
 
-    def _read_one(self, law: Law, delta: _Reader, epsilon: _Reader, direction: str) -> float:
+    def _read_one(self, law: RatioDistribution, delta: _Reader, epsilon: _Reader, direction: str) -> float:
         poisson_delta: Profile = lambda x: delta(law, x, direction)
         poisson_epsilon: Profile = lambda x: epsilon(law, x, direction)
         if self.asks == "delta":

@@ -27,7 +27,7 @@ _ZOOM = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class BestTest:
     """The best of the tests that were tried.
 
     Attributes:
@@ -93,7 +93,7 @@ def _log_some(log_h: Any) -> Any:
     return np.where(log_h < -40.0, log_h, near)
 
 
-def largest_test(asks: str, at: float, with_example: Outputs, without: Outputs, direction: str) -> Found:
+def largest_test(asks: str, at: float, with_example: Outputs, without: Outputs, direction: str) -> BestTest:
     r"""Return the best lower bound that a threshold on the largest output gives.
 
     $$\delta \ge p - e^\varepsilon q, \qquad \varepsilon \ge \ln \frac{p - \delta}{q}$$
@@ -126,10 +126,10 @@ def largest_test(asks: str, at: float, with_example: Outputs, without: Outputs, 
             best, value = float(cuts[i]), float(found[i])
         cuts = np.linspace(cuts[max(0, i - 1)], cuts[min(i + 1, len(cuts) - 1)], _ZOOM + 1)
     if asks == "epsilon":
-        return Found(value=max(0.0, value), threshold=best)
+        return BestTest(value=max(0.0, value), threshold=best)
     trivial = math.nextafter(-math.expm1(min(0.0, at)), 0.0)
     shown = math.nextafter(math.exp(value), 0.0)
-    return Found(value=shown, threshold=best) if shown > trivial else Found(value=trivial)
+    return BestTest(value=shown, threshold=best) if shown > trivial else BestTest(value=trivial)
 
 
 def _log_delta(log_p: Any, log_q: Any, epsilon: float) -> Any:
@@ -169,7 +169,7 @@ class AllocationLargest(Method[Allocation]):
     def answer(self, problem: Allocation, seed: int) -> Answer:
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         t, k, mean = problem.steps, problem.participations, 1.0 / problem.sigma
-        best, detail = Found(value=0.0), ""
+        best, detail = BestTest(value=0.0), ""
         for direction in profile.DIRECTIONS[problem.adjacency]:
             for epochs in _epochs_to_try(problem.epochs):
                 rest = (((t - k) * epochs, 0.0),) if t > k else ()
@@ -180,7 +180,7 @@ class AllocationLargest(Method[Allocation]):
         return Answer.enclosure(best.value, problem.largest, detail=detail)
 
 
-def described(found: Found, sigma: float) -> str:
+def described(found: BestTest, sigma: float) -> str:
     """Return what was found, in words."""
     if math.isnan(found.threshold) or found.value == 0.0:
         return "no threshold shows anything"

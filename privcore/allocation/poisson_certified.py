@@ -8,7 +8,7 @@ from typing import Annotated, get_args
 from privcore import params
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer
-from privcore.likelihood_ratio.distribution import Bracket, Resolution, mixed, product_of
+from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
 from privcore.likelihood_ratio.enclose import Laws, Question, cost, enclose, powering
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
@@ -79,6 +79,6 @@ def _laws(problem: Poisson, res: Resolution) -> Laws:
 
 
 @lru_cache(maxsize=32)
-def poisson(s: float, probability: float, times: int, res: Resolution) -> Bracket:
+def poisson(s: float, probability: float, times: int, res: Resolution) -> RatioBracket:
     """Return the bracket of the product of `times` subsampled steps; cached, it is shared."""
     return product_of(mixed(lognormal(s, res), probability, res), times, res)

@@ -13,7 +13,7 @@ from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncation import OUTWARD, SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
-from privcore.likelihood_ratio.distribution import Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
 from privcore.likelihood_ratio.enclose import first_fineness, powering, tier
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
@@ -104,7 +104,7 @@ def recursive_rate(sigma: float, steps: int, beta: float, direction: str, tolera
 class _Correction:
     """The correction at any epsilon', from a dominating law of Poisson sampling with probability 1 / f."""
 
-    law: Law
+    law: RatioDistribution
     steps: int
     direction: str
 

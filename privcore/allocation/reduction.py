@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from privcore.likelihood_ratio.distribution import (
-    Bracket,
-    Law,
     LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
     Resolution,
     combine,
     mean_of,
@@ -63,7 +63,7 @@ def exact(steps: int, participations: int) -> bool:
 
 def composed(
     step: Step, steps: int, participations: int, epochs: int, rate: float, res: Resolution
-) -> Bracket:
+) -> RatioBracket:
     """Return the bracket of the composition to which k-of-t allocation over E epochs reduces.
 
     With t = f k + r, that is (k - r) E copies of 1-of-f and r E of 1-of-(f + 1); where every epoch includes
@@ -87,14 +87,14 @@ def composed(
 
 
 @lru_cache(maxsize=32)
-def one_of(step: Step, steps: int, res: Resolution) -> Bracket:
+def one_of(step: Step, steps: int, res: Resolution) -> RatioBracket:
     """Return the bracket of the likelihood ratio of one step chosen out of `steps`; cached, it is shared."""
     return mean_of(step.ratio(res), steps, res)
 
 
 def below(
     step: Step, steps: int, participations: int, epochs: int, rate: float, res: Resolution, most: float
-) -> Law | None:
+) -> RatioDistribution | None:
     """Return a garbling of k-of-t allocation itself over E epochs; None beyond the range of doubles.
 
     Up to `MOST_CHOSEN` participations count; with more, the ratio dominates that of so many (Lemma D.1).
@@ -112,14 +112,14 @@ def below(
         law = _chosen(
             step, min(participations, MOST_CHOSEN), steps, res, 4.0 * math.ceil(0.25 * max(0.0, most))
         )
-        epoch = Bracket(lower=law, upper=law)
+        epoch = RatioBracket(lower=law, upper=law)
         return product_of(epoch if rate == 1.0 else mixed(epoch, rate, res), epochs, res).lower
     except LikelihoodRangeError:
         return None
 
 
 @lru_cache(maxsize=32)
-def _chosen(step: Step, participations: int, steps: int, res: Resolution, most: float) -> Law:
+def _chosen(step: Step, participations: int, steps: int, res: Resolution, most: float) -> RatioDistribution:
     """Return the garbling of one epoch; cached, it is shared."""
     return chosen(step.ratio(res).lower, participations, steps, res, most)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
-from privcore.allocation.largest import Found, described, largest_test
+from privcore.allocation.largest import BestTest, described, largest_test
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
@@ -38,7 +38,7 @@ class ShufflingLargest(Method[Shuffling]):
         others = ((rest, 0.0),) if rest else ()
         opposed = (((1, 2.0 / problem.sigma), *others), ((1, mean), *others))
         idle = (((1, mean), *others), ((problem.steps, 0.0),))
-        best, detail = Found(value=0.0), ""
+        best, detail = BestTest(value=0.0), ""
         for direction in profile.DIRECTIONS[problem.adjacency]:
             for gradients, (with_example, without) in (("-1", opposed), ("0", idle)):
                 found = largest_test(problem.asks, at, with_example, without, direction)

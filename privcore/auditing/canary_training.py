@@ -53,7 +53,7 @@ class Examples(NamedTuple):
     places: Any
 
 
-class Weights(NamedTuple):
+class CanaryWeights(NamedTuple):
     """Matrix and offset of the logistic regression, and the block of the canaries' coordinates."""
 
     matrix: Any
@@ -178,59 +178,67 @@ def train(included: NDArray[np.bool_], how: Recipe, steps: int, seed: int) -> Tr
 
 def _descend(
     examples: Examples, present: NDArray[np.bool_], how: Recipe, steps: int, rng: np.random.Generator
-) -> Weights:
+) -> CanaryWeights:
     """Return the weights after so many steps from zero, each with a new Poisson batch and new noise."""
     pixels = examples.pixels.shape[1]
-    shapes = Weights((pixels, CLASSES), (CLASSES,), (len(present) - np.count_nonzero(examples.places < 0),))
-    weights = Weights(*(jnp.zeros(shape, dtype=jnp.float32) for shape in shapes))
+    shapes = CanaryWeights(
+        (pixels, CLASSES), (CLASSES,), (len(present) - np.count_nonzero(examples.places < 0),)
+    )
+    weights = CanaryWeights(*(jnp.zeros(shape, dtype=jnp.float32) for shape in shapes))
     on_device = jax.device_put(examples)
     single = jax.tree.map(np.float32, how)
     for _ in range(steps):
         drawn = np.flatnonzero(present & (rng.random(len(present)) < how.rate)).astype(np.int32)
         batch = np.zeros(len(present) + _CHUNK, dtype=np.int32)
         batch[: len(drawn)] = drawn
-        noise = Weights(*(rng.standard_normal(shape, dtype=np.float32) for shape in shapes))
+        noise = CanaryWeights(*(rng.standard_normal(shape, dtype=np.float32) for shape in shapes))
         weights = _step(weights, on_device, batch, np.int32(len(drawn)), noise, single)
     return weights
 
 
-def loss(weights: Weights, example: Examples) -> Any:
+def loss(weights: CanaryWeights, example: Examples) -> Any:
     """Return the cross-entropy of an image, or the linear loss of a canary, for a single example."""
     of_image = -jax.nn.log_softmax(example.pixels @ weights.matrix + weights.offset)[example.digits]
     of_canary = PULL * CLIP_NORM * weights.block[example.places]
     return jnp.where(example.places < 0, of_image, of_canary)
 
 
-def clip(gradient: Weights, norm: Any) -> Weights:
+def clip(gradient: CanaryWeights, norm: Any) -> CanaryWeights:
     """Return the gradient, shortened to the norm where it is longer."""
     length = jnp.sqrt(sum(jnp.vdot(x, x) for x in gradient))
     scale = jnp.minimum(1.0, norm / jnp.maximum(length, 1e-30))
-    return Weights(*(scale * x for x in gradient))
+    return CanaryWeights(*(scale * x for x in gradient))
 
 
 @partial(jax.jit, compiler_options=_COMPILER)
 def _step(
-    weights: Weights, examples: Examples, batch: Any, count: Any, noise: Weights, how: Recipe
-) -> Weights:
+    weights: CanaryWeights, examples: Examples, batch: Any, count: Any, noise: CanaryWeights, how: Recipe
+) -> CanaryWeights:
     """Return the weights after a step on the first `count` examples that the batch names."""
     total = _sum_of_gradients(weights, examples, batch, count, how.example_norm)
-    mean = clip(Weights(*(x / how.batch for x in total)), how.mean_norm)
+    mean = clip(CanaryWeights(*(x / how.batch for x in total)), how.mean_norm)
     noisy = (g + how.noise / how.batch * z for g, z in zip(mean, noise, strict=True))
-    return Weights(*(w - LEARNING_RATE * g for w, g in zip(weights, noisy, strict=True)))
+    return CanaryWeights(*(w - LEARNING_RATE * g for w, g in zip(weights, noisy, strict=True)))
 
 
-def _sum_of_gradients(weights: Weights, examples: Examples, batch: Any, count: Any, norm: Any) -> Weights:
+def _sum_of_gradients(
+    weights: CanaryWeights, examples: Examples, batch: Any, count: Any, norm: Any
+) -> CanaryWeights:
     """Return the sum of the clipped gradients of a batch, chunk by chunk."""
 
-    def clipped(example: Examples) -> Weights:
+    def clipped(example: Examples) -> CanaryWeights:
         return clip(jax.grad(loss)(weights, example), norm)
 
-    def add(chunk: Any, total: Weights) -> Weights:
+    def add(chunk: Any, total: CanaryWeights) -> CanaryWeights:
         positions = chunk * _CHUNK + jnp.arange(_CHUNK)
         here = jax.tree.map(lambda x: x[batch[positions]], examples)
         real = (positions < count).astype(jnp.float32)
         gradients = jax.vmap(clipped)(here)
-        return Weights(*(s + jnp.tensordot(real, g, axes=1) for s, g in zip(total, gradients, strict=True)))
+        return CanaryWeights(
+            *(s + jnp.tensordot(real, g, axes=1) for s, g in zip(total, gradients, strict=True))
+        )
 
-    total: Weights = jax.lax.fori_loop(0, -(-count // _CHUNK), add, jax.tree.map(jnp.zeros_like, weights))
+    total: CanaryWeights = jax.lax.fori_loop(
+        0, -(-count // _CHUNK), add, jax.tree.map(jnp.zeros_like, weights)
+    )
     return total

@@ -11,8 +11,8 @@ from privcore.auditing.approximate import refuted_mu
 from privcore.auditing.problems import AuditDpsgdEpsilon
 from privcore.auditing.recursion import LINES, lines_of, unlikely
 from privcore.likelihood_ratio.distribution import (
-    Bracket,
     LikelihoodRangeError,
+    RatioBracket,
     Resolution,
     mixed,
     product_of,
@@ -93,7 +93,7 @@ def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:
     return Resolution(fineness=fineness, tail=tail)
 
 
-def _law(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> Bracket:
+def _law(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> RatioBracket:
     """Return the bracket of the likelihood ratio of all steps."""
     step = mixed(lognormal(1.0 / noise, res), problem.sampling_probability, res)
     return product_of(step, problem.steps, res)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privcore.answer import Answer
 from privcore.auditing.normal import below, quantile
 from privcore.auditing.problems import AuditGaussianTail, AuditTail, recursion_cost, unlikely_at_most
-from privcore.likelihood_ratio.distribution import Law
+from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.profile import delta_upper
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.compiled import compiled
@@ -208,7 +208,7 @@ def _hides(a: tuple[float, float], c: tuple[float, float], b: tuple[float, float
     return (c[1] - a[1]) * (b[0] - a[0]) >= (b[1] - a[1]) * (c[0] - a[0])
 
 
-def lines_of(law: Law) -> Lines:
+def lines_of(law: RatioDistribution) -> Lines:
     """Return lines below g for every pair, added and removed, that a law dominates.
 
     The profile of a law bends at its atoms only, so that lines through them lose nothing.

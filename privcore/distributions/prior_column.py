@@ -8,7 +8,7 @@ import numpy as np
 from privcore.distributions.columns import read_columns
 from privcore.distributions.notation import referenced
 from privcore.distributions.prior import Array
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.errors import DomainError
 
 
@@ -21,7 +21,7 @@ def fingerprint(path: Path, name: str) -> str:
     return _sha256(_values(path, name))
 
 
-def column_prior(text: str, inside: str) -> Finite:
+def column_prior(text: str, inside: str) -> FinitePrior:
     """Return the law that gives every row of a column the same probability.
 
     Args:
@@ -34,7 +34,7 @@ def column_prior(text: str, inside: str) -> Finite:
     values = referenced(inside, _values, _sha256)
     starts = np.flatnonzero(np.diff(values, prepend=-1.0))
     counts = np.diff(starts, append=values.size)
-    return Finite(text, values[starts], counts / values.size, error=1e-12)
+    return FinitePrior(text, values[starts], counts / values.size, error=1e-12)
 
 
 def _sha256(values: Array) -> str:

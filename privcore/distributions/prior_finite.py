@@ -16,7 +16,7 @@ _RARE = 1e-12
 """Probability below which 1 - w has lost w."""
 
 
-class Finite(Prior):
+class FinitePrior(Prior):
     r"""Law of values $\eta_b$ with weights $w_b$; $\Psi(t)$ sums $w_b |\eta_b - t|$ between t and 1/2."""
 
     def __init__(self, text: str, values: Array, weights: Array, error: float = 1e-14) -> None:

@@ -7,7 +7,7 @@ from privcore.distributions.notation import CALL, canonical_reference, number, s
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_beta import Beta, Uniform
 from privcore.distributions.prior_column import column_prior, fingerprint
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_logit_normal import LogitNormal
 from privcore.errors import DomainError
 
@@ -70,7 +70,7 @@ def _parsed(text: str) -> Prior | None:
         return Beta(*values)
     if kind == "logit-normal":
         return LogitNormal(*values)
-    return Finite.point(*values) if kind == "point" else Finite.two_point(*values)
+    return FinitePrior.point(*values) if kind == "point" else FinitePrior.two_point(*values)
 
 
 def canonical_bag(text: str) -> str | None:

@@ -24,7 +24,7 @@ class Atoms:
     number: Array
 
 
-class Law(ABC):
+class RecordDistribution(ABC):
     """Law of a record.
 
     Attributes:

@@ -8,7 +8,7 @@ import numpy as np
 from privcore.distributions.columns import read_categories, read_columns
 from privcore.distributions.notation import canonical_reference, referenced
 from privcore.distributions.record import Array
-from privcore.distributions.record_finite import Finite
+from privcore.distributions.record_finite import FiniteRecord
 from privcore.errors import DomainError
 
 _MOST_RECORDS = 2.0**53
@@ -28,10 +28,10 @@ def canonical_column(kind: str, inside: str) -> str | None:
     return canonical_reference(kind, inside, kind, lambda path, name: _sha256(values(path, name)))
 
 
-def column_law(text: str, kind: str, inside: str) -> Finite:
+def column_law(text: str, kind: str, inside: str) -> FiniteRecord:
     """Return the law of a canonical spelling; raises `DomainError` where the counts have changed."""
     counts = referenced(inside, _categories if kind == "column" else _counts, _sha256)
-    return Finite.weighted(text, counts)
+    return FiniteRecord.weighted(text, counts)
 
 
 def _categories(path: Path, name: str) -> Array:

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from privcore.distributions.notation import spelled
-from privcore.distributions.record import Array, Atoms, Law
+from privcore.distributions.record import Array, Atoms, RecordDistribution
 from privcore.errors import DomainError
 
 MOST_WRITTEN = 10_000
@@ -15,7 +15,7 @@ _SUM_ERROR = 1e-9
 """Probabilities that are written out may miss the sum 1 by this; they are divided by it."""
 
 
-class Finite(Law):
+class FiniteRecord(RecordDistribution):
     """Law of finitely many atoms; equal ones are kept once, with their number."""
 
     def __init__(self, text: str, atoms: Atoms) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from privcore.distributions.notation import spelled
-from privcore.distributions.record import Array, Atoms, Law
+from privcore.distributions.record import Array, Atoms, RecordDistribution
 
 ERROR = 2e-15
 """Bound for the relative error, while the value is a normal number."""
@@ -51,7 +51,7 @@ def hurwitz(s: float, a: Array) -> Array:
     return np.asarray(total)
 
 
-class Infinite(Law):
+class Infinite(RecordDistribution):
     """Base of the laws with infinitely many atoms, all of different probability."""
 
     @property
@@ -118,10 +118,10 @@ class Zipf(Infinite):
             return np.asarray(hurwitz(power * self.s, after + 1.0) / self.total**power)
 
 
-class Mixed(Law):
+class Mixed(RecordDistribution):
     """With probability w a value that nothing else has, else drawn from a law of atoms."""
 
-    def __init__(self, w: float, law: Law) -> None:
+    def __init__(self, w: float, law: RecordDistribution) -> None:
         self.continuous, self.law = w, law
         self.error = law.error + 1e-15
 

@@ -4,9 +4,9 @@ import math
 from functools import lru_cache
 
 from privcore.distributions.notation import CALL, number, spelled
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.distributions.record_column import canonical_column, column_law
-from privcore.distributions.record_finite import Finite, written
+from privcore.distributions.record_finite import FiniteRecord, written
 from privcore.distributions.record_infinite import Geometric, Mixed, Zipf
 from privcore.errors import DomainError
 
@@ -47,7 +47,7 @@ def canonical_law(text: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def law(text: str) -> Law:
+def law(text: str) -> RecordDistribution:
     """Return the law of a canonical spelling.
 
     Raises:
@@ -65,22 +65,22 @@ def law(text: str) -> Law:
     return _numeric(kind, values)
 
 
-def _numeric(kind: str, values: list[float]) -> Law:
+def _numeric(kind: str, values: list[float]) -> RecordDistribution:
     """Return the law of a canonical spelling with numbers alone."""
-    found: Law
+    found: RecordDistribution
     match kind, values:
         case "uniform", [size]:
-            found = Finite.uniform(int(size))
+            found = FiniteRecord.uniform(int(size))
         case "bernoulli", [p]:
-            found = Finite.bernoulli(p)
+            found = FiniteRecord.bernoulli(p)
         case "geometric", [r]:
             found = Geometric(r)
         case "zipf", [s]:
             found = Zipf(s)
         case "zipf", [s, size]:
-            found = Finite.zipf(s, int(size))
+            found = FiniteRecord.zipf(s, int(size))
         case _:
-            found = Finite.atoms_of(values)
+            found = FiniteRecord.atoms_of(values)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import laplace
 from privcore.labels.bag_problems import BagAdvantage, BagPosterior
 from privcore.labels.poisson_binomial import FLOOR, leave_one_out, relative_error
@@ -50,10 +50,10 @@ def _advantage(problem: BagAdvantage) -> tuple[float, float]:
     if problem.mechanism == "none":
         return 0.0, 0.0
     if problem.mechanism == "rr":
-        return response_advantage(Finite.point(float(problem.etas[0])), problem.label_epsilon)
+        return response_advantage(FinitePrior.point(float(problem.etas[0])), problem.label_epsilon)
     laws = leave_one_out(problem.etas)
     ends = [
-        advantage(laws[j : j + 1], problem.mechanism, problem.label_epsilon, Finite.point(float(eta)))
+        advantage(laws[j : j + 1], problem.mechanism, problem.label_epsilon, FinitePrior.point(float(eta)))
         for j, eta in enumerate(problem.etas)
     ]
     k = problem.etas.size

@@ -9,7 +9,7 @@ import numpy as np
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_density import Density
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.rows import likelihoods, overturned_ends
@@ -48,13 +48,13 @@ class LabelsBlind(Method[Answered]):
 
     def cost(self, problem: Answered) -> Cost:
         k, outputs = problem.bag_size, _outputs(problem)
-        own = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        own = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
         atoms = 0 if own.atoms is None else own.atoms[0].size
         each = 3e-6 if isinstance(own, Density) else 1e-7 + 3e-8 * atoms + (1e-5 if atoms > 64 else 0.0)
         return Cost(seconds=0.03 + 1e-7 * k + each * outputs, bytes=3e6 + 60.0 * k + 100.0 * atoms)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        own = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        own = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
         lower = blind_advantage(own, problem.law, problem.bag_size, problem.label_epsilon)
         detail = f"sum of {problem.bag_size - 1} labels of rate p"
         return Answer.enclosure(min(problem.largest, lower), problem.largest, detail=detail)
@@ -76,7 +76,7 @@ def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) ->
         Lower bound in [0, 1/2], rounded down.
 
     Example:
-        >>> round(blind_advantage(Finite.point(0.5), Finite.point(0.5), 8, math.inf), 10)
+        >>> round(blind_advantage(FinitePrior.point(0.5), FinitePrior.point(0.5), 8, math.inf), 10)
         0.13671875
     """
     law = binomial(bag_size - 1, others.mean)

@@ -8,7 +8,7 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Cells
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import compositions
 from privcore.labels import params as label_params
 from privcore.labels.poisson_binomial import Array, relative_error
@@ -107,7 +107,7 @@ class LabelsCells(Method[Answered]):
 
     def _sum(self, problem: LabelProblem, values: Array, weights: Array) -> tuple[float, float]:
         """Return both ends of the advantage with others of finitely many etas."""
-        law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
         lows, highs = [], []
         others = problem.bag_size - 1
         sums = compositions.multisets if values.size > others else compositions.compositions

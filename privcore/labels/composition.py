@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import compositions
 from privcore.labels.compositions import Rows
 from privcore.labels.poisson_binomial import Array, relative_error
@@ -114,7 +114,7 @@ def _work(problem: LabelProblem) -> float:
 
 def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float, float]:
     """Return both ends of the advantage, of examples of the prior or with one eta."""
-    law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+    law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
     ends = [
         (float(dot(some.weights, low)), float(dot(some.weights, high)))
         for some in rows
@@ -142,7 +142,7 @@ def _advantage_tail(problem: LabelAdvantageTail, rows: Iterator[Rows]) -> tuple[
     highs: dict[tuple[int, ...], Array] = {}
     for some in rows:
         ends = [
-            advantage(some.laws, problem.mechanism, problem.label_epsilon, Finite.point(float(v)))
+            advantage(some.laws, problem.mechanism, problem.label_epsilon, FinitePrior.point(float(v)))
             for v in atoms[0]
         ]
         for row, counts in enumerate(map(tuple, some.members)):

@@ -6,7 +6,7 @@ from typing import get_args
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.response import response_advantage
@@ -47,9 +47,9 @@ class LabelsDominated(Method[Answered]):
     def answer(self, problem: Answered, seed: int) -> Answer:
         laws: list[Prior]
         if isinstance(problem, BagAdvantage):
-            laws = [Finite.point(float(eta)) for eta in problem.etas]
+            laws = [FinitePrior.point(float(eta)) for eta in problem.etas]
         else:
-            laws = [Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law]
+            laws = [FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law]
         bounds = [response_advantage(law, problem.label_epsilon)[1] for law in laws]
         return at_most(problem, math.fsum(bounds) / len(bounds), "randomized response with the same epsilon")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
@@ -110,7 +110,7 @@ class LabelsResponse(Method[Answered]):
                 return exceeds, exceeds
             case LabelAdvantageTail():
                 return (0.0, 0.0) if silent else _tail(problem.law, epsilon, problem.threshold)
-        law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
         ends = (0.0, 0.0) if silent else response_advantage(law, epsilon)
         return accuracy(law, ends) if isinstance(problem, LabelAttackAccuracy) else ends
 

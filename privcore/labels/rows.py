@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from privcore.distributions.prior import Prior
-from privcore.distributions.prior_finite import Finite, overturned_at
+from privcore.distributions.prior_finite import FinitePrior, overturned_at
 from privcore.labels import geometric, laplace
 from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 
@@ -49,7 +49,7 @@ def advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> tupl
     if discrete(mechanism):
         low, high = overturned_ends(law, *likelihoods(others, epsilon))
         return low.sum(axis=-1), high.sum(axis=-1)
-    assert isinstance(law, Finite)
+    assert isinstance(law, FinitePrior)
     low, high = np.zeros(others.shape[0]), np.zeros(others.shape[0])
     error = 2.0 * relative_error(others.shape[1])
     for eta, weight in zip(law.values, law.weights, strict=True):
@@ -102,7 +102,7 @@ def quick_advantage(
     if discrete(mechanism):
         one, zero = geometric.released(others, epsilon)
         return np.asarray(law.overturned_quickly(one, zero).sum(axis=-1))
-    if isinstance(law, Finite) and law.values.size <= 4:
+    if isinstance(law, FinitePrior) and law.values.size <= 4:
         parts = [
             weight * laplace.sides(others, epsilon, eta, 1.0 - eta)[:, 0 if eta <= 0.5 else 1]
             for eta, weight in zip(law.values, law.weights, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.distributions.prior_finite import Finite
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import laplace
 from privcore.labels.draws import advantages_of_bags, laws_of_others
 from privcore.labels.poisson_binomial import Array
@@ -41,7 +41,7 @@ _PILOT = 2**21
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class BagDraws:
     """Independent samples of what is asked for.
 
     Attributes:
@@ -59,7 +59,7 @@ class Drawn:
     error: float = 0.0
 
     @classmethod
-    def of(cls, samples: Array) -> "Drawn":
+    def of(cls, samples: Array) -> "BagDraws":
         """Return samples in [0, 1] of which none is unusual."""
         return cls(samples=samples, usual=samples)
 
@@ -146,20 +146,20 @@ class LabelsSampling(Method[Answered]):
         """Return simulated releases, for figures: one member of each of `number` bags of its own."""
         return releases(problem, number, Point(problem=problem, method=self).seed)
 
-    def _samples(self, problem: LabelProblem, seed: int) -> Drawn:
+    def _samples(self, problem: LabelProblem, seed: int) -> BagDraws:
         """Return independent samples whose mean is asked for."""
         match problem:
             case LabelAdvantageTail():
                 means = advantages_of_bags(problem, self.samples, seed)
-                return Drawn.of((means > problem.threshold).astype(float))
+                return BagDraws.of((means > problem.threshold).astype(float))
             case LabelRatioTail():
                 rate, threshold = problem.law.mean, problem.log_ratio
                 parts = [
                     row_tails(others, problem.mechanism, problem.label_epsilon, rate, threshold)
                     for others in self._laws(problem)
                 ]
-                return Drawn.of(np.concatenate(parts))
-        law = Finite.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+                return BagDraws.of(np.concatenate(parts))
+        law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
         mechanism, epsilon = problem.mechanism, problem.label_epsilon
         largest = law.blind * (1.0 + 2.0 * law.error)
         if math.isfinite(epsilon):
@@ -173,7 +173,7 @@ class LabelsSampling(Method[Answered]):
             parts.append(quick_advantage(others, mechanism, epsilon, law, nodes))
             counts.append(usual.counts(others))
         samples = np.concatenate(parts)
-        return Drawn(
+        return BagDraws(
             samples=samples,
             usual=samples * np.concatenate(counts),
             largest=usual.advantage,

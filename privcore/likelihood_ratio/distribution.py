@@ -31,7 +31,7 @@ class LikelihoodRangeError(ArithmeticError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Law:
+class RatioDistribution:
     """Atoms of X under Q, the mean at infinity (mass of P where Q has none), and what rounding did.
 
     The law that was meant lies within three errors of this one. Masses differ by a factor of at most
@@ -51,11 +51,11 @@ class Law:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bracket:
+class RatioBracket:
     """Two laws between which X lies in convex order: `lower` is a garbling, `upper` dominates."""
 
-    lower: Law
-    upper: Law
+    lower: RatioDistribution
+    upper: RatioDistribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +72,13 @@ class Resolution:
 
 
 def combine(
-    a: Bracket, b: Bracket, res: Resolution, *, product: bool, weights: tuple[float, float] = (1.0, 1.0)
-) -> Bracket:
+    a: RatioBracket,
+    b: RatioBracket,
+    res: Resolution,
+    *,
+    product: bool,
+    weights: tuple[float, float] = (1.0, 1.0),
+) -> RatioBracket:
     """Return the bracket of the product of two independent ratios, or of their weighted mean.
 
     Args:
@@ -105,7 +110,7 @@ def combine(
             value_error = max(fa.value_error, fb.value_error)
             drift = wa * fa.drift_remove + wb * fb.drift_remove
         lost = UNDERFLOW * fa.x.size * fb.x.size  # a product of two tiny masses may have become 0
-        so_far = Law(
+        so_far = RatioDistribution(
             x=edges,
             p=mass,
             infinite=infinite,
@@ -115,10 +120,10 @@ def combine(
             drift_add=fa.drift_add + fb.drift_add + lost,
         )
         laws.append(finish(so_far, moment, fa.x.size + fb.x.size))
-    return Bracket(lower=laws[0], upper=laws[1])
+    return RatioBracket(lower=laws[0], upper=laws[1])
 
 
-def merged(cells: Law, moment: Array, additions: int) -> Law:
+def merged(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
     """Return the law with every cell at its conditional mean: a garbling of what is in the cells.
 
     Args:
@@ -131,7 +136,7 @@ def merged(cells: Law, moment: Array, additions: int) -> Law:
     return _rounded(replace(cells, x=x, p=cells.p[keep]), cells, moment, additions)
 
 
-def spread_out(cells: Law, moment: Array, additions: int) -> Law:
+def spread_out(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
     """Return the law with every cell spread to its ends, mean kept: it dominates what is in the cells.
 
     Args:
@@ -145,7 +150,9 @@ def spread_out(cells: Law, moment: Array, additions: int) -> Law:
     return _rounded(replace(cells, x=cells.x[keep], p=p[keep], infinite=infinite), cells, moment, additions)
 
 
-def _rounded(law: Law, cells: Law, moment: Array, additions: int) -> Law:
+def _rounded(
+    law: RatioDistribution, cells: RatioDistribution, moment: Array, additions: int
+) -> RatioDistribution:
     """Return the law with the rounding of one combination added to its errors.
 
     Masses and moments err by the factor 1 + u, u = (additions + 16) x 2^-53, with room for the few operations
@@ -167,12 +174,12 @@ def _rounded(law: Law, cells: Law, moment: Array, additions: int) -> Law:
     )
 
 
-def _lowest(law: Law) -> float:
+def _lowest(law: RatioDistribution) -> float:
     """Return the smallest positive value."""
     return float(law.x[0]) if law.x[0] > 0.0 else float(law.x[1])
 
 
-def mean_of(base: Bracket, times: int, res: Resolution) -> Bracket:
+def mean_of(base: RatioBracket, times: int, res: Resolution) -> RatioBracket:
     """Return the bracket of the mean of `times` independent copies, by binary powering."""
     result, count = base, 1
     for bit in bin(times)[3:]:
@@ -185,7 +192,7 @@ def mean_of(base: Bracket, times: int, res: Resolution) -> Bracket:
     return result
 
 
-def product_of(base: Bracket, times: int, res: Resolution) -> Bracket:
+def product_of(base: RatioBracket, times: int, res: Resolution) -> RatioBracket:
     """Return the bracket of the product of `times` independent copies, by binary powering."""
     result = base
     for bit in bin(times)[3:]:
@@ -195,7 +202,7 @@ def product_of(base: Bracket, times: int, res: Resolution) -> Bracket:
     return result
 
 
-def mixed(base: Bracket, probability: float, res: Resolution) -> Bracket:
+def mixed(base: RatioBracket, probability: float, res: Resolution) -> RatioBracket:
     """Return the bracket of 1 - probability + probability X: a step that includes the example so often.
 
     Args:
@@ -203,12 +210,12 @@ def mixed(base: Bracket, probability: float, res: Resolution) -> Bracket:
         probability: In (0, 1].
         res: Resolution of what follows; only its tail counts.
     """
-    return Bracket(
+    return RatioBracket(
         lower=_mixed(base.lower, probability, res.tail), upper=_mixed(base.upper, probability, res.tail)
     )
 
 
-def _mixed(law: Law, probability: float, tail: float) -> Law:
+def _mixed(law: RatioDistribution, probability: float, tail: float) -> RatioDistribution:
     """Return the mixed law, whose values hardly depend on X but where X is large.
 
     A value errs by what X does, times the share s that X has in it: by a factor of at most 1 + s (e^v - 1).

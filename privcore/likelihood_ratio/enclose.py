@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from privcore.likelihood_ratio import profile
-from privcore.likelihood_ratio.distribution import Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.method import Cost
 
@@ -35,12 +35,12 @@ class Question:
         """The delta in question; where it is what is asked for, a small one."""
         return self.at if self.asks == "epsilon" else 1e-20
 
-    def upper(self, law: Law) -> float:
+    def upper(self, law: RatioDistribution) -> float:
         """Return the upper bound that a dominating law gives."""
         read = profile.epsilon_upper if self.asks == "epsilon" else profile.delta_upper
         return read(law, self.at, self.adjacency)
 
-    def lower(self, law: Law) -> float:
+    def lower(self, law: RatioDistribution) -> float:
         """Return the lower bound that a garbled law gives."""
         read = profile.epsilon_lower if self.asks == "epsilon" else profile.delta_lower
         return read(law, self.at, self.adjacency)
@@ -54,8 +54,8 @@ class Laws:
     rests on a reduction that is itself not tight.
     """
 
-    upper: Law
-    twin: Law
+    upper: RatioDistribution
+    twin: RatioDistribution
     tight: bool = True
 
 

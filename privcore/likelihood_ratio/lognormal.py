@@ -5,9 +5,9 @@ import numpy as np
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
     ROUNDING,
-    Bracket,
-    Law,
     LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
     Resolution,
     merged,
     spread_out,
@@ -21,7 +21,7 @@ LONGEST = 1.0
 """Longest piece, in standard deviations, on which 12 nodes integrate to the last digit."""
 
 
-def lognormal(s: float, res: Resolution) -> Bracket:
+def lognormal(s: float, res: Resolution) -> RatioBracket:
     r"""Return the bracket of $e^{sZ - s^2/2}$, the likelihood ratio of N(1, 1/s^2) against N(0, 1/s^2).
 
     Args:
@@ -46,8 +46,8 @@ def lognormal(s: float, res: Resolution) -> Bracket:
         0.0,
     )
     mass, moment, error = lognormal_cells(s, edges)
-    cells = Law(x=edges, p=mass, mass_error=error, value_error=error)
-    return Bracket(lower=merged(cells, moment, 64), upper=spread_out(cells, moment, 64))
+    cells = RatioDistribution(x=edges, p=mass, mass_error=error, value_error=error)
+    return RatioBracket(lower=merged(cells, moment, 64), upper=spread_out(cells, moment, 64))
 
 
 def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcore.errors import DomainError
-from privcore.likelihood_ratio.distribution import ROUNDING, Law
+from privcore.likelihood_ratio.distribution import ROUNDING, RatioDistribution
 from privcore.likelihood_ratio.kernel import Array, collect, spread
 
 if TYPE_CHECKING:  # the import takes most of a second
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the import takes most of a second
 MOST_LOSSES = 10**7
 
 
-def to_pld(law: Law, loss_step: float) -> "PrivacyLossDistribution":
+def to_pld(law: RatioDistribution, loss_step: float) -> "PrivacyLossDistribution":
     r"""Return a privacy loss distribution that dominates whatever the law dominates, in both directions.
 
     Every value is spread, its mean kept, over the two neighbours $e^{jh}$; the losses are then $\pm jh$.
@@ -57,13 +57,13 @@ def to_pld(law: Law, loss_step: float) -> "PrivacyLossDistribution":
     return PrivacyLossDistribution(remove, add)
 
 
-def _on_edges(law: Law, factor: float, edges: Array) -> tuple[Array, float]:
+def _on_edges(law: RatioDistribution, factor: float, edges: Array) -> tuple[Array, float]:
     """Return the masses on the edges of the law with its values times a factor, and the mean beyond."""
     mass, moment = collect(law.x * factor, law.p, np.ones(1), np.ones(1), edges, False, True)
     return spread(edges, mass, moment)
 
 
-def from_pld(pld: "PrivacyLossDistribution") -> Law:
+def from_pld(pld: "PrivacyLossDistribution") -> RatioDistribution:
     r"""Return a law that dominates whatever a privacy loss distribution dominates.
 
     Ratios above 1 are taken from its losses in direction remove, those below 1 from direction add: there the
@@ -90,7 +90,7 @@ def from_pld(pld: "PrivacyLossDistribution") -> Law:
     return _balanced(np.concatenate(x), np.concatenate(p), float(remove._infinity_mass))
 
 
-def _balanced(x: Array, p: Array, infinite: float) -> Law:
+def _balanced(x: Array, p: Array, infinite: float) -> RatioDistribution:
     """Return the law with total mass 1 and mean 1; the first two atoms are those at 0 and at 1.
 
     Where rounded losses leave nothing at 1 to take from, masses are too large by a known factor, and what the
@@ -104,7 +104,7 @@ def _balanced(x: Array, p: Array, infinite: float) -> Law:
     p[0], p[1] = p[0] + moved, p[1] - moved
     order = np.argsort(x)
     kept = order[p[order] > 0.0]
-    return Law(
+    return RatioDistribution(
         x=x[kept],
         p=p[kept],
         infinite=infinite + max(0.0, -excess),

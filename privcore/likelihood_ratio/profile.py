@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from privcore.likelihood_ratio.distribution import ROUNDING, Law
+from privcore.likelihood_ratio.distribution import ROUNDING, RatioDistribution
 from privcore.likelihood_ratio.kernel import Array
 
 Direction = Literal["remove", "add"]
@@ -21,7 +21,7 @@ LARGEST_EPSILON = 600.0
 """Beyond this an upper bound is no longer read off a law; e^epsilon must be a double."""
 
 
-def delta_upper(law: Law, epsilon: float, adjacency: str) -> float:
+def delta_upper(law: RatioDistribution, epsilon: float, adjacency: str) -> float:
     """Return an upper bound of delta for every pair that the law dominates, rounding included."""
     shift, factor = _slack(law, epsilon)
     if factor == math.inf:  # rounding has drowned the law
@@ -31,7 +31,7 @@ def delta_upper(law: Law, epsilon: float, adjacency: str) -> float:
     )
 
 
-def delta_lower(law: Law, epsilon: float, adjacency: str) -> float:
+def delta_lower(law: RatioDistribution, epsilon: float, adjacency: str) -> float:
     """Return a lower bound of delta for every pair of which the law is a garbling, rounding included."""
     shift, factor = _slack(law, epsilon)
     return max(
@@ -39,13 +39,13 @@ def delta_lower(law: Law, epsilon: float, adjacency: str) -> float:
     )
 
 
-def epsilon_upper(law: Law, delta: float, adjacency: str) -> float:
+def epsilon_upper(law: RatioDistribution, delta: float, adjacency: str) -> float:
     """Return an upper bound of the smallest epsilon >= 0 with profile at most delta; maybe infinity."""
     epsilon = max(0.0, *(_epsilon(law, delta, d) for d in DIRECTIONS[adjacency]))
     return _first(_away_from(epsilon, 1.0), lambda e: delta_upper(law, e, adjacency) <= delta, math.inf)
 
 
-def epsilon_lower(law: Law, delta: float, adjacency: str) -> float:
+def epsilon_lower(law: RatioDistribution, delta: float, adjacency: str) -> float:
     """Return a lower bound of the smallest epsilon >= 0 with profile at most delta."""
     epsilon = max(0.0, *(min(_epsilon(law, delta, d), LARGEST_EPSILON) for d in DIRECTIONS[adjacency]))
     return _first(_away_from(epsilon, -1.0), lambda e: delta_lower(law, e, adjacency) > delta, 0.0)
@@ -67,21 +67,21 @@ def _first(candidates: list[float], holds: Callable[[float], bool], otherwise: f
     return candidates[at] if at < len(candidates) else otherwise
 
 
-def _slack(law: Law, epsilon: float) -> tuple[float, float]:
+def _slack(law: RatioDistribution, epsilon: float) -> tuple[float, float]:
     """Return the shift of epsilon and the factor on delta that cover all rounding, also that of reading."""
     shift = law.value_error + 8.0 * ROUNDING * (2.0 + abs(epsilon))
     error = law.mass_error + shift + 4.0 * (law.x.size + 4) * ROUNDING
     return shift, math.exp(error) if error < 1.0 else math.inf
 
 
-def _delta(law: Law, epsilon: float, direction: Direction) -> float:
+def _delta(law: RatioDistribution, epsilon: float, direction: Direction) -> float:
     """Return E_Q[(X - e^epsilon)_+] plus the mean at infinity, or E_Q[(1 - e^epsilon X)_+]."""
     if direction == "remove":
         return float(law.p @ (law.x * -np.expm1(np.minimum(epsilon - _log(law.x), 0.0)))) + law.infinite
     return float(law.p @ -np.expm1(np.minimum(epsilon + _log(law.x), 0.0)))
 
 
-def _drift(law: Law, direction: Direction) -> float:
+def _drift(law: RatioDistribution, direction: Direction) -> float:
     return law.drift_remove if direction == "remove" else law.drift_add
 
 
@@ -90,7 +90,7 @@ def _log(x: Array) -> Array:
         return np.log(x)
 
 
-def _epsilon(law: Law, delta: float, direction: Direction) -> float:
+def _epsilon(law: RatioDistribution, delta: float, direction: Direction) -> float:
     """Return the epsilon, any real or infinite, at which the profile of the law itself equals delta.
 
     Between atoms the profile is linear in e^epsilon (remove) or e^-epsilon (add): one search, one division.

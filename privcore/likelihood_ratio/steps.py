@@ -8,8 +8,8 @@ import numpy as np
 
 from privcore.likelihood_ratio.distribution import (
     ROUNDING,
-    Bracket,
-    Law,
+    RatioBracket,
+    RatioDistribution,
     Resolution,
     merged,
     product_of,
@@ -24,10 +24,10 @@ class Step(ABC):
     """A mechanism of one step; equal steps have equal laws, so it serves as a key of caches."""
 
     @abstractmethod
-    def ratio(self, res: Resolution) -> Bracket:
+    def ratio(self, res: Resolution) -> RatioBracket:
         """Return the bracket of the likelihood ratio."""
 
-    def composed(self, copies: int, res: Resolution) -> Bracket:
+    def composed(self, copies: int, res: Resolution) -> RatioBracket:
         """Return the bracket of the ratio of independent copies whose steps are public."""
         return product_of(self.ratio(res), copies, res)
 
@@ -42,10 +42,10 @@ class GaussianStep(Step):
 
     sigma: float
 
-    def ratio(self, res: Resolution) -> Bracket:
+    def ratio(self, res: Resolution) -> RatioBracket:
         return lognormal(1.0 / self.sigma, res)
 
-    def composed(self, copies: int, res: Resolution) -> Bracket:
+    def composed(self, copies: int, res: Resolution) -> RatioBracket:
         return lognormal(math.sqrt(copies) / self.sigma, res)
 
     def width(self) -> float:
@@ -62,16 +62,16 @@ class ResponseStep(Step):
 
     local_epsilon: float
 
-    def ratio(self, res: Resolution) -> Bracket:
+    def ratio(self, res: Resolution) -> RatioBracket:
         low, high = math.exp(-self.local_epsilon), math.exp(self.local_epsilon)
         p = 1.0 / (1.0 + low), low / (1.0 + low)
-        law = Law(
+        law = RatioDistribution(
             x=np.array([low, high]),
             p=np.array(p),
             mass_error=8.0 * ROUNDING,
             value_error=(2.0 + self.local_epsilon) * 2.0 * ROUNDING,
         )
-        return Bracket(lower=law, upper=law)
+        return RatioBracket(lower=law, upper=law)
 
     def width(self) -> float:
         return self.local_epsilon
@@ -86,7 +86,7 @@ class LaplaceStep(Step):
 
     scale: float
 
-    def ratio(self, res: Resolution) -> Bracket:
+    def ratio(self, res: Resolution) -> RatioBracket:
         reach = 1.0 / self.scale
         y = np.linspace(0.0, 1.0, 256)
         picture = np.exp(reach * (2.0 * y - 1.0))
@@ -102,7 +102,7 @@ class LaplaceStep(Step):
         return 1.0 / self.scale
 
 
-def laplace_cells(scale: float, cut: Array) -> Bracket:
+def laplace_cells(scale: float, cut: Array) -> RatioBracket:
     """Return the bracket of the ratio, in cells that are cut at given outputs.
 
     The atoms stand on the first and on the last cut; between, mass and moment about the left end are
@@ -128,5 +128,7 @@ def laplace_cells(scale: float, cut: Array) -> Bracket:
     mass[-1] += 0.5 * math.exp(-reach)
     error = 16.0 * ROUNDING * (64.0 + 4.0 * reach)
     widest = math.expm1(2.0 * reach * float(np.max(cell)))
-    law = Law(x=edges, p=mass, mass_error=error, value_error=error * widest + (16.0 + 8.0 * reach) * ROUNDING)
-    return Bracket(lower=merged(law, moment, 64), upper=spread_out(law, moment, 64))
+    law = RatioDistribution(
+        x=edges, p=mass, mass_error=error, value_error=error * widest + (16.0 + 8.0 * reach) * ROUNDING
+    )
+    return RatioBracket(lower=merged(law, moment, 64), upper=spread_out(law, moment, 64))

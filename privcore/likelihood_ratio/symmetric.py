@@ -14,7 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privcore.likelihood_ratio.distribution import PICTURE, ROUNDING, Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.distribution import (
+    PICTURE,
+    ROUNDING,
+    LikelihoodRangeError,
+    RatioDistribution,
+    Resolution,
+)
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
 from privcore.numerics import special
@@ -41,8 +47,8 @@ class _Part:
 
 
 def chosen(
-    base: Law, participations: int, steps: int, res: Resolution, most: float = LARGEST_THRESHOLD
-) -> Law:
+    base: RatioDistribution, participations: int, steps: int, res: Resolution, most: float = LARGEST_THRESHOLD
+) -> RatioDistribution:
     """Return a garbling of the ratio of some steps chosen at random out of many.
 
     What is left out has a probability h of at most `res.tail` e^-most. It lowers E(X - kappa)_+, and raises
@@ -79,7 +85,7 @@ def chosen(
     # A mean of e_i is a sum of non-negative products of two; by induction its logarithm errs by at most
     # i (combinations + 1) times the rounding of one combination, and by i times that of a base value.
     one = 4.0 * (2 * atoms + 8 * participations + 32) * ROUNDING
-    return Law(
+    return RatioDistribution(
         x=x[order],
         p=part.p[order],
         mass_error=part.mass_error,

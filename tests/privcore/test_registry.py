@@ -1,8 +1,11 @@
 """Names are unique, well formed, found, and suggested when misspelt."""
 
+import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +50,27 @@ def test_names_and_versions_are_known_before_a_problem_or_a_method_is_imported()
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@each_method
+def test_a_class_has_the_stored_name_of_its_method_in_camel_case(method: type[Method]) -> None:
+    said = method.name.replace(".", "")
+    taken = said in {kind.__name__.lower() for kind in PROBLEMS}
+    assert method.__name__.lower() == said + "method" * taken
+
+
+@pytest.mark.parametrize("module", sorted({method.__module__ for method in METHODS}))
+def test_a_file_has_the_stored_name_of_one_of_its_methods(module: str) -> None:
+    names = [method.name for method in METHODS if method.__module__ == module]
+    file = module.rpartition(".")[2]
+    assert file in {ending for name in names for ending in (name.partition(".")[2], name.replace(".", "_"))}
+
+
+def test_no_two_classes_of_privcore_have_the_same_name(repository: Path) -> None:
+    files = (repository / "privcore").rglob("*.py")
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 @each_method

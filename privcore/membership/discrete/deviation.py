@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.diversity import diversity
 from privcore.membership.discrete.problems import (
     MembershipAccuracy,
@@ -101,7 +101,7 @@ def largest_constant(records: int) -> float:
     return math.exp((records - 0.5) * math.log1p(-0.5 / records)) * math.sqrt(0.5)
 
 
-def deviation_bounds(law: Law, records: int) -> tuple[float, float]:
+def deviation_bounds(law: RecordDistribution, records: int) -> tuple[float, float]:
     """Return both ends of the largest advantage at odds 1 by the constants.
 
     Args:
@@ -138,7 +138,7 @@ def deviation_bounds(law: Law, records: int) -> tuple[float, float]:
     return max(0.0, lower * (1.0 - _SLACK)), min(1.0, upper * (1.0 + _SLACK) + 1e-280)
 
 
-def _rest(law: Law, records: int, after: float, before: float) -> tuple[float, float]:
+def _rest(law: RecordDistribution, records: int, after: float, before: float) -> tuple[float, float]:
     """Return both ends of the sum over the atoms after a place, given the sum of the roots before it."""
     n, mass = float(records), law.tail_sum(1.0, after)
     (p,), (q,) = law.at(np.array([after + 1.0]))

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.problems import (
     MembershipAccuracy,
     MembershipAdvantage,
@@ -49,13 +49,13 @@ class MembershipDiversityMethod(Method[MembershipDiversity]):
         return Answer.enclosure(lower, upper, detail=detail)
 
 
-def diversity_cost(law: Law) -> Cost:
+def diversity_cost(law: RecordDistribution) -> Cost:
     """Return what the diversity needs."""
     atoms = law.reach(1.0) if law.finite else _HEADS
     return Cost(seconds=2e-3 + 2e-8 * atoms, bytes=2e6 + (60.0 * atoms if law.finite else 0.0))
 
 
-def diversity(law: Law) -> tuple[float, float]:
+def diversity(law: RecordDistribution) -> tuple[float, float]:
     r"""Return both ends of $\sum_k \sqrt{p_k (1 - p_k)}$ over the atoms; infinity where it diverges.
 
     Args:
@@ -218,7 +218,7 @@ class MembershipAsymptotic(Method[MembershipAdvantage]):
         return Answer.about(min(1.0, value), detail="limit for many records")
 
 
-def _usual(law: Law, records: int) -> float:
+def _usual(law: RecordDistribution, records: int) -> float:
     """Return what atoms with 1 / n <= p <= 1 - 1 / n add to the diversity."""
     least = 1.0 / records
     last = int(min(law.reach(least), _USUAL_HEADS)) if not law.finite else int(law.reach(least))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import get_args
 
 from privcore.answer import Answer
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.problems import (
     MembershipAccuracy,
     MembershipAdvantage,
@@ -59,7 +59,7 @@ class MembershipEnumeration(Method[Answered]):
         return Answer.enclosure(low, high, detail="enumeration of all counts")
 
 
-def enumerated(law: Law, records: int, odds: Fraction) -> Fraction:
+def enumerated(law: RecordDistribution, records: int, odds: Fraction) -> Fraction:
     r"""Return the largest advantage for the probabilities as they are stored, exactly.
 
     $$\sum_N P(N) \sum_k (N_k / n - \gamma p_k)_+, \qquad
@@ -109,7 +109,7 @@ def _counts(records: int, values: int) -> Iterator[tuple[int, ...]]:
         yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
 
 
-def _summands(law: Law, records: int) -> float:
+def _summands(law: RecordDistribution, records: int) -> float:
     """Return how many pairs of counts and values there are, or more than enough."""
     atoms = law.reach(1.0)
     values = float(law.atoms(0, int(atoms)).number.sum()) + (law.continuous > 0.0) if atoms <= 100 else atoms

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.excess import excess
 from privcore.membership.discrete.problems import (
     MembershipAccuracy,
@@ -109,7 +109,9 @@ def _quantile(problem: MembershipRiskQuantile) -> tuple[float, float]:
     return lower, _risk_after(problem, law, beyond - error)[1]
 
 
-def _risk_after(problem: MembershipRiskQuantile, law: Law, share: float) -> tuple[float, float]:
+def _risk_after(
+    problem: MembershipRiskQuantile, law: RecordDistribution, share: float
+) -> tuple[float, float]:
     """Return both ends of the risk of the first value after which at most so large a share is left."""
     left = share - law.continuous
     if left < 0.0 or (left == 0.0 and not law.finite):
@@ -120,7 +122,7 @@ def _risk_after(problem: MembershipRiskQuantile, law: Law, share: float) -> tupl
     return (ends[0], 1.0) if place == _LAST_PLACE else ends
 
 
-def _place(law: Law, left: float) -> float:
+def _place(law: RecordDistribution, left: float) -> float:
     """Return the first place after which at most so large a share of atoms is left, or the last place."""
     if law.finite:
         return 1.0 + float(np.argmax(law.tail(1.0, np.arange(1.0, law.reach(1.0) + 1.0)) <= left))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from privcore.answer import Answer
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.diversity import diversity
 from privcore.membership.discrete.problems import MembershipRecords
 from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
@@ -44,7 +44,7 @@ class MembershipPlanning(Method[MembershipRecords]):
         return Answer.enclosure(lower, upper, detail="search in the exact advantage")
 
 
-def least_records(law: Law, target: float, odds: float) -> tuple[float, float]:
+def least_records(law: RecordDistribution, target: float, odds: float) -> tuple[float, float]:
     """Return both ends of the least number of records with at most so large an advantage.
 
     Args:
@@ -90,7 +90,7 @@ def _too_few(ends: Callable[[int], tuple[float, float]], high: int, target: floa
     return low
 
 
-def _expected(law: Law, target: float) -> float:
+def _expected(law: RecordDistribution, target: float) -> float:
     """Return about as many records as are needed, or more: those by which rare values have been seen."""
     records = 1.0
     while records < RECORDS.upper and law.tail_sum(1.0, law.reach(1.0 / records)) > 0.2 * target:

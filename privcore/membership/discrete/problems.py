@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 from privcore.distributions import record_notation as spelling
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.membership import params as membership_params
 from privcore.membership.problem import MembershipProblem
 from privcore.problem import AtLeast, AtMost, Monotone, Trend
@@ -31,7 +31,7 @@ class OfLaw(MembershipProblem):
     law: Annotated[str, membership_params.LAW]
 
     @property
-    def record_law(self) -> Law:
+    def record_law(self) -> RecordDistribution:
         """The law of a record."""
         return spelling.law(self.law)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.record import Array, Law
+from privcore.distributions.record import Array, RecordDistribution
 from privcore.membership.discrete.excess import ERROR, at_least
 from privcore.membership.discrete.problems import MembershipRoc
 from privcore.membership.discrete.worst_case import CHUNK, MANY, rare_sum, worst_advantage, worst_cost
@@ -61,7 +61,7 @@ class MembershipRocMethod(Method[MembershipRoc]):
         return Answer.enclosure(min(1.0, lower), upper, detail=f"threshold {math.exp(high):.6g}")
 
 
-def attack_rates(law: Law, records: int, threshold: float) -> tuple[float, float]:
+def attack_rates(law: RecordDistribution, records: int, threshold: float) -> tuple[float, float]:
     r"""Return the rates of false and true positives of an attack by counts, rounded up and down.
 
     $$\sum_k p_k P(B_k \ge c_k), \qquad \sum_k p_k P(1 + B'_k \ge c_k), \qquad c_k = \lceil g n p_k \rceil$$
@@ -105,7 +105,7 @@ def attack_rates(law: Law, records: int, threshold: float) -> tuple[float, float
     return min(1.0, math.fsum(false) * (1.0 + error)), min(1.0, math.fsum(true) * (1.0 - error))
 
 
-def _line(law: Law, records: int, slope: float, x: float) -> float:
+def _line(law: RecordDistribution, records: int, slope: float, x: float) -> float:
     """Return an upper bound for all rates of true positives at the rate x of false ones."""
     upper = worst_advantage(law, records, slope, _HEADS)[1]
     if slope < 1.0:
@@ -113,7 +113,7 @@ def _line(law: Law, records: int, slope: float, x: float) -> float:
     return min(1.0, (upper + slope * x) * (1.0 + ERROR))
 
 
-def _chunks(law: Law, last: int) -> Iterator[tuple[Array, Array, Array]]:
+def _chunks(law: RecordDistribution, last: int) -> Iterator[tuple[Array, Array, Array]]:
     """Yield p, 1 - p and the number of the first atoms, in pieces."""
     for start in range(0, last, CHUNK):
         atoms = law.atoms(start, min(start + CHUNK, last))

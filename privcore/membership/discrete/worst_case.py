@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.excess import ERROR, excess
 from privcore.method import Cost
 
@@ -30,7 +30,9 @@ _ORDERS = 20
 """Terms of the alternating series for rare atoms, whose terms fall faster than 1 / j!."""
 
 
-def worst_advantage(law: Law, records: int, odds: float, heads: int = HEADS) -> tuple[float, float]:
+def worst_advantage(
+    law: RecordDistribution, records: int, odds: float, heads: int = HEADS
+) -> tuple[float, float]:
     r"""Return both ends of the largest advantage of an attack on any learner.
 
     $$\Delta^*_\gamma = w + \sum_k E(B_k / n - \gamma p_k)_+, \qquad
@@ -76,7 +78,7 @@ def worst_advantage(law: Law, records: int, odds: float, heads: int = HEADS) -> 
     return max(0.0, lower * (1.0 - ERROR)), min(1.0, upper * (1.0 + ERROR))
 
 
-def worst_cost(law: Law, records: int, odds: float, heads: int = HEADS) -> Cost:
+def worst_cost(law: RecordDistribution, records: int, odds: float, heads: int = HEADS) -> Cost:
     """Return what the largest advantage needs."""
     rare = law.reach(1.0 / (records * max(1.0, odds)))
     atoms = rare if law.finite else min(rare, heads)
@@ -90,7 +92,9 @@ def worst_cost(law: Law, records: int, odds: float, heads: int = HEADS) -> Cost:
     )
 
 
-def _blocks(law: Law, records: int, odds: float, first: float, last: float) -> tuple[float, float]:
+def _blocks(
+    law: RecordDistribution, records: int, odds: float, first: float, last: float
+) -> tuple[float, float]:
     """Return both ends of the sum over the atoms after the first places, up to the last: the risk rises."""
     number = math.ceil(math.log(last / first) / _BLOCK)
     places = np.unique(np.floor(np.geomspace(first, last, number + 1)))
@@ -105,14 +109,14 @@ def _blocks(law: Law, records: int, odds: float, first: float, last: float) -> t
     return max(0.0, lower - slack), upper + slack
 
 
-def _risk(law: Law, records: int, odds: float, places: Array) -> tuple[Array, Array]:
+def _risk(law: RecordDistribution, records: int, odds: float, places: Array) -> tuple[Array, Array]:
     """Return the risk of the records of some atoms, and bounds for the errors."""
     p, q = law.at(places)
     values, off = excess(records, p, q, odds, law.error)
     return values / p, off / p
 
 
-def rare_sum(law: Law, records: int, odds: float, after: float) -> tuple[float, float]:
+def rare_sum(law: RecordDistribution, records: int, odds: float, after: float) -> tuple[float, float]:
     r"""Return both ends of the sum over atoms with $n p \max(1, \gamma) \le 1$, all after some place.
 
     It is $R - g \sum_j (-1)^{j+1} \binom nj \sum_k p_k^{j+1}$ with their mass R and $g = \max(1, \gamma)$.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.answer import Answer
-from privcore.distributions.record_finite import Finite
+from privcore.distributions.record_finite import FiniteRecord
 from privcore.membership.discrete.diversity import diversity_bound
 from privcore.membership.discrete.worst_case import worst_advantage
 from privcore.membership.experiments.digits import codes, counts, refusal
@@ -37,7 +37,7 @@ class MembershipGuarantee(Method[MembershipQuantisedAdvantage]):
 
     def answer(self, problem: MembershipQuantisedAdvantage, seed: int) -> Answer:
         found = counts(problem.clusters, problem.attributes)
-        law = Finite.weighted("counts of the pool", found.astype(np.float64))
+        law = FiniteRecord.weighted("counts of the pool", found.astype(np.float64))
         lower, upper = worst_advantage(law, problem.records, problem.odds)
         c = diversity(found)
         bound = diversity_bound(c, problem.records)

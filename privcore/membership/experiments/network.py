@@ -26,7 +26,7 @@ _COMPILER = {
 Floats = NDArray[np.float32]
 
 
-class Run(NamedTuple):
+class NetworkRun(NamedTuple):
     """What determines a training but for its length: points with the same run share it.
 
     Attributes:
@@ -46,7 +46,7 @@ class Run(NamedTuple):
     number: int
 
 
-class Weights(NamedTuple):
+class NetworkWeights(NamedTuple):
     """Hidden layer (width, d + 1) with its offsets last, weights (width,) and offset of the output."""
 
     hidden: Any
@@ -57,21 +57,21 @@ class Weights(NamedTuple):
 class State(NamedTuple):
     """Weights, means of their gradients and of the squares of these, iterations, and whether it stopped."""
 
-    weights: Weights
-    first: Weights
-    second: Weights
+    weights: NetworkWeights
+    first: NetworkWeights
+    second: NetworkWeights
     count: Any
     stopped: Any
 
 
-def predict(weights: Weights, x: Any) -> Any:
+def predict(weights: NetworkWeights, x: Any) -> Any:
     """Return the prediction for features of shape (d + 1, n), the last of them 1; shape (n,).
 
     Records are columns, so that gradients are sums along rows: those along columns XLA splits among threads,
     and their last bits would depend on how many there are.
 
     Example:
-        >>> unit = Weights(np.array([[1.0, 1.0, 0.0]]), np.ones(1), np.ones(()))
+        >>> unit = NetworkWeights(np.array([[1.0, 1.0, 0.0]]), np.ones(1), np.ones(()))
         >>> predict(unit, np.array([[1.0, -1.0], [2.0, -2.0], [1.0, 1.0]])).tolist()
         [4.0, 1.0]
     """
@@ -79,7 +79,7 @@ def predict(weights: Weights, x: Any) -> Any:
 
 
 @lru_cache(maxsize=KEPT)
-def residuals(run: Run, iterations: int) -> tuple[Residuals, Residuals]:
+def residuals(run: NetworkRun, iterations: int) -> tuple[Residuals, Residuals]:
     """Return the residuals of the training records, which are known, and of fresh ones, but for their noise.
 
     Args:
@@ -87,7 +87,7 @@ def residuals(run: Run, iterations: int) -> tuple[Residuals, Residuals]:
         iterations: Its length, >= 0, unless it stops before.
 
     Example:
-        >>> fitted, fresh = residuals(Run(4, 40, 256, 0.1, 1e-4, 0), 1000)
+        >>> fitted, fresh = residuals(NetworkRun(4, 40, 256, 0.1, 1e-4, 0), 1000)
         >>> float(np.square(fitted.mean).mean()) <= 1e-4, round(fresh.share(1e-4), 2)
         (True, 0.03)
     """
@@ -107,11 +107,11 @@ def residuals(run: Run, iterations: int) -> tuple[Residuals, Residuals]:
 
 
 @lru_cache(maxsize=KEPT)
-def _state(run: Run, iterations: int) -> State:
+def _state(run: NetworkRun, iterations: int) -> State:
     """Return the state after so many iterations, from the last one that is kept before."""
     if iterations == 0:
         weights = first_weights(run)
-        zeros = Weights(*(np.zeros_like(w) for w in weights))
+        zeros = NetworkWeights(*(np.zeros_like(w) for w in weights))
         return State(weights, zeros, zeros, np.float32(0.0), np.bool_(False))
     done = (iterations - 1) // SEGMENT * SEGMENT
     x, y = training_records(run)
@@ -123,15 +123,15 @@ def _state(run: Run, iterations: int) -> State:
 def _advance(state: State, x: Any, y: Any, stopping_loss: Any, iterations: Any) -> State:
     """Return the state after so many further iterations of Adam on the mean squared loss, or after fewer."""
 
-    def loss(weights: Weights) -> Any:
+    def loss(weights: NetworkWeights) -> Any:
         return jnp.square(predict(weights, x) - y).mean()
 
     def step(state: State) -> State:
         value, slope = jax.value_and_grad(loss)(state.weights)
         t = state.count + 1.0
         first = _mixed(_DECAY, state.first, slope)
-        second = _mixed(_SQUARE_DECAY, state.second, Weights(*(g * g for g in slope)))
-        weights = Weights(
+        second = _mixed(_SQUARE_DECAY, state.second, NetworkWeights(*(g * g for g in slope)))
+        weights = NetworkWeights(
             *(
                 w
                 - LEARNING_RATE * (m / (1.0 - _DECAY**t)) / (jnp.sqrt(v / (1.0 - _SQUARE_DECAY**t)) + _STABLE)
@@ -148,27 +148,27 @@ def _advance(state: State, x: Any, y: Any, stopping_loss: Any, iterations: Any) 
     return reached
 
 
-def _mixed(decay: float, old: Weights, new: Weights) -> Weights:
+def _mixed(decay: float, old: NetworkWeights, new: NetworkWeights) -> NetworkWeights:
     """Return the running means after one more value."""
-    return Weights(*(decay * a + (1.0 - decay) * b for a, b in zip(old, new, strict=True)))
+    return NetworkWeights(*(decay * a + (1.0 - decay) * b for a, b in zip(old, new, strict=True)))
 
 
 @partial(jax.jit, compiler_options=_COMPILER)
-def _predict(weights: Weights, x: Any) -> Any:
+def _predict(weights: NetworkWeights, x: Any) -> Any:
     return predict(weights, x)
 
 
-def _predicted(weights: Weights, x: Floats) -> NDArray[np.float64]:
+def _predicted(weights: NetworkWeights, x: Floats) -> NDArray[np.float64]:
     """Return the predictions in double precision."""
     return np.asarray(_predict(weights, x), dtype=np.float64)
 
 
-def _seed(run: Run) -> tuple[int, ...]:
+def _seed(run: NetworkRun) -> tuple[int, ...]:
     """Return the seed of a run: other noise means the same draws, scaled."""
     return run.coordinates, run.records, run.width, run.number
 
 
-def training_records(run: Run) -> tuple[Floats, Floats]:
+def training_records(run: NetworkRun) -> tuple[Floats, Floats]:
     """Return features (d + 1, n) and targets (n,) of the training records."""
     rng = np.random.default_rng((*_seed(run), 0))
     x = sphere(rng, run.records, run.coordinates)
@@ -181,7 +181,7 @@ def _columns(x: NDArray[np.float64]) -> Floats:
     return np.ascontiguousarray(np.column_stack([x, np.ones(len(x))]).T, dtype=np.float32)
 
 
-def first_weights(run: Run) -> Weights:
+def first_weights(run: NetworkRun) -> NetworkWeights:
     """Return normal weights of the variance that Glorot and Bengio chose, and small uniform offsets."""
     rng = np.random.default_rng((*_seed(run), 2))
     d, w = run.coordinates, run.width
@@ -195,4 +195,4 @@ def first_weights(run: Run) -> Weights:
         math.sqrt(2.0 / (w + 1)) * rng.standard_normal(w),
         rng.uniform(-1.0, 1.0) / math.sqrt(w),
     )
-    return Weights(*(np.asarray(x, dtype=np.float32) for x in drawn))
+    return NetworkWeights(*(np.asarray(x, dtype=np.float32) for x in drawn))

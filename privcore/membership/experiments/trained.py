@@ -84,9 +84,9 @@ def _residuals(problem: MembershipFit, number: int) -> tuple[Residuals, Residual
     if problem.learner != "network":
         return _untrained(problem.learner, d, n, s, number)
     # Half a second to import, and not installed everywhere.
-    from privcore.membership.experiments.network import Run, residuals
+    from privcore.membership.experiments.network import NetworkRun, residuals
 
-    return residuals(Run(d, n, problem.width, s, problem.stopping_loss, number), problem.iterations)
+    return residuals(NetworkRun(d, n, problem.width, s, problem.stopping_loss, number), problem.iterations)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -23,7 +23,7 @@ _DEBYE = 40.0
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RegressionDraws:
     """Independent draws, arrays of one shape.
 
     Attributes:
@@ -39,7 +39,7 @@ class Drawn:
     squared_error: Array
 
 
-def draw(uniforms: Array, records: int, coordinates: int, *, member: bool) -> Drawn:
+def draw(uniforms: Array, records: int, coordinates: int, *, member: bool) -> RegressionDraws:
     """Return draws of a release with a training record, or with a fresh one.
 
     In coordinates of which the first has the direction of x, the inverse Gram matrix has a reciprocal
@@ -68,10 +68,10 @@ def draw(uniforms: Array, records: int, coordinates: int, *, member: bool) -> Dr
     if d > 1:
         turned = _chi_squared(d - 1, uniforms[4]) / _chi_squared(freedom, uniforms[5])
         squared_error = squared_error + (1.0 + first**2) * turned
-    return Drawn(features, first * np.sqrt(features), residual, squared_error)
+    return RegressionDraws(features, first * np.sqrt(features), residual, squared_error)
 
 
-def log_ratio(drawn: Drawn, records: int, coordinates: int) -> Array:
+def log_ratio(drawn: RegressionDraws, records: int, coordinates: int) -> Array:
     r"""Return the logarithm of the likelihood ratio of a training record against a fresh one.
 
     $$L = C \sqrt{1 + |b|^2} \, e^{r s} \left(T_{a + 1}(B) + \frac{Q}{2a} T_a(B)\right), \quad

@@ -9,7 +9,7 @@ from dp_accounting.pld import privacy_loss_distribution
 
 from privcore import Answer, DomainError, Point, evaluate, find
 from privcore.allocation.composable import LOSS_STEP, allocated, allocation_pld
-from privcore.likelihood_ratio.distribution import Law
+from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.pld import from_pld, to_pld
 from tests.privcore.draws import problem
 
@@ -87,8 +87,8 @@ def test_a_mechanism_with_impossible_outcomes_keeps_them() -> None:
 
 @pytest.mark.parametrize("loss_step", [1e-1, 1e-2, 1e-3])
 def test_there_and_back_a_law_is_only_spread(loss_step: float) -> None:
-    law = Law(x=np.array([0.0, 0.5, 1.0, 3.0]), p=np.array([0.1, 0.3, 0.4, 0.2]), infinite=0.0)
-    law = Law(x=law.x / (law.p @ law.x) * 0.95, p=law.p, infinite=0.05)
+    law = RatioDistribution(x=np.array([0.0, 0.5, 1.0, 3.0]), p=np.array([0.1, 0.3, 0.4, 0.2]), infinite=0.0)
+    law = RatioDistribution(x=law.x / (law.p @ law.x) * 0.95, p=law.p, infinite=0.05)
     back = from_pld(to_pld(law, loss_step))
     assert back.p.sum() == pytest.approx(1.0)
     assert back.p @ back.x + back.infinite == pytest.approx(1.0)

@@ -19,9 +19,9 @@ from privcore.auditing.approximate import AuditingCombined, AuditingGaussian
 from privcore.auditing.canary_training import (
     CLIP_NORM,
     PULL,
+    CanaryWeights,
     Examples,
     Trained,
-    Weights,
     block_size,
     clip,
     digits,
@@ -138,7 +138,7 @@ def test_the_gradients_of_images_and_canaries_are_those_of_the_formulas_and_clip
     pixels, shown = digits()
     rng = np.random.default_rng(5)
     matrix, offset = rng.standard_normal((64, 10)), rng.standard_normal(10)
-    weights = Weights(*(x.astype(np.float32) for x in (matrix, offset, np.zeros(block_size(3)))))
+    weights = CanaryWeights(*(x.astype(np.float32) for x in (matrix, offset, np.zeros(block_size(3)))))
     both = Examples(
         np.concatenate([pixels[:100], np.zeros((3, 64), dtype=np.float32)]),
         np.concatenate([shown[:100], np.zeros(3, dtype=np.int32)]),
@@ -164,11 +164,11 @@ def test_the_gradients_of_images_and_canaries_are_those_of_the_formulas_and_clip
 
 
 def test_clipping_shortens_what_is_long_and_leaves_the_rest() -> None:
-    long = Weights(np.full((1, 1), 3.0), np.array([0.0]), np.array([4.0, 12.0]))
+    long = CanaryWeights(np.full((1, 1), 3.0), np.array([0.0]), np.array([4.0, 12.0]))
     assert [np.asarray(x).ravel().tolist() for x in clip(long, 6.5)] == [[1.5], [0.0], [2.0, 6.0]]
     for norm in (13.0, math.inf):
         assert [np.asarray(x).ravel().tolist() for x in clip(long, norm)] == [[3.0], [0.0], [4.0, 12.0]]
-    zero = Weights(*(np.zeros(1) for _ in range(3)))
+    zero = CanaryWeights(*(np.zeros(1) for _ in range(3)))
     assert not any(np.asarray(x).any() for x in clip(zero, 1.0))
     assert float(loss(zero._replace(matrix=np.zeros((64, 10)), offset=np.zeros(10)), one_image())) == (
         pytest.approx(math.log(10.0))

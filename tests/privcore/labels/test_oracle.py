@@ -153,14 +153,14 @@ def bag_laws(etas: tuple[float, ...]) -> np.ndarray:
 
 def of_member(row: Row) -> Answer:
     """Return the advantage of one member: that of a bag, times its size, without those of the others."""
-    from privcore.distributions.prior_finite import Finite
+    from privcore.distributions.prior_finite import FinitePrior
     from privcore.labels.rows import advantage
 
     etas = tuple(etas_of(row))
     j = member(row) - 1
     laws = bag_laws(etas)[j : j + 1]
     epsilon = float(row["eps"]) if row["eps"] else math.inf
-    low, high = advantage(laws, MECHANISMS[row["mechanism"]], epsilon, Finite.point(etas[j]))
+    low, high = advantage(laws, MECHANISMS[row["mechanism"]], epsilon, FinitePrior.point(etas[j]))
     return Answer.enclosure(max(0.0, float(low[0])), float(high[0]))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from privcore.likelihood_ratio.distribution import (
-    Bracket,
-    Law,
     LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
     Resolution,
     combine,
     mean_of,
@@ -33,15 +33,15 @@ LAWS: dict[str, Distribution] = {
 }
 
 
-def as_bracket(law: Distribution) -> Bracket:
+def as_bracket(law: Distribution) -> RatioBracket:
     values = sorted(law)
-    exact = Law(
+    exact = RatioDistribution(
         x=np.array([float(v) for v in values]),
         p=np.array([float(law[v]) for v in values]),
         mass_error=2.0**-52,
         value_error=2.0**-52,
     )
-    return Bracket(lower=exact, upper=exact)
+    return RatioBracket(lower=exact, upper=exact)
 
 
 def enumerate_law(law: Distribution, times: int, *, product: bool) -> Distribution:
@@ -94,7 +94,7 @@ def test_epsilon_is_the_inverse_of_delta_on_the_safe_side(delta: float, directio
     assert lower <= upper
 
 
-def read(bracket: Bracket, epsilon: float) -> list[tuple[float, float]]:
+def read(bracket: RatioBracket, epsilon: float) -> list[tuple[float, float]]:
     return [
         (delta_lower(bracket.lower, epsilon, d), delta_upper(bracket.upper, epsilon, d))
         for d in ("add", "remove")
@@ -129,7 +129,7 @@ def test_errors_of_mixed_values_are_covered_whether_by_values_or_by_drifts(which
     error, probability, times = 0.05, 0.3, 3
     x = np.array([0.5, 0.9, 2.0, 8.0, 100.0])
     p = np.array([0.5, 0.3, 0.17, 0.0299, 0.0001])
-    law = Law(x=x, p=p, mass_error=1e-15, value_error=error)
+    law = RatioDistribution(x=x, p=p, mass_error=1e-15, value_error=error)
     moved = {"all": slice(None), "top": slice(-1, None), "bottom": slice(0, 1)}[which.rsplit(maxsplit=1)[0]]
     meant = x.copy()
     meant[moved] *= math.exp(error if which.endswith("up") else -error)
@@ -138,7 +138,7 @@ def test_errors_of_mixed_values_are_covered_whether_by_values_or_by_drifts(which
     for _ in range(times - 1):
         values, masses = np.outer(values, meant).ravel(), np.outer(masses, p).ravel()
     res = Resolution(fineness=0.01, tail=tail)
-    found = product_of(mixed(Bracket(lower=law, upper=law), probability, res), times, res)
+    found = product_of(mixed(RatioBracket(lower=law, upper=law), probability, res), times, res)
     for epsilon in (-1.0, 0.0, 0.3, 1.0, 2.0, 5.0):
         truth = {
             "add": float(masses @ np.maximum(1.0 - math.exp(epsilon) * values, 0.0)),
@@ -151,17 +151,17 @@ def test_errors_of_mixed_values_are_covered_whether_by_values_or_by_drifts(which
 
 def test_a_value_that_is_half_of_the_mix_errs_by_more_than_half_of_the_error() -> None:
     """log(1 + s (e^v - 1)) exceeds s v: the value that was meant is 0.5 + 0.5 e^0.1."""
-    law = Law(x=np.array([1.0]), p=np.array([1.0]), value_error=0.1)
-    found = mixed(Bracket(lower=law, upper=law), 0.5, Resolution(fineness=0.1, tail=1e-300))
+    law = RatioDistribution(x=np.array([1.0]), p=np.array([1.0]), value_error=0.1)
+    found = mixed(RatioBracket(lower=law, upper=law), 0.5, Resolution(fineness=0.1, tail=1e-300))
     assert delta_upper(found.upper, 0.0, "remove") >= 0.5 * math.expm1(0.1)
 
 
 def test_seldom_values_do_not_set_the_error_of_all() -> None:
     """A large value of mass 1e-12 pays by a drift: the others keep the share that they have."""
     x, p = np.array([0.9, 1e9]), np.array([1.0 - 1e-12, 1e-12])
-    law = Law(x=x, p=p, mass_error=1e-15, value_error=1e-6)
+    law = RatioDistribution(x=x, p=p, mass_error=1e-15, value_error=1e-6)
     low, high = (
-        mixed(Bracket(lower=law, upper=law), 1e-6, Resolution(fineness=0.1, tail=t)).upper
+        mixed(RatioBracket(lower=law, upper=law), 1e-6, Resolution(fineness=0.1, tail=t)).upper
         for t in (1e-20, 1e-13)
     )
     assert low.value_error == pytest.approx(1e-6, rel=1e-2)
@@ -200,7 +200,7 @@ def test_a_product_that_leaves_the_doubles_is_refused_rather_than_wrong() -> Non
 def test_combining_a_law_with_itself_by_either_route_agrees() -> None:
     res = Resolution(fineness=0.1, tail=1e-12)
     base = lognormal(1.0, res)
-    copy = Bracket(lower=base.lower, upper=base.upper)
+    copy = RatioBracket(lower=base.lower, upper=base.upper)
     square = combine(base, base, res, product=True)
     pairs = combine(base, copy, res, product=True)
     np.testing.assert_allclose(square.upper.p, pairs.upper.p, rtol=1e-12)

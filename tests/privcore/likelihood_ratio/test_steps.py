@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from privcore.likelihood_ratio.distribution import Bracket, Resolution, mean_of
+from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mean_of
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step, laplace_cells
 from privcore.numerics.gaussian import gaussian_delta_bounds
@@ -115,7 +115,7 @@ def test_allocated_responses_agree_with_the_binomial_law(local_epsilon: float, s
     count = np.arange(steps + 1)
     mass = binom.pmf(count, steps, low / (1.0 + low))
     ratio = (count * high + (steps - count) * low) / steps
-    bracket: Bracket = mean_of(ResponseStep(local_epsilon).ratio(RES), steps, RES)
+    bracket: RatioBracket = mean_of(ResponseStep(local_epsilon).ratio(RES), steps, RES)
     for epsilon in (-0.3, 0.0, 0.2, 0.6):
         kappa = math.exp(epsilon)
         remove = float(mass @ np.maximum(ratio - kappa, 0.0))

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from privcore.likelihood_ratio import symmetric
-from privcore.likelihood_ratio.distribution import Law, LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.profile import delta_lower
 from privcore.likelihood_ratio.symmetric import _counts, _hypergeometric, chosen
@@ -19,9 +19,9 @@ FINE = Resolution(fineness=0.02, tail=1e-30)
 STEP = {Fraction(1, 2): Fraction(3, 4), Fraction(2): Fraction(3, 16), Fraction(4): Fraction(1, 16)}
 
 
-def as_law(step: dict[Fraction, Fraction]) -> Law:
+def as_law(step: dict[Fraction, Fraction]) -> RatioDistribution:
     values = sorted(step)
-    return Law(
+    return RatioDistribution(
         x=np.array([float(v) for v in values]),
         p=np.array([float(step[v]) for v in values]),
         mass_error=2.0**-52,
@@ -82,7 +82,9 @@ def test_counts_that_are_left_out_lower_one_direction_and_raise_the_other_by_no_
 ) -> None:
     """With two atoms the ratio depends on how many steps have the larger: its law is binomial, and exact."""
     low, high, p = 0.5, 3.0, 0.8
-    base = Law(x=np.array([low, high]), p=np.array([p, 1.0 - p]), mass_error=2e-16, value_error=2e-16)
+    base = RatioDistribution(
+        x=np.array([low, high]), p=np.array([p, 1.0 - p]), mass_error=2e-16, value_error=2e-16
+    )
     law = chosen(base, participations, steps, Resolution(fineness=1e-4, tail=1e-12))
     ups = np.arange(steps + 1)
     masses = binom.pmf(ups, steps, 1.0 - p)
@@ -102,7 +104,9 @@ def test_counts_that_are_left_out_lower_one_direction_and_raise_the_other_by_no_
 
 
 def test_small_parts_leave_out_counts_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    base = Law(x=np.array([0.5, 3.0]), p=np.array([0.8, 0.2]), mass_error=2e-16, value_error=2e-16)
+    base = RatioDistribution(
+        x=np.array([0.5, 3.0]), p=np.array([0.8, 0.2]), mass_error=2e-16, value_error=2e-16
+    )
     monkeypatch.setattr(symmetric, "_counts", lambda n, k, t, _: _counts(n, k, t, 2.0))
     law = chosen(base, 12, 30, Resolution(fineness=1e-4, tail=1e-12))
     assert 0.01 < 1.0 - float(law.p @ law.x) < 0.9

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privcore import find, find_problem
-from privcore.distributions.record import Law
+from privcore.distributions.record import RecordDistribution
 from privcore.distributions.record_notation import law
 from privcore.membership.discrete.deviation import deviation_bounds, largest_constant, least_constant
 from privcore.membership.discrete.diversity import diversity
@@ -65,7 +65,7 @@ def test_the_rarest_of_infinitely_many_values_and_new_values_are_at_full_risk() 
     assert (usual.lower, usual.upper) == pytest.approx((risk.lower, risk.upper), rel=1e-9)
 
 
-def rates(law_drawn: Law, n: int, threshold: float, repetitions: int) -> tuple[float, float]:
+def rates(law_drawn: RecordDistribution, n: int, threshold: float, repetitions: int) -> tuple[float, float]:
     """Return false and true positives of the attack by counts, from drawn data sets and one test each."""
     rng = np.random.default_rng(11)
     atoms = law_drawn.atoms(0, int(law_drawn.reach(1.0)))

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from privcore import Answer, DomainError, Point, Status, evaluate
 from privcore.membership.experiments import network as experiment_network
 from privcore.membership.experiments import trained as experiment_trained
-from privcore.membership.experiments.network import Run, first_weights, residuals, training_records
+from privcore.membership.experiments.network import NetworkRun, first_weights, residuals, training_records
 from privcore.membership.experiments.noise import MembershipNoise, noise_share
 from privcore.membership.experiments.problems import MembershipFit
 from privcore.membership.experiments.residuals import Residuals, linear, nearest, sphere
@@ -26,7 +26,7 @@ SPREAD = 4.5  # standard errors; the seeds are fixed
 PRINTED = 0.5  # of the last digit
 LEVELS = (1e-6, 1e-4, 1e-2)
 NETWORK = {"width": 256, "iterations": 400}
-SMALL = Run(coordinates=4, records=40, width=256, noise=0.1, stopping_loss=0.0, number=0)
+SMALL = NetworkRun(coordinates=4, records=40, width=256, noise=0.1, stopping_loss=0.0, number=0)
 
 # One process trains the networks: each shape is compiled once.
 pytestmark = pytest.mark.xdist_group("membership by training")
@@ -147,7 +147,7 @@ def test_the_nearest_neighbour_agrees_with_a_simulation_that_draws_the_noise() -
     assert abs(answer.value - float(np.mean(shares))) <= SPREAD * error
 
 
-def adam_by_hand(run: Run, iterations: int) -> Floats:
+def adam_by_hand(run: NetworkRun, iterations: int) -> Floats:
     """Residuals of the training records after Adam, with gradients by hand and in double precision."""
     x, y = (part.astype(float) for part in training_records(run))
     x = x[:-1].T

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Answer, Point, Status, evaluate, find
-from privcore.membership.regression.likelihood_ratio import Drawn, _log_bessel, draw, log_ratio
+from privcore.membership.regression.likelihood_ratio import RegressionDraws, _log_bessel, draw, log_ratio
 from privcore.membership.regression.threshold import LossRates, best_root
 from tests.privcore.draws import problem
 
@@ -76,7 +76,9 @@ def test_the_oracle_agrees_with_the_attack_by_the_loss() -> None:
     assert answer.detail == "threshold 0.987676"
 
 
-def regressions(draws: int, records: int, features: int, seed: int) -> tuple[Drawn, Drawn]:
+def regressions(
+    draws: int, records: int, features: int, seed: int
+) -> tuple[RegressionDraws, RegressionDraws]:
     """Fit real data, and return what a training record and a fresh one have in common with the fit."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((draws, records, features))
@@ -84,9 +86,9 @@ def regressions(draws: int, records: int, features: int, seed: int) -> tuple[Dra
     gram = np.einsum("ijk,ijl->ikl", x, x)
     error = np.linalg.solve(gram, np.einsum("ijk,ij->ik", x, noise)[:, :, None])[:, :, 0]
 
-    def seen(features_of: Array, noise_of: Array) -> Drawn:
+    def seen(features_of: Array, noise_of: Array) -> RegressionDraws:
         off = (features_of * error).sum(axis=1)
-        return Drawn((features_of**2).sum(axis=1), off, noise_of - off, (error**2).sum(axis=1))
+        return RegressionDraws((features_of**2).sum(axis=1), off, noise_of - off, (error**2).sum(axis=1))
 
     fresh = rng.standard_normal((draws, features)), rng.standard_normal(draws)
     return seen(x[:, 0], noise[:, 0]), seen(*fresh)
