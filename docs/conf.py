@@ -12,8 +12,9 @@ myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [  # what has no page here
-    ("py:class", r"(collections|pathlib|pyarrow)\..*|PrivacyLossDistribution|privcore\.likelihood\..*"),
-    ("py:class", r"storage\.(verify\.Report|manifest\.Manifest)|flows\.run\.Report"),
+    ("py:class", r"(collections|pathlib|pyarrow)\..*|PrivacyLossDistribution"),
+    ("py:class", r"privcore\.(likelihood_ratio\..*|method\.P)"),
+    ("py:class", r"storage\.(verify\.Report|manifest\.Manifest)|flows\.runs\.run\.Report"),
     ("py:exc", r"\w+Error"),
 ]
 autodoc_member_order = "bysource"

@@ -1,5 +1,6 @@
 """The store: Parquet parts on disk, DuckDB views over them, lookups and SQL."""
 
+from privcore.errors import LimitError
 from storage.catalog import Store, open_store
 from storage.errors import QueryError, StoreError
 from storage.lookup import Found
@@ -10,6 +11,7 @@ from storage.schema import SCHEMA_VERSION, Provenance, Row, provenance, schema_f
 __all__ = [
     "SCHEMA_VERSION",
     "Found",
+    "LimitError",
     "Manifest",
     "Provenance",
     "QueryError",
