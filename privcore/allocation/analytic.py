@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Annotated, get_args
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncation import OUTWARD, SHARES, block, bounded, cost_of
 from privcore.answer import Answer
@@ -47,8 +48,8 @@ class AllocationAnalytic(Method[Answered]):
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.1; k to 1: Lemma 3.2; sinh: our remark"
     shares = ("sigma", "steps")
 
-    range_bound: Annotated[str, params.RANGE_BOUND] = "sinh"
-    split: Annotated[str, params.SPLIT] = "optimal"
+    range_bound: Annotated[str, allocation_params.RANGE_BOUND] = "sinh"
+    split: Annotated[str, allocation_params.SPLIT] = "optimal"
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
     def cost(self, problem: Answered) -> Cost:

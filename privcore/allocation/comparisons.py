@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation import proofs
 from privcore.allocation.problems import (
     Allocated,
@@ -46,7 +47,7 @@ class PoissonEpsilon(AtDelta, SampledSteps):
     monotone = proofs.declare(_POISSON, "delta")
 
     epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class PoissonDelta(AtEpsilon, SampledSteps):
     monotone = proofs.declare(_POISSON, "epsilon")
 
     epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ class ShufflingEpsilon(AtDelta, GaussianSteps):
     name = "shuffling-epsilon"
     monotone = proofs.declare(_SHUFFLING, "delta")
 
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ class ShufflingDelta(AtEpsilon, GaussianSteps):
     name = "shuffling-delta"
     monotone = proofs.declare(_SHUFFLING, "epsilon")
 
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import FEWER_THAN_STEPS
 from privcore.allocation.reduction import composed
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution, combine
@@ -102,7 +103,7 @@ def _allocated(
     t, k = params.STEPS.check(steps), params.PARTICIPATIONS.check(participations)
     FEWER_THAN_STEPS.check(SimpleNamespace(steps=t, participations=k))
     law = composed(step, t, k, params.EPOCHS.check(epochs), 1.0, resolution).upper
-    return to_pld(law, params.LOSS_STEP.check(loss_step))
+    return to_pld(law, allocation_params.LOSS_STEP.check(loss_step))
 
 
 @dataclass(frozen=True, eq=False)

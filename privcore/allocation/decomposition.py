@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args
 import numpy as np
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.poisson_certified import PoissonCertified, poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
@@ -153,7 +154,7 @@ class AllocationDecomposition(Method[Allocation]):
     version = 2
     shares = ("sigma", "steps")
 
-    thinning: Annotated[float, params.THINNING] = 1.0
+    thinning: Annotated[float, allocation_params.THINNING] = 1.0
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
     def applies(self, problem: Allocation) -> str | None:

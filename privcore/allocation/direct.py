@@ -6,7 +6,7 @@ from typing import Annotated, get_args
 
 import numpy as np
 
-from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.moments import FRACTIONS, allocation_moments
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.reduction import Blocks, blocks
@@ -131,7 +131,7 @@ class AllocationDirect(Method[Allocation]):
     reference = f"{FELDMAN_SHENFELD}, Theorems 4.8 and 4.9, Corollary 4.10, Lemma 3.2"
     shares = ("sigma", "steps")
 
-    orders: Annotated[int, params.ORDERS] = 256
+    orders: Annotated[int, allocation_params.ORDERS] = 256
 
     def cost(self, problem: Allocation) -> Cost:
         n, seconds = self.orders, 2e-3

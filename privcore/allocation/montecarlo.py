@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationDelta
 from privcore.allocation.sampled_ratio import Simulation
 from privcore.answer import Answer
@@ -35,7 +36,7 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
     version = 2
 
     samples: Annotated[int, params.SAMPLES] = 10_000
-    sampling: Annotated[str, params.SAMPLING] = "order"
+    sampling: Annotated[str, allocation_params.SAMPLING] = "order"
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
 
     def applies(self, problem: AllocationDelta) -> str | None:

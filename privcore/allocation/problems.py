@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation import proofs
 from privcore.problem import AtMost, Problem, Trend
 
@@ -74,7 +75,7 @@ class SampledSteps(GaussianSteps):
 class LaplaceSteps(AllocationProblem):
     """Base of the questions about steps with Laplace noise."""
 
-    scale: Annotated[float, params.LAPLACE_SCALE]
+    scale: Annotated[float, allocation_params.LAPLACE_SCALE]
     steps: Annotated[int, params.STEPS]
 
 
@@ -82,7 +83,7 @@ class LaplaceSteps(AllocationProblem):
 class ResponseSteps(AllocationProblem):
     """Base of the questions about steps of randomized response."""
 
-    local_epsilon: Annotated[float, params.LOCAL_EPSILON]
+    local_epsilon: Annotated[float, allocation_params.LOCAL_EPSILON]
     steps: Annotated[int, params.STEPS]
 
 
@@ -94,7 +95,7 @@ class Allocated(AllocationProblem):
 
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, params.ADJACENCY] = "add-remove"
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import Annotated, get_args
 import numpy as np
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.decomposition import decomposition
 from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
@@ -51,7 +52,7 @@ class AllocationRecursive(Method[Answered]):
     version = 2
     shares = ("sigma", "steps")
 
-    split: Annotated[str, params.SPLIT] = "optimal"
+    split: Annotated[str, allocation_params.SPLIT] = "optimal"
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
     def cost(self, problem: Answered) -> Cost:

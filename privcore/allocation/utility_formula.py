@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, get_args
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_noise
 from privcore.allocation.utility_problems import AllocationError, PoissonError
 from privcore.answer import Answer
@@ -138,7 +139,7 @@ def crossing_dimension(
         [428.143, 428.143]
     """
     t, n = params.STEPS.check(steps), params.EXAMPLES.check(examples)
-    p = params.PROPORTION.check(proportion)
+    p = allocation_params.PROPORTION.check(proportion)
 
     def crossing(above: float, below: float, side: int) -> float:
         """Return d* for sigma_A = above and sigma_P = below, moved to one side."""

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
+from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationProblem
 from privcore.problem import AtLeast, Monotone, Trend
 
@@ -42,8 +43,8 @@ class MeanError(AllocationProblem):
     delta: Annotated[float, params.DELTA]
     steps: Annotated[int, params.STEPS]
     examples: Annotated[int, params.EXAMPLES]
-    proportion: Annotated[float, params.PROPORTION]
-    dimension: Annotated[int, params.DIMENSION] = 1
+    proportion: Annotated[float, allocation_params.PROPORTION]
+    dimension: Annotated[int, allocation_params.DIMENSION] = 1
 
 
 @dataclass(frozen=True, kw_only=True)

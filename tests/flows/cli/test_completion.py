@@ -10,7 +10,7 @@ import pytest
 
 from flows.cli import completion
 from privcore import METHODS, PROBLEMS
-from privcore.params import ADJACENCY
+from privcore.allocation.params import ADJACENCY
 
 SHELLS = ("bash", "zsh", "fish")
 
