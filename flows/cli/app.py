@@ -1,6 +1,6 @@
 """The command `privsweep`: every error is one sentence on standard error and an exit code.
 
-Nothing heavy is imported here or by the modules of commands at their top: `--help` has to be fast.
+The module of a command is imported when the command is used: `--help` has to be fast.
 """
 
 import atexit
@@ -8,118 +8,106 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
-
-from flows.cli import (
-    ask,
-    audit,
-    compare,
-    figures,
-    labels,
-    maintenance,
-    membership,
-    page,
-    reports,
-    status,
-    store,
-    sweep,
-    table,
-    training,
-)
 
 MANY_OBJECTS = 50_000
 """New objects after which Python looks for garbage: imports make many, and that took a tenth of a start."""
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "plan": sweep.plan,
-    "run": sweep.run,
-    "status": status.status,
-    "epsilon": training.epsilon,
-    "noise": training.noise,
-    "steps": training.steps_of,
-    "compare": compare.compare,
-    "ask": ask.ask,
-    "methods": ask.methods,
-    "lookup": store.lookup,
-    "sql": store.sql,
-    "export": store.export,
-    "labels": labels.labels,
-    "audit": audit.audit,
-    "membership": membership.membership,
-    "serve": page.serve,
-    "verify": maintenance.verify,
-    "repair": maintenance.repair,
-    "compact": maintenance.compact,
-    "gc": maintenance.gc,
+# fmt: off
+COMMANDS = {
+    "plan": ("sweep:plan", "What a sweep would cost: points, seconds, bytes. Starts and writes nothing."),
+    "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. Ctrl-C loses nothing; run it again to go on."),
+    "status": ("status:status", "How much of each sweep is stored, what failed, and whether it runs; also from another shell."),
+    "epsilon": ("training:epsilon", "The privacy of one training run: a lower and an upper bound on epsilon."),
+    "noise": ("training:noise", "The least noise multiplier whose epsilon is proved to be at most the target."),
+    "steps": ("training:steps_of", "The steps of examples and batch size, rounded both ways, and which way is safe for which sampling."),
+    "compare": ("compare:compare", "The privacy of one training run by random allocation, Poisson sampling, shuffling, and unamplified."),
+    "ask": ("ask:ask", "Any problem, answered now by all methods that apply, or by the named ones."),
+    "methods": ("ask:methods", "Which methods bound which problem and how; with a name, its fields or knobs."),
+    "lookup": ("store:lookup", "The stored bounds that cover a problem, or the table of a sweep; nothing is computed."),
+    "sql": ("store:sql", "Any SELECT over a store; the views are in the documentation."),
+    "export": ("store:export", "The result of a SELECT over a store as a file for others."),
+    "labels": ("labels:labels", "What bags of labels reveal, beside randomized response, and where both reveal as much."),
+    "audit": ("audit:audit", "Which epsilon an audit in one run refutes: every canary was in or out by a fair coin of its own."),
+    "membership": ("membership:membership", "How well any attack can tell who was in the training set: all that follows from what is known."),
+    "serve": ("page:serve", "The same page on this machine alone, which also computes what is not stored. Ctrl-C ends it."),
+    "verify": ("maintenance:verify", "Read every byte of a store, and tell what is damaged, missing, foreign or left over."),
+    "repair": ("maintenance:repair", "Move damaged files into quarantine and compute exactly the lost points again; deletes nothing."),
+    "compact": ("maintenance:compact", "Merge small parts into large sorted ones; others may read and write meanwhile."),
+    "gc": ("maintenance:gc", "Delete what no reader uses: rows that do not count, old snapshots, files of killed writers."),
+    "report sweep": ("reports:sweep", "What came of a sweep: tables, charts, failures and provenance; the word sweep may be left out."),
+    "report compare-training": ("reports:compare_training", "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings."),
+    "report compare-labels": ("reports:compare_labels", "Bags of labels beside the randomized response that reveals as much."),
+    "report compare-audits": ("reports:compare_audits", "The epsilon that audits refute, planned and on trainings, beside the true one."),
+    "report compare-membership": ("reports:compare_membership", "All bounds of membership inference on the same problem, one interval below another."),
+    "report figures": ("figures:figures", "The figures of a paper from its sweeps, as far as they are stored: docs/papers.md."),
+    "report label-figures": ("figures:label_figures", ""),
+    "report audit-figures": ("figures:audit_figures", ""),
+    "report membership-figures": ("figures:membership_figures", ""),
+    "table publish": ("table:publish", "Write all answers of a store into one Parquet file, whose version changes only with them."),
+    "table show": ("table:show", "Check a lookup table, and tell its version and what it holds."),
+    "table import": ("table:import_", "Put the rows of a lookup table into a store, so that lookups and SQL find them."),
+    "table diff": ("table:diff", "Which brackets two lookup tables have in common, which moved; exit code 1 if any contradict."),
+    "page build": ("page:build", "A static folder that answers from the store without a backend; any file server will do."),
 }
-REPORT: dict[str, Callable[..., None]] = {
-    "sweep": reports.sweep,
-    "compare-training": reports.compare_training,
-    "compare-labels": reports.compare_labels,
-    "compare-audits": reports.compare_audits,
-    "compare-membership": reports.compare_membership,
-    "figures": figures.figures,
-}
-OLD_REPORT: dict[str, Callable[..., None]] = {
-    "label-figures": figures.of_paper("labels"),
-    "audit-figures": figures.of_paper("auditing"),
-    "membership-figures": figures.of_paper("membership"),
-}
-"""Earlier names of `report figures PAPER`, which still work and are not listed."""
-TABLE: dict[str, Callable[..., None]] = {
-    "publish": table.publish,
-    "show": table.show,
-    "import": table.import_,
-    "diff": table.diff,
-}
-PAGE: dict[str, Callable[..., None]] = {"build": page.build}
+"""The function of each command, as `module:function` of this package, and the sentence about it in a list.
+
+Without a sentence it is an earlier name, which still works and is not listed.
+"""
+# fmt: on
 
 
-def _group(
-    commands: Mapping[str, Callable[..., None]],
-    hidden: Mapping[str, Callable[..., None]] = MappingProxyType({}),
-    **settings: Any,
-) -> typer.Typer:
-    """Return the group of these commands, in this order; hidden ones work and are not listed."""
-    group = typer.Typer(**settings)
-    for name, command in {**commands, **hidden}.items():
-        group.command(name, hidden=name in hidden)(command)
-    return group
+class Deferred(TyperCommand):
+    """A command whose module is imported when it is used: a list of commands needs its sentence alone.
+
+    Its callback returns the command itself.
+    """
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return a context of the command itself."""
+        assert self.callback is not None
+        return self.callback().make_context(info_name, args, parent, **extra)
 
 
-app = _group(
-    COMMANDS,
-    name="privsweep",
-    help="Sweeps of privacy numerics: grids of problems in, rigorous enclosures in Parquet out.",
-    epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
-    "4 a limit was hit, 5 Ray or Prefect is gone, 130 interrupted.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(
-    _group(
-        REPORT,
-        OLD_REPORT,
-        cls=reports.SweepGroup,
-        help="What a store holds, to look at: `report SWEEP` for what came of a sweep, or one of these.",
-        no_args_is_help=True,
-    ),
-    name="report",
-)
-app.add_typer(
-    _group(TABLE, help="Lookup tables: all answers of a store in one versioned Parquet file."), name="table"
-)
-app.add_typer(
-    _group(PAGE, help="A lookup page of what is stored, for browsers.", no_args_is_help=True), name="page"
-)
+class ReportGroup(TyperGroup):
+    """Commands below `report`; a word that is none of them is the name of a sweep."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command in front that `report SWEEP` leaves out."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["sweep", *args]
+        return super().parse_args(ctx, args)
+
+
+def command(words: str) -> Any:
+    """Return a command, imported.
+
+    Args:
+        words: A key of `COMMANDS`.
+    """
+    module, _, function = COMMANDS[words][0].partition(":")
+    alone = typer.Typer(add_completion=False)
+    alone.command(words.rsplit(maxsplit=1)[-1])(getattr(import_module(f"flows.cli.{module}"), function))
+    from flows.cli.maintenance import allow_degraded
+
+    made = typer.main.get_command(alone)
+    allow_degraded(made)
+    return made
+
+
+def _importing(words: str) -> Callable[[], Any]:
+    def imported() -> Any:
+        return command(words)
+
+    return imported
 
 
 def _show_version(wanted: bool) -> None:
@@ -130,13 +118,46 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
     """Hold the options that stand before a command."""
+
+
+def _assembled() -> typer.Typer:
+    """Return the command line with its groups and commands, none of which is imported yet."""
+    whole = typer.Typer(
+        name="privsweep",
+        help="Sweeps of privacy numerics: grids of problems in, rigorous enclosures in Parquet out.",
+        epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
+        "4 a limit was hit, 5 Ray or Prefect is gone, 130 interrupted.",
+        callback=_options,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    groups = {
+        "report": typer.Typer(
+            cls=ReportGroup,
+            help="What a store holds, to look at: `report SWEEP` for what came of a sweep, or one of these.",
+            no_args_is_help=True,
+        ),
+        "table": typer.Typer(help="Lookup tables: all answers of a store in one versioned Parquet file."),
+        "page": typer.Typer(help="A lookup page of what is stored, for browsers.", no_args_is_help=True),
+    }
+    for words, (_, sentence) in COMMANDS.items():
+        group, _, name = words.rpartition(" ")
+        groups.get(group, whole).command(name, cls=Deferred, help=sentence, hidden=not sentence)(
+            _importing(words)
+        )
+    for name, below in groups.items():
+        whole.add_typer(below, name=name)
+    return whole
+
+
+app = _assembled()
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -149,9 +170,9 @@ def run(arguments: Sequence[str]) -> int:
         An `ExitCode`; of an error, the one that its class declares.
     """
     try:
-        command = typer.main.get_command(app)
-        maintenance.allow_degraded(command)
-        result = command.main(args=list(arguments), prog_name="privsweep", standalone_mode=False)
+        result = typer.main.get_command(app).main(
+            args=list(arguments), prog_name="privsweep", standalone_mode=False
+        )
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe, such as head, has seen enough; nothing more can be written to it.

@@ -52,7 +52,7 @@ def figures(
     _report(pictures, store, out, kind, json=json)
 
 
-def of_paper(paper: str) -> Callable[..., None]:
+def _of_paper(paper: str) -> Callable[..., None]:
     """Return a command that draws the figures of one paper, as `figures PAPER` does."""
 
     def command(
@@ -62,9 +62,13 @@ def of_paper(paper: str) -> Callable[..., None]:
         kind: Format = "png",
         json: Json = False,
     ) -> None:
+        """Draw the figures of one paper, as `report figures PAPER` does."""
         figures(paper, store, out, figure, kind, json)
 
     return command
+
+
+label_figures, audit_figures, membership_figures = map(_of_paper, ("labels", "auditing", "membership"))
 
 
 def _choices(names: list[str]) -> str:

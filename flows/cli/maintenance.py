@@ -181,20 +181,13 @@ def _line(text: object) -> str:
 # --------------------------------------------------------------------------- reading around damage
 
 
-def allow_degraded(group: Any) -> None:
-    """Add `--allow-degraded` to every command of a group that reads a store and changes none.
-
-    Args:
-        group: What `typer.main.get_command` returns.
-    """
+def allow_degraded(command: Any) -> None:
+    """Add `--allow-degraded` to a command that reads a store and changes none."""
     alone = typer.Typer(add_completion=False)
     alone.command()(_option_alone)
     (option,) = typer.main.get_command(alone).params
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            allow_degraded(command)
-        elif name not in CHANGING and any(each.name == "store" for each in command.params):
-            command.params.append(option)
+    if command.name not in CHANGING and any(each.name == "store" for each in command.params):
+        command.params.append(option)
 
 
 def _switch_on(context: typer.Context, wanted: bool) -> None:

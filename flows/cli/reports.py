@@ -4,17 +4,14 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
 
 if TYPE_CHECKING:
     from flows.reports.document import Document
-
-SWEEP = "sweep"
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
 Format = Annotated[str, typer.Option("--format", help="html, md or both.")]
@@ -25,16 +22,6 @@ AllSettings = Annotated[
     bool, typer.Option("--all-settings", help="--figures for every setting of a chart, not the first alone.")
 ]
 DEFAULT_OUT = Path("reports")
-
-
-class SweepGroup(TyperGroup):
-    """Commands below `report`; a word that is none of them is the name of a sweep."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command in front that `report SWEEP` leaves out."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = [SWEEP, *args]
-        return super().parse_args(ctx, args)
 
 
 def sweep(

@@ -180,14 +180,11 @@ def test_a_ray_job_ends_cleans_up_and_has_a_deadline() -> None:
 
 
 def test_the_command_line_understands_the_entrypoint_of_a_ray_job() -> None:
-    from typer.main import get_command
+    from flows.cli import app
 
-    from flows.cli.app import app
-
-    program, command, sweep, *options = shlex.split(read("rayjob")["spec"]["entrypoint"])
+    program, name, sweep, *options = shlex.split(read("rayjob")["spec"]["entrypoint"])
     assert (program, sweep) == ("privsweep", "quickstart")
-    parameters = get_command(app).commands[command].params  # type: ignore[attr-defined]
-    known = {option for parameter in parameters for option in parameter.opts}
+    known = {option for parameter in app.command(name).params for option in parameter.opts}
     assert {option for option in options if option.startswith("--")} <= known
 
 
