@@ -1,6 +1,6 @@
 """Numerics core: every bound as a method, every answer an enclosure with its proof."""
 
-from privcore.answer import Answer, Status
+from privcore.answer import Answer, Bracket, Status, intersect
 from privcore.errors import DomainError, ExitCode, LimitError, PrivsweepError, UnknownNameError
 from privcore.evaluate import evaluate
 from privcore.method import Cost, Direction, Method
@@ -12,6 +12,7 @@ __all__ = [
     "METHODS",
     "PROBLEMS",
     "Answer",
+    "Bracket",
     "Cost",
     "Direction",
     "DomainError",
@@ -28,5 +29,6 @@ __all__ = [
     "evaluate",
     "find",
     "find_problem",
+    "intersect",
     "methods_for",
 ]

@@ -1,6 +1,7 @@
-"""What a method returns: an enclosure that is proved, an estimate, or a status with its reason."""
+"""Answers of methods, each an enclosure, an estimate, or a status with its reason; and their intersection."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -96,3 +97,69 @@ class Answer:
     def without(cls, status: Status, reason: str) -> Self:
         """Return the status and reason of an evaluation that gave no answer."""
         return cls(status=status, detail=reason)
+
+    def said_by(self, name: str) -> "Bracket":
+        """Return the enclosure with this name at both ends."""
+        return Bracket(
+            lower=self.lower, upper=self.upper, confidence=self.confidence, lower_by=name, upper_by=name
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """Two ends that hold together, `P(lower <= truth <= upper) >= confidence`, and who gave each of them.
+
+    Attributes:
+        lower: Lower end; 0 if nothing better is known.
+        upper: Upper end; infinity, or the largest possible truth, if nothing better is known.
+        confidence: Probability that both ends hold; 1 is a proof.
+        lower_by: Name of the method that gave the lower end; empty if it says nothing.
+        upper_by: Name of the method that gave the upper end; empty if it says nothing.
+    """
+
+    lower: float = 0.0
+    upper: float = math.inf
+    confidence: float = 1.0
+    lower_by: str = ""
+    upper_by: str = ""
+
+    @property
+    def crossed(self) -> bool:
+        """Whether the ends exclude one another, so that one of the methods is wrong."""
+        return self.lower > self.upper
+
+
+def intersect(brackets: Iterable[Bracket], largest: float = math.inf) -> Bracket:
+    r"""Return the bracket of a truth that lies in all of these.
+
+    Proofs intersect as they are. A bracket that holds with a probability of at least $c < 1$ may fail with
+    $1 - c$, and by the union bound one of several fails with at most the sum:
+    $$1 - \sum_i (1 - c_i).$$
+    The view `best` of a store is the same rule in SQL, for proofs alone (`storage.views`).
+
+    Args:
+        brackets: At least one.
+        largest: Largest possible truth; an upper end there says nothing.
+
+    Returns:
+        The largest lower and the smallest upper end, each by the first that gave it. It is `crossed` if the
+        ends exclude one another; a confidence of 0 or less claims nothing.
+
+    Example:
+        >>> likely = Answer.at_least(1.0, confidence=0.95).said_by("audit")
+        >>> intersect([likely, Answer.at_most(2.0).said_by("theorem")])
+        Bracket(lower=1.0, upper=2.0, confidence=0.95, lower_by='audit', upper_by='theorem')
+    """
+    several = tuple(brackets)
+    low = max(several, key=lambda bracket: bracket.lower)
+    high = min(several, key=lambda bracket: bracket.upper)
+    lower, upper = low.lower, min(high.upper, largest)
+    doubtful = [bracket.confidence for bracket in several if bracket.confidence < 1.0]
+    confidence = 1.0 - math.fsum(1.0 - each for each in doubtful)
+    return Bracket(
+        lower=lower,
+        upper=upper,
+        confidence=doubtful[0] if len(doubtful) == 1 else confidence,  # 1 - (1 - c) may differ from c
+        lower_by=low.lower_by if lower > 0.0 else "",
+        upper_by=high.upper_by if upper < largest or lower > upper else "",
+    )

@@ -2,12 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from privcore import (
     Answer,
+    Bracket,
     Direction,
     ExitCode,
     Method,
@@ -16,6 +17,7 @@ from privcore import (
     Problem,
     Status,
     evaluate,
+    intersect,
     methods_for,
 )
 
@@ -48,16 +50,15 @@ class Reply:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(Bracket):
     """The best bracket that the replies of several methods prove together.
+
+    Its confidence is below 1 only if no method proves anything. Then all intervals hold together with this
+    probability, except those of methods that another one covers.
 
     Attributes:
         problem: What was asked.
         replies: One for each method, those that do not apply included.
-        lower: Largest proved lower end; 0 where nothing better is known.
-        upper: Smallest proved upper end; the largest possible truth where nothing better is known.
-        confidence: 1 for a proof. Below 1 only where no method proves anything: then all intervals hold
-            together with this probability, by the union bound over those that no other one covers.
         status: `ok` as soon as one method gave an answer (an estimate alone leaves the bracket trivial);
             `conflict` where proofs exclude one another, and then nothing is claimed; else the worst status.
         detail: For `ok`, empty; else the reason, in one sentence.
@@ -65,9 +66,6 @@ class Asked:
 
     problem: Problem
     replies: tuple[Reply, ...]
-    lower: float = 0.0
-    upper: float = math.inf
-    confidence: float = 1.0
     status: str = Status.OK.value
     detail: str = ""
 
@@ -75,19 +73,6 @@ class Asked:
     def ok(self) -> bool:
         """Whether there is an answer and no contradiction."""
         return self.status == Status.OK
-
-    @property
-    def lower_by(self) -> str:
-        """Name of the method that gave the lower end; empty where no method did."""
-        return _first(r.method.name for r in self.replies if r.answer.ok and r.answer.lower == self.lower > 0)
-
-    @property
-    def upper_by(self) -> str:
-        """Name of the method that gave the upper end; empty where no method did."""
-        largest = self.problem.largest
-        return _first(
-            r.method.name for r in self.replies if r.answer.ok and r.answer.upper == self.upper < largest
-        )
 
     def as_content(self) -> dict[str, Any]:
         """Return what one JSON line says; `detail` is there only where the status is not `ok`."""
@@ -192,21 +177,23 @@ def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
         return Asked(problem=problem, replies=tuple(replies), status=status, detail=detail)
     proved = [reply for reply in answered if reply.answer.rigorous and _informs(reply.answer, problem)]
     used = proved or _uncovered([reply for reply in answered if not reply.answer.rigorous])
-    confidence = min((reply.answer.confidence for reply in used), default=0.0)
-    if len(used) > 1:
-        confidence = 1.0 - math.fsum(1.0 - reply.answer.confidence for reply in used)
-    if not used or confidence <= 0.0:
+    bracket = Bracket(confidence=0.0)
+    if used:
+        bracket = intersect((reply.answer.said_by(reply.method.name) for reply in used), problem.largest)
+    if bracket.confidence <= 0.0:
         return Asked(problem=problem, replies=tuple(replies), upper=problem.largest)
-    low = max(used, key=lambda reply: reply.answer.lower)
-    high = min(used, key=lambda reply: reply.answer.upper)
-    lower, upper = low.answer.lower, min(high.answer.upper, problem.largest)
-    if lower > upper:
-        detail = (
-            f"Methods contradict one another: {low.method.name} gives at least {lower!r}, "
-            f"{high.method.name} at most {upper!r}."
-        )
+    if bracket.crossed:
+        detail = contradiction(bracket)
         return Asked(problem=problem, replies=tuple(replies), status=CONFLICT, detail=detail)
-    return Asked(problem=problem, replies=tuple(replies), lower=lower, upper=upper, confidence=confidence)
+    return Asked(problem=problem, replies=tuple(replies), **vars(bracket))
+
+
+def contradiction(bracket: Bracket) -> str:
+    """Return the sentence about ends that exclude one another."""
+    return (
+        f"Methods contradict one another: {bracket.lower_by} gives at least {bracket.lower!r}, "
+        f"{bracket.upper_by} at most {bracket.upper!r}."
+    )
 
 
 def _uncovered(replies: Sequence[Reply]) -> list[Reply]:
@@ -231,7 +218,3 @@ def _reply_content(reply: Reply) -> dict[str, Any]:
         "seconds": reply.seconds,
     }
     return content if answer.value is None else content | {"value": answer.value}
-
-
-def _first(names: Iterable[str]) -> str:
-    return next(iter(names), "")

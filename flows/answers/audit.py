@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privcore import DomainError, Point, Problem, evaluate, find, find_problem
+from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_problem, intersect
 from privcore.auditing import check_included, correct_if_shuffled, guess
 from privcore.distributions.columns import read_columns
 
@@ -109,10 +109,11 @@ def audited(
             {**fields, "claimed_epsilon": claimed_epsilon, "delta": delta}
         )
         bounds = _answers(claim, TAILS, "upper")
+        p_value = intersect(Bracket(upper=bound) for bound in bounds.values())
         content["claim"] = {
             "epsilon": claimed_epsilon,
             "p_value": bounds,
-            "refuted": min(bounds.values()) <= 1.0 - confidence,
+            "refuted": p_value.upper <= 1.0 - confidence,
         }
     if counts.shuffled:
         least = _least_refuting(question)

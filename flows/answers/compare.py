@@ -1,10 +1,11 @@
 """One training run under four ways to choose the examples of a step, side by side."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from flows.answers.ask import CONFLICT
+from flows.answers.ask import CONFLICT, contradiction
 from flows.answers.catalogue import meaning_of
 from flows.answers.explain import SAMPLING_FIELDS, Explanation
 from flows.answers.parse import SAMPLING, training_question
@@ -13,7 +14,7 @@ from flows.answers.sourced import COMPUTED, Sourced
 from flows.answers.training_run import Run
 from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, show
 from flows.spec.words import number
-from privcore import Problem, find_problem
+from privcore import Bracket, Problem, find_problem, intersect
 
 SHUFFLING = "shuffling-epsilon"
 FROM_BELOW = "The lower end is that of the first epoch alone, whatever the others add."
@@ -25,81 +26,54 @@ Answering = Callable[[Problem], Sourced | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ends:
-    """A bracket whose ends come from one answer, or, for some shuffling, from two."""
-
-    below: Sourced
-    above: Sourced
-
-    @property
-    def lower(self) -> float:
-        """No truth lies below."""
-        return self.below.lower
-
-    @property
-    def upper(self) -> float:
-        """No truth lies above."""
-        return self.above.upper
-
-    @property
-    def confidence(self) -> float:
-        """Probability that both ends hold; of two answers, by the union bound."""
-        if self.below is self.above:
-            return self.below.confidence
-        return max(0.0, self.below.confidence + self.above.confidence - 1.0)
-
-    @property
-    def told(self) -> str:
-        """The source in words."""
-        below, above = self.below, self.above
-        same = below.told == above.told or below.source == above.source == COMPUTED
-        return below.told if same else f"lower end {below.told}; upper end {above.told}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
+class SchemeRow:
     """One way to choose examples.
 
     Attributes:
         sampling: Its name: `allocation`, `poisson`, `shuffling` or `none`.
         problem: What was asked; None where the run has no such case.
-        ends: The bracket; None where there is no answer.
+        below: The answer that gives the lower end.
+        above: The answer that gives the upper end: the same, or for some shuffling another one.
+        bracket: Both ends; None where there is no answer.
         status: `ok`, `not_applicable`, `missing` where nothing is stored, or what went wrong.
         notes: What has to be known about the row, or why it is empty; a sentence each.
     """
 
     sampling: str
     problem: Problem | None
-    ends: Ends | None = None
+    below: Sourced | None = None
+    above: Sourced | None = None
+    bracket: Bracket | None = None
     status: str = "ok"
     notes: tuple[str, ...] = ()
 
 
-def _row(sampling: str, problem: Problem, below: Sourced | None, above: Sourced | None, *notes: str) -> Row:
+def _row(
+    sampling: str, problem: Problem, below: Sourced | None, above: Sourced | None, *notes: str
+) -> SchemeRow:
     """Return the row with these answers, or the reason why there is none."""
+    row = SchemeRow(sampling=sampling, problem=problem, below=below, above=above, notes=notes)
     if below is None or above is None:
-        return Row(sampling=sampling, problem=problem, status="missing", notes=notes)
+        return replace(row, status="missing")
     for answer in (below, above):
         if not answer.ok:
-            return Row(
-                sampling=sampling, problem=problem, status=answer.status, notes=(*notes, answer.detail)
-            )
-    ends = Ends(below=below, above=above)
-    if ends.lower > ends.upper:
-        crossed = f"{below.lower_by} gives at least {ends.lower!r}, {above.upper_by} at most {ends.upper!r}."
-        told = (*notes, f"Methods contradict one another: {crossed}")
-        return Row(sampling=sampling, problem=problem, status=CONFLICT, notes=told)
-    return Row(sampling=sampling, problem=problem, ends=ends, notes=notes)
+            return replace(row, status=answer.status, notes=(*notes, answer.detail))
+    bracket = below.bracket
+    if below is not above:
+        bracket = intersect([replace(below.bracket, upper=math.inf), replace(above.bracket, lower=0.0)])
+    if bracket.crossed:
+        return replace(row, status=CONFLICT, notes=(*notes, contradiction(bracket)))
+    return replace(row, bracket=bracket)
 
 
-def explanation(row: Row, explained: Callable[[Sourced], Explanation]) -> Explanation | None:
+def explanation(row: SchemeRow, explained: Callable[[Sourced], Explanation]) -> Explanation | None:
     """Return what stands behind a row; None where there is no answer."""
-    if row.ends is None or row.problem is None:
+    if row.problem is None or row.bracket is None or row.below is None or row.above is None:
         return None
-    below = explained(row.ends.below)
-    if row.ends.below is row.ends.above:
+    below = explained(row.below)
+    if row.below is row.above:
         return below
-    told = {"lower": below, "upper": explained(row.ends.above)}
+    told = {"lower": below, "upper": explained(row.above)}
     origins = [origin.only(end) for end in told for origin in told[end].origins if end in origin.ends]
     return Explanation(problem=row.problem, origins=tuple(origins))
 
@@ -141,7 +115,9 @@ def problems(
     return found, notes
 
 
-def rows(asked: Mapping[str, Problem], answering: Answering, *, batch_size: int | None) -> Iterator[Row]:
+def rows(
+    asked: Mapping[str, Problem], answering: Answering, *, batch_size: int | None
+) -> Iterator[SchemeRow]:
     """Yield the row of every sampling, as soon as it is known.
 
     Args:
@@ -159,7 +135,7 @@ def rows(asked: Mapping[str, Problem], answering: Answering, *, batch_size: int 
 
 def _shuffling(
     asked: Mapping[str, Problem], none: Sourced | None, answering: Answering, batch_size: int | None
-) -> Row:
+) -> SchemeRow:
     """Return the row of shuffling.
 
     The lower bound holds for batches of any size, all other examples of a batch being opposed or idle, and
@@ -170,7 +146,7 @@ def _shuffling(
     problem = asked.get("shuffling")
     if problem is None:
         why = ONCE.format(fields["participations"])
-        return Row(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
+        return SchemeRow(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
     answer, one_epoch = answering(problem), fields["epochs"] == 1
     if one_epoch and batch_size == 1:
         return _row("shuffling", problem, answer, answer)
@@ -178,7 +154,9 @@ def _shuffling(
     return _row("shuffling", problem, answer, none, *notes)
 
 
-def print_rows(found: Sequence[Row], json: bool, explained: Callable[[Sourced], Explanation] | None) -> None:
+def print_rows(
+    found: Sequence[SchemeRow], json: bool, explained: Callable[[Sourced], Explanation] | None
+) -> None:
     """Print one table with a row a sampling, and what each row assumes.
 
     Args:
@@ -212,41 +190,49 @@ def print_rows(found: Sequence[Row], json: bool, explained: Callable[[Sourced], 
             reason.show()
 
 
-def _cells(row: Row) -> list[str]:
-    ends, problem = row.ends, row.problem
-    if ends is None or problem is None:
+def _cells(row: SchemeRow) -> list[str]:
+    bracket, problem = row.bracket, row.problem
+    if bracket is None or problem is None:
         reason = {"not_applicable": "does not apply", "missing": "not stored"}.get(row.status, row.status)
         return [row.sampling, "", "", "", reason, "", ""]
     return [
         row.sampling,
-        rounded_down(ends.lower),
-        rounded_up(ends.upper),
+        rounded_down(bracket.lower),
+        rounded_up(bracket.upper),
         str(problem.as_fields()["adjacency"]),
-        kind_of(problem, ends),
-        methods_text(ends.below.lower_by, ends.above.upper_by),
-        ends.told,
+        kind_of(problem, bracket),
+        methods_text(bracket),
+        _source(row.below, row.above),
     ]
 
 
-def _content(row: Row) -> dict[str, Any]:
+def _source(below: Sourced | None, above: Sourced | None) -> str:
+    """Return the source of both ends in words."""
+    assert below is not None
+    assert above is not None
+    same = below.told == above.told or below.source == above.source == COMPUTED
+    return below.told if same else f"lower end {below.told}; upper end {above.told}"
+
+
+def _content(row: SchemeRow) -> dict[str, Any]:
     """Return what JSON says about a row; keys without an answer are null."""
-    ends, problem = row.ends, row.problem
-    below, above = (ends.below, ends.above) if ends else (None, None)
+    bracket, problem = row.bracket, row.problem
+    below, above = (row.below, row.above) if bracket else (None, None)
     fields = problem and problem.as_fields()
     return {
         "sampling": row.sampling,
         "problem": problem and problem.name,
         "fields": fields,
         "assumes": problem and meaning_of(type(problem)),
-        "lower": ends and ends.lower,
-        "upper": ends and ends.upper,
-        "confidence": ends and ends.confidence,
+        "lower": bracket and bracket.lower,
+        "upper": bracket and bracket.upper,
+        "confidence": bracket and bracket.confidence,
         "status": row.status,
         "adjacency": fields and fields["adjacency"],
-        "kind": kind_of(problem, ends) if ends and problem else None,
-        "lower_method": (below.lower_by or None) if below else None,
-        "upper_method": (above.upper_by or None) if above else None,
-        "method": methods_text(below.lower_by, above.upper_by) if below and above else None,
+        "kind": kind_of(problem, bracket) if bracket and problem else None,
+        "lower_method": (bracket.lower_by or None) if bracket else None,
+        "upper_method": (bracket.upper_by or None) if bracket else None,
+        "method": bracket and methods_text(bracket),
         "source": ", ".join(dict.fromkeys([below.source, above.source])) if below and above else None,
         "lower_source": below and below.source,
         "upper_source": above and above.source,

@@ -185,9 +185,9 @@ def explained(answer: Sourced, store: Path) -> Explanation:
         answer: An answer with the status `ok`.
         store: Where it comes from, unless it was computed.
     """
-    if isinstance(answer.bracket, Asked):
-        return explained_run(answer.bracket)
-    origins = list(_stored_origins(answer.problem, answer.bracket, store))
+    if isinstance(answer.answer, Asked):
+        return explained_run(answer.answer)
+    origins = list(_stored_origins(answer.problem, answer.answer, store))
     return Explanation(problem=answer.problem, origins=_merged(origins))
 
 
@@ -224,7 +224,7 @@ def _computed_origins(asked: Asked, ends: tuple[str, ...]) -> Iterator[Origin]:
 
 def _stored_origins(problem: Problem, found: Found, store: Path) -> Iterator[Origin]:
     """Yield the rows that gave the ends of a stored bracket."""
-    columns = "method, method_version, knobs, detail, point_id, sweep, git_commit, git_dirty, finished_at"
+    columns = "knobs, detail, point_id, sweep, git_commit, git_dirty, finished_at"
     corners = (found.lower_from, found.lower_method), (found.upper_from, found.upper_method)
     with open_store(store) as opened:
         for end, (corner, method) in zip(ENDS, corners, strict=True):
@@ -234,14 +234,13 @@ def _stored_origins(problem: Problem, found: Found, store: Path) -> Iterator[Ori
             name = method.replace("'", "''")
             # The rule of the view `best`, asked of one problem's view alone, which is much faster.
             rows = opened.sql(
-                f"select {columns} from {view_name(problem.name)} "
+                f"select method, method_version as version, {columns} from {view_name(problem.name)} "
                 f"where problem_id = '{problem_id(answered)}' and method = '{name}' and status = 'ok' "
                 f"and confidence = 1 and {end} = '{getattr(found, end)!r}'::double "
                 "order by method_version desc, point_id limit 1"
             )
             for row in rows.to_pylist():
-                version = row.pop("method_version")
-                yield Origin(ends=(end,), problem=answered, version=version, **row)
+                yield Origin(ends=(end,), problem=answered, **row)
 
 
 def _merged(origins: list[Origin]) -> tuple[Origin, ...]:

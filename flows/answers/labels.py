@@ -1,51 +1,21 @@
 """Randomized response and bags of labels on one footing: what each reveals, and when they reveal as much."""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from flows.answers.ask import Asked, ask, is_tight
-from privcore import LimitError, Method, Problem, find_problem, methods_for
+from flows.answers.label_quantity import NOTHING, Quantity, read
+from flows.printing import plain, rounded_down, rounded_up
+from privcore import Bracket, Problem, find_problem
 
-TIGHT = 1e-7
-"""Relative width of a bracket from which on no further method is asked."""
 MOST_BAG_SIZE = 4096
 """Largest bag that is looked for."""
 _MOST_EPSILON = 700.0
-_NOTHING = 1e-200
-"""Below this, a quantity counts as 0."""
-_DRAWN = 2e7
-"""Labels that a simulation draws, at most 1,000,000 bags of them."""
-SIMULATION, QUADRATURE = "labels.sampling", "labels.gauss"
-QUANTITIES = ("advantage", "log_ratio")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """What is known of one quantity.
-
-    Attributes:
-        lower: Lower end.
-        upper: Upper end.
-        value: Best single value, between the ends.
-        confidence: Probability with which the ends hold; 1 is a proof.
-    """
-
-    lower: float
-    upper: float
-    value: float
-    confidence: float
-
-    def as_content(self) -> dict[str, float]:
-        """Return it for JSON."""
-        return {
-            "lower": self.lower,
-            "upper": self.upper,
-            "value": self.value,
-            "confidence": self.confidence,
-        }
+_EQUATED = ("advantage", "log_ratio")
+_ROWS = ("advantage", "accuracy", "log_ratio", "infinite")
+_ASSUMED = "\n(that the advantage falls with the bag size is proved, that the quantile does is assumed)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,28 +25,21 @@ class Equal:
     Attributes:
         value: By the best values: the least bag size that reveals no more, or the epsilon; infinite where
             even a label that is released as it is reveals no more, and None where no bag size is found.
-        lower: Below it, more is revealed (of bags) or less (of randomized response), by the ends of readings.
-        upper: From it on, the reverse.
-        confidence: Probability with which each reading holds that these two rest on.
+        bracket: Below its lower end, more is revealed (of bags) or less (of randomized response); from its
+            upper end on, the reverse. Each quantity that the ends rest on holds with its confidence.
     """
 
     value: float | None
-    lower: float
-    upper: float
-    confidence: float
+    bracket: Bracket
 
     def as_content(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {
-            "value": self.value,
-            "lower": self.lower,
-            "upper": self.upper,
-            "confidence": self.confidence,
-        }
+        lower, upper = self.bracket.lower, self.bracket.upper
+        return {"value": self.value, "lower": lower, "upper": upper, "confidence": self.bracket.confidence}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class LabelComparison:
     """A prior, with the quantities that are compared over it.
 
     Attributes:
@@ -92,7 +55,7 @@ class Comparison:
     label_epsilon: float = math.inf
     level: float = 0.98
     report: Callable[[str], None] = lambda _: None
-    known: dict[Problem, Reading] = field(default_factory=dict, compare=False)
+    known: dict[Problem, Quantity] = field(default_factory=dict, compare=False)
 
     @cached_property
     def _names(self) -> dict[str, dict[str, Any]]:
@@ -108,7 +71,7 @@ class Comparison:
         fields = dict(self._names[quantity])
         return find_problem(fields.pop("name")).from_fields({"prior": self.prior} | fields | mechanism)
 
-    def bags(self, quantity: str, bag_size: int) -> Reading:
+    def bags(self, quantity: str, bag_size: int) -> Quantity:
         """Return what is known of a quantity for bags of so many examples."""
         return self.reading(
             self.problem(
@@ -116,15 +79,15 @@ class Comparison:
             )
         )
 
-    def response(self, quantity: str, epsilon: float) -> Reading:
+    def response(self, quantity: str, epsilon: float) -> Quantity:
         """Return what is known of a quantity for randomized response."""
         return self.reading(self.problem(quantity, mechanism="rr", label_epsilon=epsilon))
 
-    def blind(self) -> Reading:
+    def blind(self) -> Quantity:
         """Return how often a guess without any release is right."""
         return self.reading(self.problem("accuracy", mechanism="none"))
 
-    def reading(self, problem: Problem) -> Reading:
+    def reading(self, problem: Problem) -> Quantity:
         """Return what all methods together say, simulations included; remembered."""
         if problem not in self.known:
             fields = problem.as_fields()
@@ -138,7 +101,7 @@ class Comparison:
         The advantage falls in the bag size, which is proved; that the quantile does is assumed.
         """
         target = self.response(quantity, epsilon)
-        trials: dict[int, Reading] = {}
+        trials: dict[int, Quantity] = {}
 
         def enough(bag_size: int) -> bool:
             trials[bag_size] = self.bags(quantity, bag_size)
@@ -154,30 +117,31 @@ class Comparison:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
-        sure = [k for k, reading in trials.items() if reading.upper <= target.lower]
-        short = [k for k, reading in trials.items() if reading.lower > target.upper]
-        return Equal(
-            value=high or None,
+        most, least = target.bracket.upper, target.bracket.lower
+        sure = [k for k, trial in trials.items() if trial.bracket.upper <= least]
+        short = [k for k, trial in trials.items() if trial.bracket.lower > most]
+        bracket = Bracket(
             lower=max(short, default=0) + 1,
             upper=min(sure, default=math.inf),
-            confidence=min(reading.confidence for reading in trials.values()),
+            confidence=min(trial.bracket.confidence for trial in trials.values()),
         )
+        return Equal(value=high or None, bracket=bracket)
 
     def equal_epsilon(self, quantity: str, bag_size: int) -> Equal:
         """Return the epsilon at which randomized response reveals as much as bags of so many examples."""
         bags = self.bags(quantity, bag_size)
         if quantity == "log_ratio":  # the ratio of randomized response is always epsilon
-            return Equal(value=bags.value, lower=bags.lower, upper=bags.upper, confidence=bags.confidence)
-        return Equal(
-            value=self._epsilon(quantity, bags.value),
-            lower=self._epsilon(quantity, bags.lower),
-            upper=self._epsilon(quantity, bags.upper),
-            confidence=bags.confidence,
+            return Equal(value=bags.value, bracket=bags.bracket)
+        bracket = replace(
+            bags.bracket,
+            lower=self._epsilon(quantity, bags.bracket.lower),
+            upper=self._epsilon(quantity, bags.bracket.upper),
         )
+        return Equal(value=self._epsilon(quantity, bags.value), bracket=bracket)
 
     def _epsilon(self, quantity: str, target: float) -> float:
         """Return where randomized response reaches a target, infinity where it never does."""
-        if target < _NOTHING:
+        if target < NOTHING:
             return 0.0
         low, high = 1e-9, _MOST_EPSILON
         if self._response_value(quantity, high) * (1.0 - 1e-12) <= target:
@@ -191,47 +155,90 @@ class Comparison:
         return read(self.problem(quantity, mechanism="rr", label_epsilon=epsilon)).value
 
 
-def read(problem: Problem) -> Reading:
-    """Return what all methods say of a problem: proofs, cut by the simulation where they are wide apart."""
-    asked = ask(problem, list(_methods(problem)), until=lambda asked: _is_proved(asked, TIGHT))
-    answers = [(reply.method.name, reply.answer) for reply in asked.replies if reply.answer.ok]
-    if not answers:
-        fields = problem.as_fields()
-        raise LimitError(
-            f"No method answers {problem.name} for bags of {fields['bag_size']} within the limits."
-        )
-    proofs = [answer for _, answer in answers if answer.rigorous]
-    drawn = [] if _is_proved(asked, TIGHT) else [answer for _, answer in answers if not answer.rigorous]
-    lower = max(answer.lower for answer in (*proofs, *drawn))
-    upper = min([problem.largest, *(answer.upper for answer in (*proofs, *drawn))])
-    if lower > upper:  # the simulation missed, as it may once in a thousand times: proofs count alone
-        drawn, lower, upper = [], asked.lower, asked.upper
-    values = {name: answer.value for name, answer in answers if answer.value is not None}
-    value = values.get(QUADRATURE, values.get(SIMULATION, _middle(lower, upper)))
-    return Reading(
-        lower=lower,
-        upper=upper,
-        value=min(max(value, lower), upper),
-        confidence=1.0 - math.fsum(1.0 - answer.confidence for answer in drawn),
+def content_of(comparison: LabelComparison, bag_size: int | None, epsilon: float | None) -> dict[str, Any]:
+    """Return all that is said about bags of this size and randomized response at this epsilon.
+
+    Args:
+        comparison: The prior and the mechanism with bags.
+        bag_size: Examples in a bag; None leaves bags out.
+        epsilon: Of the randomized response; None leaves it out.
+    """
+    content: dict[str, Any] = {
+        "prior": comparison.prior,
+        "mechanism": comparison.mechanism,
+        "label_epsilon": comparison.label_epsilon,
+        "level": comparison.level,
+        "bag_size": bag_size,
+        "rr_epsilon": epsilon,
+        "blind_accuracy": comparison.blind().as_content(),
+    }
+    if bag_size is not None:
+        content["bags"] = {q: comparison.bags(q, bag_size).as_content() for q in _ROWS}
+        content["equal_epsilon"] = {q: comparison.equal_epsilon(q, bag_size).as_content() for q in _EQUATED}
+    if epsilon is not None:
+        content["rr"] = {q: comparison.response(q, epsilon).as_content() for q in _ROWS}
+        content["equal_bag_size"] = {q: comparison.equal_bag_size(q, epsilon).as_content() for q in _EQUATED}
+    return content
+
+
+def text_of(content: Mapping[str, Any]) -> str:
+    """Return the comparison for people, ends rounded outwards."""
+    columns = {}
+    if "bags" in content:
+        noise = "" if math.isinf(content["label_epsilon"]) else f", epsilon = {content['label_epsilon']:g}"
+        columns[f"{content['mechanism']}, bags of {content['bag_size']}{noise}"] = content["bags"]
+    if "rr" in content:
+        columns[f"rr, epsilon = {content['rr_epsilon']:g}"] = content["rr"]
+    quantile = f"{content['level']:g} quantile of |I|"
+    names = {
+        "advantage": "additive advantage",
+        "accuracy": "accuracy of the best guess",
+        "log_ratio": f"{quantile}, nats",
+        "infinite": "labels revealed for certain",
+    }
+    lines = [["", *columns]]
+    for row in _ROWS:
+        lines.append([names[row], *(_reading(readings[row]) for readings in columns.values())])
+        if row == "log_ratio":
+            bits = [_reading(_in_bits(readings[row])) for readings in columns.values()]
+            lines.append([f"{quantile}, bits", *bits])
+    blind = _reading(content["blind_accuracy"])
+    parts = [f"prior {content['prior']}; a blind guess is right with probability {blind}", _aligned(lines)]
+    if "equal_epsilon" in content:
+        title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
+        parts.append(_equal(title, content["equal_epsilon"], quantile))
+    if "equal_bag_size" in content:
+        title = f"least bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
+        parts.append(_equal(title, content["equal_bag_size"], quantile) + _ASSUMED)
+    parts.append(
+        "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
     )
+    return "\n\n".join(parts)
 
 
-def _is_proved(asked: Asked, width: float) -> bool:
-    narrow = is_tight(asked, width) or asked.lower == asked.upper or asked.upper < _NOTHING
-    return asked.ok and asked.confidence == 1.0 and narrow
+def _equal(title: str, equals: Mapping[str, Any], quantile: str) -> str:
+    names = {"advantage": "in additive advantage", "log_ratio": f"in the {quantile}"}
+    none = f"none up to {MOST_BAG_SIZE}"
+    lines = [[names[q], none if equal["value"] is None else _reading(equal)] for q, equal in equals.items()]
+    return f"{title}\n{_aligned(lines)}"
 
 
-def _methods(problem: Problem) -> Iterator[Method]:
-    """Yield the methods that apply; the simulation draws more bags where they are small."""
-    fields = problem.as_fields()
-    for method, reason in methods_for(problem).items():
-        if reason is None and method.name == SIMULATION:
-            most = 1e5 if problem.name == "label-ratio-quantile" else 1e6
-            samples = max(1e4, min(most, _DRAWN / float(fields["bag_size"]) ** 1.5))
-            yield method.from_knobs({"samples": int(samples)})
-        elif reason is None:
-            yield method()
+def _reading(reading: Mapping[str, float]) -> str:
+    """Return an exact value, or the value with its ends."""
+    low, high = rounded_down(reading["lower"]), rounded_up(reading["upper"])
+    close = reading["upper"] == reading["lower"] or (
+        math.isfinite(reading["upper"]) and reading["upper"] - reading["lower"] <= 1e-6 * reading["upper"]
+    )
+    sure = reading["confidence"] == 1.0
+    if close:
+        return f"{reading['value']:.6g}" + ("" if sure else f" [{100.0 * reading['confidence']:.4g} %]")
+    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %"
+    return f"{reading['value']:.4g} [{low}, {high}{doubt}]"
 
 
-def _middle(lower: float, upper: float) -> float:
-    return upper if math.isinf(upper) else 0.5 * (lower + upper)
+def _in_bits(reading: Mapping[str, float]) -> dict[str, float]:
+    return {name: x if name == "confidence" else x / math.log(2.0) for name, x in reading.items()}
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    return plain(lines[0], lines[1:], [False] * len(lines[0]), "")

@@ -1,12 +1,11 @@
 """The sandwich: all that is known of how well members can be told, on one problem."""
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import Asked, ask
-from privcore import DomainError, Problem, find_problem
+from privcore import Bracket, DomainError, Problem, find_problem, intersect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +24,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class AccuracyWeights:
     """How the tested records are drawn, and what a hit counts.
 
     Attributes:
@@ -70,7 +69,7 @@ class Known:
     information: float | None = None
     attack: tuple[int, int, int, int] | None = None
     confidence: float = 0.95
-    tested: Weights = field(default_factory=Weights)
+    tested: AccuracyWeights = AccuracyWeights()
 
     def evidence(self) -> Iterable[Evidence]:
         """Yield the questions that follow; raises `DomainError` where the size of the training set lacks."""
@@ -136,26 +135,24 @@ def sandwich(known: Known) -> dict[str, Any]:
         raise DomainError(
             "Expected something that is known: --law, --sample, --epsilon, --bits, --information or --attack."
         )
-    lower = max(row["lower"] for row in rows)
-    upper = min(row["upper"] for row in rows)
-    used = [row["confidence"] for row in rows if row["confidence"] < 1.0]
-    confidence = min(used, default=1.0) if len(used) < 2 else 1.0 - math.fsum(1.0 - c for c in used)
+    ends = ("lower", "upper", "confidence")
+    bracket = intersect(Bracket(**{end: row[end] for end in ends}) for row in rows)
     content: dict[str, Any] = {
         "nonmember_share": known.tested.nonmember_share,
         "member_weight": known.tested.member_weight,
         "odds": known.tested.odds,
         "bounds": rows,
-        "consistent": lower <= upper,
-        "confidence": confidence,
+        "consistent": not bracket.crossed,
+        "confidence": bracket.confidence,
     }
-    if lower > upper:
+    if bracket.crossed:
         return content
     return content | {
-        "advantage": {"lower": lower, "upper": upper},
-        "security": {"lower": 1.0 - upper, "upper": 1.0 - lower},
+        "advantage": {"lower": bracket.lower, "upper": bracket.upper},
+        "security": {"lower": 1.0 - bracket.upper, "upper": 1.0 - bracket.lower},
         "accuracy": {
-            "lower": known.tested.accuracy(lower),
-            "upper": known.tested.accuracy(upper),
+            "lower": known.tested.accuracy(bracket.lower),
+            "upper": known.tested.accuracy(bracket.upper),
         },
     }
 

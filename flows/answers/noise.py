@@ -9,7 +9,7 @@ from flows.answers.ask import CONFLICT, LIMIT_BYTES, LIMIT_SECONDS, Asked, Uncov
 from flows.answers.explain import explained_run
 from flows.answers.show import methods_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
-from privcore import Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
+from privcore import Bracket, Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
 from privcore.numerics.bracket_search import BracketSearch
 from privcore.parameter import Real
 from privcore.params import EPSILON
@@ -237,7 +237,8 @@ def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
         low = rounded_down(short.lower)
         print(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
     print(f"problem    {enough.problem.name} {listed(rest)}")
-    print(f"methods    {methods_text(short.lower_by if short else '', enough.upper_by)}")
+    by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
+    print(f"methods    {methods_text(by)}")
     print(f"source     computed now from {found.brackets} brackets")
     for name, reason in reasons.items():
         sigma = found.sigma if name == "suffices" else found.short_sigma

@@ -1,24 +1,13 @@
 """How answers are told: ends rounded outwards, with who proved them and where they come from."""
 
-from typing import Any, Protocol
+import math
+from typing import Any
 
 from flows.answers.ask import Asked
 from flows.answers.explain import Explanation
 from flows.answers.sourced import Sourced
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
-from privcore import Problem
-
-
-class Bracket(Protocol):
-    """Anything with two ends."""
-
-    @property
-    def lower(self) -> float:
-        """Lower end."""
-
-    @property
-    def upper(self) -> float:
-        """Upper end."""
+from privcore import Bracket, Problem
 
 
 def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = None) -> None:
@@ -29,19 +18,19 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
         json: Whether to print JSON.
         explanation: What stands behind it, to be printed as well.
     """
-    problem, by = answer.problem, (answer.lower_by, answer.upper_by)
+    problem, bracket = answer.problem, answer.bracket
     fields = problem.as_fields()
     content: dict[str, Any] = {
         "problem": problem.name,
         "fields": fields,
-        "lower": answer.lower,
-        "upper": answer.upper,
-        "confidence": answer.confidence,
+        "lower": bracket.lower,
+        "upper": bracket.upper,
+        "confidence": bracket.confidence,
         "status": answer.status,
-        "kind": kind_of(problem, answer),
-        "lower_method": by[0] or None,
-        "upper_method": by[1] or None,
-        "method": methods_text(*by),
+        "kind": kind_of(problem, bracket),
+        "lower_method": bracket.lower_by or None,
+        "upper_method": bracket.upper_by or None,
+        "method": methods_text(bracket),
         "source": answer.source,
         **answer.corners,
     }
@@ -56,13 +45,13 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
         return
     if answer.status != "ok":
         return
-    print(bracket_text(problem, answer))
+    print(bracket_text(problem, bracket))
     rest = {name: value for name, value in fields.items() if name != "adjacency"}
     print(f"problem    {problem.name} {listed(rest)}")
     if "adjacency" in fields:
         print(f"adjacency  {fields['adjacency']}")
     print(f"kind       {content['kind']}")
-    print(f"method     {methods_text(*by)}")
+    print(f"method     {content['method']}")
     print(f"source     {answer.told}")
     if explanation is not None:
         explanation.show()
@@ -74,15 +63,13 @@ def kind_of(problem: Problem, bracket: Bracket) -> str:
     names = {(True, True): "enclosure", (True, False): "lower bound", (False, True): "upper bound"}
     if (name := names.get((from_below, from_above))) is None:
         return "no bound"
-    confidence = getattr(bracket, "confidence", 1.0)
-    return f"{name}, proved" if confidence == 1.0 else f"{name}, confidence {sure(confidence)}"
+    return f"{name}, " + ("proved" if bracket.confidence == 1.0 else f"confidence {sure(bracket.confidence)}")
 
 
 def bracket_text(problem: Problem, bracket: Bracket) -> str:
     """Return `epsilon in [0.06, 0.07]`, both ends rounded outwards, with a confidence below 1."""
-    confidence = getattr(bracket, "confidence", 1.0)
     ends = f"{problem.asks} in [{rounded_down(bracket.lower)}, {rounded_up(bracket.upper)}]"
-    return ends if confidence == 1.0 else f"{ends} with confidence {sure(confidence)}"
+    return ends if bracket.confidence == 1.0 else f"{ends} with confidence {sure(bracket.confidence)}"
 
 
 def sure(confidence: float) -> str:
@@ -96,12 +83,20 @@ def sure(confidence: float) -> str:
     return text if len(text) <= 8 else rounded_down(confidence)
 
 
-def methods_text(lower_by: str, upper_by: str) -> str:
+def methods_text(bracket: Bracket) -> str:
     """Return who gave the ends, once where it is the same method."""
-    if lower_by == upper_by:
-        return upper_by or "none"
-    ends = {"lower end": lower_by, "upper end": upper_by}
+    if bracket.lower_by == bracket.upper_by:
+        return bracket.upper_by or "none"
+    ends = {"lower end": bracket.lower_by, "upper end": bracket.upper_by}
     return ", ".join(f"{name} ({end})" for end, name in ends.items() if name)
+
+
+def width_text(bracket: Bracket) -> str:
+    """Return the relative width of a bracket in per cent, rounded up; empty without two positive ends."""
+    if not 0.0 < bracket.lower <= bracket.upper < math.inf:
+        return ""
+    percent = 100.0 * (bracket.upper / bracket.lower - 1.0)
+    return "<0.01%" if percent < 0.01 else f"{rounded_up(percent, 2)}%"
 
 
 def show_replies(asked: Asked) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.answers.ask import LIMIT_SECONDS, Asked, ask, is_tight
 from flows.printing import listed
-from privcore import Method, Problem
+from privcore import Bracket, Method, Problem
 from storage import Found
 
 COMPUTED = "computed"
@@ -16,43 +16,26 @@ TIGHT = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Sourced:
-    """A bracket, who gave its ends, and where it is from.
+    """A bracket and its source.
 
     Attributes:
         problem: The question.
-        bracket: What the store said, or what the methods said together.
-        lower_by: Name of the method that gave the lower end; empty where none did.
-        upper_by: Name of the method that gave the upper end; empty where none did.
+        bracket: Both ends, with the methods that gave them.
+        answer: What the store said, or what the methods said together.
         source: `store`, `store-monotone` or `computed`.
         told: The source in words.
     """
 
     problem: Problem
-    bracket: Found | Asked
-    lower_by: str
-    upper_by: str
+    bracket: Bracket
+    answer: Found | Asked
     source: str
     told: str
 
     @property
-    def lower(self) -> float:
-        """No truth lies below."""
-        return self.bracket.lower
-
-    @property
-    def upper(self) -> float:
-        """No truth lies above."""
-        return self.bracket.upper
-
-    @property
-    def confidence(self) -> float:
-        """Probability of the bracket; what is stored as a bracket is proved."""
-        return self.bracket.confidence if isinstance(self.bracket, Asked) else 1.0
-
-    @property
     def status(self) -> str:
         """`ok`, or why there is no answer."""
-        return str(self.bracket.status) if isinstance(self.bracket, Asked) else "ok"
+        return str(self.answer.status) if isinstance(self.answer, Asked) else "ok"
 
     @property
     def ok(self) -> bool:
@@ -62,12 +45,12 @@ class Sourced:
     @property
     def detail(self) -> str:
         """For `ok`, empty; else the reason, in one sentence."""
-        return self.bracket.detail if isinstance(self.bracket, Asked) else ""
+        return self.answer.detail if isinstance(self.answer, Asked) else ""
 
     @property
     def corners(self) -> dict[str, Any]:
         """The stored problems that gave the ends, by end."""
-        found = self.bracket if isinstance(self.bracket, Found) else None
+        found = self.answer if isinstance(self.answer, Found) else None
         return {
             "lower_from": found.lower_from if found else None,
             "upper_from": found.upper_from if found else None,
@@ -86,14 +69,13 @@ def from_store(problem: Problem, found: Found) -> Sourced:
             if corner
         ]
         told, source = f"store, by monotonicity: {', '.join(corners)}", "store-monotone"
-    return Sourced(
-        problem=problem,
-        bracket=found,
+    bracket = Bracket(
+        lower=found.lower,
+        upper=found.upper,
         lower_by=found.lower_method or "",
         upper_by=found.upper_method or "",
-        source=source,
-        told=told,
     )
+    return Sourced(problem=problem, bracket=bracket, answer=found, source=source, told=told)
 
 
 def computed(
@@ -113,14 +95,8 @@ def computed(
     """
     asked = ask(problem, methods, limit_seconds=limit_seconds, until=lambda asked: is_tight(asked, width))
     seconds = sum(reply.seconds for reply in asked.replies)
-    return Sourced(
-        problem=problem,
-        bracket=asked,
-        lower_by=asked.lower_by,
-        upper_by=asked.upper_by,
-        source=COMPUTED,
-        told=f"computed now, {seconds:.2g} s",
-    )
+    told = f"computed now, {seconds:.2g} s"
+    return Sourced(problem=problem, bracket=asked, answer=asked, source=COMPUTED, told=told)
 
 
 def difference(problem: Problem, corner: Mapping[str, object]) -> dict[str, object]:

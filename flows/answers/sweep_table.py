@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.show import methods_text
+from flows.answers.show import methods_text, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
 from flows.spec.sweep import Sweep, from_spec, load
-from privcore import PROBLEMS, Problem
+from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
 from storage import Store, open_store
 from storage.schema import problem_id
@@ -19,21 +19,21 @@ from storage.schema import problem_id
 MOST_ROWS = 1000
 """Lines of a table for people; JSON and SQL give all."""
 
+NOTHING = Bracket()
+"""The bracket of a problem about which nothing is stored."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """One problem of a sweep with its stored bounds; without methods where nothing is stored."""
 
     problem: Problem
-    lower: float = 0.0
-    upper: float = float("inf")
-    lower_method: str | None = None
-    upper_method: str | None = None
+    bracket: Bracket = NOTHING
 
     @property
     def stored(self) -> bool:
         """Whether anything is known."""
-        return bool(self.lower_method or self.upper_method)
+        return bool(self.bracket.lower_by or self.bracket.upper_by)
 
 
 def sweep_named(name: str, store: Path) -> Sweep | None:
@@ -96,27 +96,39 @@ def sweep_lines(sweep: Sweep, store: Store) -> list[Line]:
     lines = []
     for kind, problems in asked.items():
         known = dict(_best(store, kind))
-        some = [Line(problem=problem, **known.get(key, {})) for key, problem in problems.items()]
+        some = [Line(problem=problem, bracket=known.get(key, NOTHING)) for key, problem in problems.items()]
         lines += sorted(some, key=lambda line: tuple(line.problem.as_fields().values()))
     return lines
 
 
-def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Bracket]]:
     """Yield id and best bracket of every stored problem of a kind."""
-    names = ["lower", "upper", "lower_method", "upper_method"]
-    table = store.sql(f"select problem_id, {', '.join(names)} from best where problem = '{kind.name}'")
-    for key, *values in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        yield key, dict(zip(names, values, strict=True))
+    names = ["problem_id", "lower", "upper", "lower_method", "upper_method"]
+    table = store.sql(f"select {', '.join(names)} from best where problem = '{kind.name}'")
+    for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        row = dict(zip(names, values, strict=True))
+        yield row["problem_id"], stored_bracket(row)
+
+
+def stored_bracket(row: Mapping[str, Any]) -> Bracket:
+    """Return the bracket in a row of the view `best`."""
+    return Bracket(
+        lower=row["lower"],
+        upper=row["upper"],
+        lower_by=row["lower_method"] or "",
+        upper_by=row["upper_method"] or "",
+    )
 
 
 def _line_content(line: Line) -> dict[str, Any]:
+    bracket = line.bracket
     return {
         "problem": line.problem.name,
         "fields": line.problem.as_fields(),
-        "lower": line.lower,
-        "upper": line.upper,
-        "lower_method": line.lower_method,
-        "upper_method": line.upper_method,
+        "lower": bracket.lower,
+        "upper": bracket.upper,
+        "lower_method": bracket.lower_by or None,
+        "upper_method": bracket.upper_by or None,
         "status": "ok" if line.stored else "missing",
     }
 
@@ -124,35 +136,21 @@ def _line_content(line: Line) -> dict[str, Any]:
 def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None:
     """Print the lines of one kind of problem; what is the same in all of them goes into the title."""
     columns = {name: [exactly(line.problem.as_fields()[name]) for line in lines] for name in kind.parameters}
-    methods = [_methods(line) for line in lines]
+    methods = [methods_text(line.bracket) if line.stored else "not stored" for line in lines]
     same = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1 and len(lines) > 1}
     table = {name: cells for name, cells in columns.items() if name not in same}
-    table[f"{kind.asks} lower"] = [rounded_down(line.lower) if line.stored else "" for line in lines]
-    table[f"{kind.asks} upper"] = [rounded_up(line.upper) if line.stored else "" for line in lines]
-    table["width"] = [_width(line) for line in lines]
+    table[f"{kind.asks} lower"] = [rounded_down(line.bracket.lower) if line.stored else "" for line in lines]
+    table[f"{kind.asks} upper"] = [rounded_up(line.bracket.upper) if line.stored else "" for line in lines]
+    table["width"] = [width_text(line.bracket) for line in lines]
     title = f"{sweep.name}: {kind.name}"
     title += f" with {listed(same)}" if same else ""
     if len(set(methods)) == 1:
         title += f", by {methods[0]}"
     else:
-        table["method"] = [
-            text if line.stored else "not stored" for text, line in zip(methods, lines, strict=True)
-        ]
+        table["method"] = methods
     stored = sum(line.stored for line in lines)
     title += f"\n{len(lines)} problems, {'all' if stored == len(lines) else stored} with bounds"
     rows = list(zip(*table.values(), strict=True))
     show(list(table), rows[:MOST_ROWS], title=title)
     if len(rows) > MOST_ROWS:
         print(f"... and {len(rows) - MOST_ROWS} more: use --json, or privsweep sql")
-
-
-def _width(line: Line) -> str:
-    """Return the relative width of a bracket in per cent, rounded up."""
-    if not line.stored or not 0.0 < line.lower <= line.upper < float("inf"):
-        return ""
-    width = 100.0 * (line.upper / line.lower - 1.0)
-    return "<0.01%" if width < 0.01 else f"{rounded_up(width, 2)}%"
-
-
-def _methods(line: Line) -> str:
-    return methods_text(line.lower_method or "", line.upper_method or "") if line.stored else "not stored"

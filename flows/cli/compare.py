@@ -65,7 +65,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     tell(notes)
     size = None if batch_size is None else int(number(batch_size))
     found = list(rows(asked, answering, batch_size=size))
-    if stored_only and all(row.ends is None for row in found):
+    if stored_only and all(row.bracket is None for row in found):
         raise UncoveredError(f"Nothing stored in {store} covers any of the four.")
     print_rows(found, json, (lambda answer: explained(answer, store)) if explain else None)
     finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})

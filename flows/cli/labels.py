@@ -32,8 +32,7 @@ def labels(
     quantile of the absolute log-likelihood ratio of the two labels (multiplicative advantage), in nats and in
     bits, its logarithm to base 2.
     """
-    from flows.answers.labels import Comparison
-    from flows.answers.labels_printing import as_content, table
+    from flows.answers.labels import LabelComparison, content_of, text_of
     from flows.printing import as_json
     from flows.spec.words import checked
     from privcore import DomainError
@@ -42,7 +41,7 @@ def labels(
     if bag_size is None and versus_rr is None:
         raise DomainError("Expected --bag-size, --versus-rr, or both.")
     waits = sys.stderr.isatty() and not json
-    comparison = Comparison(
+    comparison = LabelComparison(
         prior=str(domain("prior", prior)),
         mechanism=str(domain("mechanism", mechanism)),
         label_epsilon=float(domain("label_epsilon", label_epsilon)),
@@ -57,7 +56,7 @@ def labels(
     epsilon = None if versus_rr is None else float(domain("label_epsilon", versus_rr))
     if epsilon == float("inf"):
         raise DomainError("Expected a finite --versus-rr, got inf.")
-    content = as_content(comparison, k, epsilon)
+    content = content_of(comparison, k, epsilon)
     if waits:
         print(f"\r{'':70}\r", end="", file=sys.stderr)
-    print(as_json(content) if json else table(content))
+    print(as_json(content) if json else text_of(content))

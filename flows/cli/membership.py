@@ -49,7 +49,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     The advantage is 0 for guessing and 1 for certainty; the security is 1 minus the advantage. Limits hold
     for every attack on every learner of whom the same is known, over training runs and records.
     """
-    from flows.answers.membership import Known, Weights, sandwich
+    from flows.answers.membership import AccuracyWeights, Known, sandwich
     from flows.printing import as_json
     from flows.spec.words import checked, number
     from privcore import DomainError, ExitCode
@@ -81,7 +81,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
             else float(checked("membership-information-advantage", "information", information)),
             attack=trials,  # type: ignore[arg-type]
             confidence=float(checked("membership-attack-advantage", "confidence_level", confidence)),
-            tested=Weights(
+            tested=AccuracyWeights(
                 nonmember_share=float(checked("membership-accuracy", "nonmember_share", nonmember_share)),
                 member_weight=float(checked("membership-accuracy", "member_weight", member_weight)),
             ),

@@ -47,8 +47,8 @@ def _beyond(plot: Plot) -> list[str]:
             "logarithmic axis."
         )
     bars = [place for place in places if plot.intervals or place[0].form in _BARS]
-    if any(mark.lower < floor <= mark.shown <= ceiling for mark, floor, ceiling in bars) or any(
-        mark.upper > ceiling >= mark.shown for mark, _, ceiling in bars
+    if any(mark.bracket.lower < floor <= mark.shown <= ceiling for mark, floor, ceiling in bars) or any(
+        mark.bracket.upper > ceiling >= mark.shown for mark, _, ceiling in bars
     ):
         said.append("What reaches from a mark to an edge goes on beyond it.")
     if any(mark.shown > ceiling for mark, _, ceiling in places):

@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from flows.answers.ask import UncoveredError
-from flows.answers.show import methods_text
+from flows.answers.sourced import from_store
+from flows.answers.sweep_table import stored_bracket
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import Stored, brackets, reading, stored
-from privcore import Answer, Point, Problem, evaluate, find, find_problem
+from privcore import Answer, Bracket, Point, Problem, evaluate, find, find_problem
 from privcore.parameter import Real, Value
 from storage import Store
 
@@ -86,26 +88,27 @@ def _planned(store: Store) -> Iterator[Entry]:
     for row in brackets(store, find_problem(PLANNED)):
         fields = {name: row[name] for name in names}
         settings[tuple(fields.values())] = fields
-        method = methods_text(row["lower_method"] or "", row["upper_method"] or "")
         scheme = (
             "refuted, any mechanism" if row["family"] == "approximate" else f"refuted, {row['family']} family"
         )
-        yield Entry(scheme=scheme, fields=fields, lower=row["lower"], upper=row["upper"], method=method)
+        yield Entry(scheme=scheme, fields=fields, bracket=stored_bracket(row))
     for fields in settings.values():
-        lower, upper = _true(float(fields["mu"]), float(fields["delta"]))
-        yield Entry(scheme="true epsilon", fields=fields, lower=lower, upper=upper, method=_CLOSED_FORM)
+        bracket = _true(float(fields["mu"]), float(fields["delta"]))
+        yield Entry(scheme="true epsilon", fields=fields, bracket=bracket)
 
 
 @cache
-def _true(mu: float, delta: float) -> tuple[float, float]:
+def _true(mu: float, delta: float) -> Bracket:
     """Return the epsilon of a Gaussian mechanism of noise 1 / mu, which is exactly mu-GDP."""
+    known = Bracket(upper=0.0, lower_by=_CLOSED_FORM, upper_by=_CLOSED_FORM)
     if mu <= 0.0:
-        return 0.0, 0.0
+        return known
     domain = find_problem(_EXACT).parameters["sigma"]
     assert isinstance(domain, Real)
     # 1 / mu is rounded. Where there is too much noise to be asked for, less of it gives an upper end alone.
     more, less = math.nextafter(1.0 / mu, math.inf), min(math.nextafter(1.0 / mu, 0.0), domain.upper)
-    return (0.0 if more > domain.upper else _gaussian(more, delta).lower), _gaussian(less, delta).upper
+    lower = 0.0 if more > domain.upper else _gaussian(more, delta).lower
+    return replace(known, lower=lower, upper=_gaussian(less, delta).upper)
 
 
 def _gaussian(sigma: float, delta: float) -> Answer:
@@ -130,11 +133,8 @@ def _trained(store: Store, rows: list[Stored]) -> Iterator[Entry]:
         yield Entry(
             scheme="refuted, no bug" if bug == "none" else f"refuted, {bug}",
             fields=fields,
-            lower=answer.row["lower"],
-            upper=answer.row["upper"],
-            method=answer.method,
+            bracket=answer.bracket,
             value=answer.row["value"],
-            confidence=answer.row["confidence"],
             more={name: answer.fields[name] for name in ("guesses", "audit_confidence")},
         )
     for fields in settings.values():
@@ -142,14 +142,13 @@ def _trained(store: Store, rows: list[Stored]) -> Iterator[Entry]:
         problem = find_problem("poisson-epsilon").from_fields(asked)
         found = store.lookup(problem)
         if found is not None and found.exact:
-            method = methods_text(found.lower_method or "", found.upper_method or "")
-            yield Entry(scheme=_CLAIM, fields=fields, lower=found.lower, upper=found.upper, method=method)
+            yield Entry(scheme=_CLAIM, fields=fields, bracket=from_store(problem, found).bracket)
         elif (computed := _claimed(problem)) is not None:
-            yield Entry(scheme=_CLAIM, fields=fields, lower=computed[0], upper=computed[1], method=_POISSON)
+            yield Entry(scheme=_CLAIM, fields=fields, bracket=computed)
 
 
 @cache
-def _claimed(problem: Problem) -> tuple[float, float] | None:
+def _claimed(problem: Problem) -> Bracket | None:
     """Return the bracket of what a training claims, computed in about a second; None where that fails."""
     answer = evaluate(Point(problem=problem, method=find(_POISSON)()))
-    return (answer.lower, answer.upper) if answer.ok else None
+    return answer.said_by(_POISSON) if answer.ok else None

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from flows.answers.ask import UncoveredError
-from flows.answers.show import methods_text
+from flows.answers.sweep_table import stored_bracket
 from flows.printing import exactly
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import Stored, brackets, reading, stored
-from privcore import find_problem
+from privcore import Bracket, find_problem
 from storage import Store
 
 NAME = "compare-labels"
@@ -81,38 +82,31 @@ def _additive(store: Store, rows: Sequence[Stored]) -> Iterator[Entry]:
             responses.setdefault(row["prior"], []).append((row["label_epsilon"], row["lower"], row["upper"]))
     for row in proved:
         if row["mechanism"] == "llp" and row["prior"] in responses:
-            lower, upper = _equal(responses[row["prior"]], row["lower"], row["upper"])
             yield Entry(
                 scheme=_ADDITIVE,
                 fields={"prior": row["prior"], "bag_size": row["bag_size"]},
-                lower=lower,
-                upper=upper,
-                method=methods_text(row["lower_method"] or "", row["upper_method"] or ""),
+                bracket=_equal(responses[row["prior"]], stored_bracket(row)),
             )
     for answer in rows:
         fields, row = answer.fields, answer.row
         doubtful = answer.ok and row["confidence"] < 1.0 and answer.problem == ADVANTAGE
         if doubtful and fields["mechanism"] == "llp" and (response := responses.get(str(fields["prior"]))):
-            lower, upper = _equal(response, row["lower"], row["upper"])
             yield Entry(
                 scheme=f"{_ADDITIVE}, simulated",
                 fields={"prior": fields["prior"], "bag_size": fields["bag_size"]},
-                lower=lower,
-                upper=upper,
-                method=answer.method,
-                confidence=row["confidence"],
+                bracket=_equal(response, answer.bracket),
             )
 
 
-def _equal(response: Response, lower: float, upper: float) -> tuple[float, float]:
+def _equal(response: Response, bracket: Bracket) -> Bracket:
     """Return between which stored epsilons randomized response reveals what lies between these ends.
 
     What it reveals grows with epsilon, which is proved: an epsilon at which it surely reveals no more is a
     lower end, and one at which it surely reveals no less an upper end.
     """
-    least = max((epsilon for epsilon, _, most in response if most <= lower), default=0.0)
-    most = min((epsilon for epsilon, fewest, _ in response if fewest >= upper), default=math.inf)
-    return least, most
+    least = max((epsilon for epsilon, _, most in response if most <= bracket.lower), default=0.0)
+    most = min((epsilon for epsilon, fewest, _ in response if fewest >= bracket.upper), default=math.inf)
+    return replace(bracket, lower=least, upper=most)
 
 
 def _multiplicative(rows: Sequence[Stored]) -> Iterator[Entry]:
@@ -123,9 +117,6 @@ def _multiplicative(rows: Sequence[Stored]) -> Iterator[Entry]:
             yield Entry(
                 scheme=f"quantile {exactly(fields['level'])} of the multiplicative advantage",
                 fields={"prior": fields["prior"], "bag_size": fields["bag_size"]},
-                lower=row["lower"],
-                upper=row["upper"],
-                method=answer.method,
+                bracket=answer.bracket,
                 value=row["value"],
-                confidence=row["confidence"],
             )

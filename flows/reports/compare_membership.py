@@ -80,11 +80,8 @@ def _plot(kind: type[Problem], answers: Sequence[Stored]) -> Iterator[Plot]:
             x=answer.method,
             series="proved" if answer.proved else "no proof",
             setting=listed({name: answer.fields[name] for name in varied}),
-            lower=answer.row["lower"],
-            upper=answer.row["upper"],
-            method=answer.method,
+            bracket=answer.bracket,
             value=answer.row["value"],
-            confidence=answer.row["confidence"],
             largest=kind.largest,
         )
         for answer in sorted(

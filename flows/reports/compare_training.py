@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.show import methods_text
+from flows.answers.sweep_table import stored_bracket
 from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Document, Heading, Text
 from flows.reports.provenance import provenance, source
@@ -92,8 +92,7 @@ def _entries(store: Store) -> Iterator[Entry]:
 
 
 def _entry(scheme: str, setting: Setting, row: Row) -> Entry:
-    method = methods_text(row["lower_method"] or "", row["upper_method"] or "")
-    return Entry(scheme=scheme, fields=setting, lower=row["lower"], upper=row["upper"], method=method)
+    return Entry(scheme=scheme, fields=setting, bracket=stored_bracket(row))
 
 
 def _public(row: Row) -> tuple[Value, ...]:

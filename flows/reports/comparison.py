@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from flows.answers.show import sure
+from flows.answers.show import methods_text, sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Heading, Table, Text
 from flows.reports.plot import Mark, Plot, drawable
 from flows.spec.grid import count
 from flows.spec.sweep import load
+from privcore import Bracket
 from privcore.parameter import Value
 
 Block = Heading | Text | Table | Plot
@@ -22,21 +23,15 @@ class Entry:
     Attributes:
         scheme: Which scheme, in words.
         fields: The setting: the same names in all entries.
-        lower: Lower end.
-        upper: Upper end.
-        method: Who says so.
+        bracket: Both ends, with the methods that gave them.
         value: Estimate, or None.
-        confidence: Of the ends; 1 is a proof.
         more: Further fields for whoever points at it.
     """
 
     scheme: str
     fields: Mapping[str, Value]
-    lower: float
-    upper: float
-    method: str
+    bracket: Bracket
     value: float | None = None
-    confidence: float = 1.0
     more: Mapping[str, Value] = field(default_factory=dict)
 
     @property
@@ -80,11 +75,8 @@ def _plot(name: str, asks: str, entries: Sequence[Entry], x: str, rest: Sequence
             x=entry.fields[x],
             series=entry.scheme,
             setting=setting,
-            lower=entry.lower,
-            upper=entry.upper,
-            method=entry.method,
+            bracket=entry.bracket,
             value=entry.value,
-            confidence=entry.confidence,
             more=entry.more,
         )
         marks.setdefault(setting, []).append(mark)
@@ -141,9 +133,10 @@ def _fits(entry: Entry, row: Mapping[str, Entry]) -> bool:
 
 def _ends(entry: Entry) -> list[str]:
     """Return both ends and the estimate of an entry; ends that are no proof have their confidence behind."""
-    behind = "" if entry.confidence == 1.0 else f" (confidence {sure(entry.confidence)})"
+    bracket = entry.bracket
+    behind = "" if bracket.confidence == 1.0 else f" (confidence {sure(bracket.confidence)})"
     value = "" if entry.value is None else f"{entry.value:.6g}"
-    return [f"{rounded_down(entry.lower)}{behind}", f"{rounded_up(entry.upper)}{behind}", value]
+    return [f"{rounded_down(bracket.lower)}{behind}", f"{rounded_up(bracket.upper)}{behind}", value]
 
 
 def methods_of(entries: Sequence[Entry]) -> Table:
@@ -151,7 +144,8 @@ def methods_of(entries: Sequence[Entry]) -> Table:
     found: dict[str, dict[str, int]] = {}
     for entry in entries:
         counts = found.setdefault(entry.scheme, {})
-        counts[entry.method] = counts.get(entry.method, 0) + 1
+        method = methods_text(entry.bracket)
+        counts[method] = counts.get(method, 0) + 1
     rows = [[scheme, method, str(n)] for scheme, counts in found.items() for method, n in counts.items()]
     return Table(title="Who says so", names=["scheme", "method", "numbers"], rows=rows)
 

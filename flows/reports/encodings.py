@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from flows.answers.show import sure
+from flows.answers.show import methods_text, sure
 from flows.figures.panels import RAMP, between
 from flows.printing import exactly, rounded_down, rounded_up
 from flows.reports.ends import Ends
@@ -75,7 +75,7 @@ def data(plot: Plot, ends: Ends) -> list[dict[str, Any]]:
     found = []
     for mark in plot.marks:
         # Of several marks at one place each belongs to a line of its own; so do simulations of each method.
-        kind = (mark.method, mark.form) if mark.form in DOUBTFUL else ("", "")
+        kind = (methods_text(mark.bracket), mark.form) if mark.form in DOUBTFUL else ("", "")
         place = (mark.setting, mark.series, *kind, mark.x)
         path = (*kind, seen[place])
         seen[place] += 1
@@ -94,23 +94,23 @@ def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
         "y": ends.held(mark, mark.shown),
         "xt": exactly(mark.x),
         "st": exactly(mark.series),
-        "lo": rounded_down(mark.lower),
-        "up": rounded_up(mark.upper),
-        "by": mark.method,
+        "lo": rounded_down(mark.bracket.lower),
+        "up": rounded_up(mark.bracket.upper),
+        "by": methods_text(mark.bracket),
         "form": form.value,
     }
     if form is Form.CONFLICT:
-        found["b"] = ends.held(mark, mark.upper)
+        found["b"] = ends.held(mark, mark.bracket.upper)
     elif (plot.intervals and form is not Form.ESTIMATE) or form in (Form.BRACKET, Form.DOUBTFUL):
         # What is known from one side alone reaches to the edge on the other one.
-        found |= {"a": ends.held(mark, mark.lower), "b": ends.held(mark, mark.upper)}
+        found |= {"a": ends.held(mark, mark.bracket.lower), "b": ends.held(mark, mark.bracket.upper)}
     if form in (Form.BRACKET, Form.MOST, *DOUBTFUL):
         found["e"] = found["y"]
     found |= {f"m{k}": exactly(value) for k, value in enumerate(mark.more.values())}
     if mark.value is not None:
         found["v"] = f"{mark.value:.6g}"
-    if mark.confidence < 1.0:
-        found["c"] = sure(mark.confidence)
+    if mark.bracket.confidence < 1.0:
+        found["c"] = sure(mark.bracket.confidence)
     return found
 
 

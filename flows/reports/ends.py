@@ -25,14 +25,19 @@ class Ends:
         for mark in plot.marks:
             of.setdefault(mark.setting, []).append(mark)
         self.log = any(_is_wide(marks) for marks in of.values()) and not any(
-            mark.lower < 0 for mark in plot.marks
+            mark.bracket.lower < 0 for mark in plot.marks
         )
         everything = self._edges(plot.marks, (0.1, 1.0))
         self.edges = {setting: self._edges(marks, everything) for setting, marks in of.items()}
 
     def _edges(self, marks: Sequence[Mark], usual: tuple[float, float]) -> tuple[float, float]:
         """Return where the axis of some marks begins and ends; as usual where nothing finite is known."""
-        ends = [e for mark in marks for e in (mark.lower, mark.upper, mark.shown) if math.isfinite(e)]
+        ends = [
+            e
+            for mark in marks
+            for e in (mark.bracket.lower, mark.bracket.upper, mark.shown)
+            if math.isfinite(e)
+        ]
         if self.log:
             ends = [e for e in ends if e > 0.0]
             if not ends:

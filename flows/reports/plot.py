@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from privcore import Bracket
 from privcore.parameter import Value
 
 MOST_MARKS = 12_000
@@ -43,11 +44,8 @@ class Mark:
         x: Place on the horizontal axis; of intervals, the line they stand in.
         series: Which curve it belongs to.
         setting: What is the same in all that is seen at a time, in words.
-        lower: Lower end.
-        upper: Upper end.
-        method: Who says so.
+        bracket: Both ends, with the methods that gave them.
         value: Estimate, or None.
-        confidence: Of the ends; 1 is a proof.
         largest: What no truth exceeds: an upper end there says nothing.
         more: Further fields for whoever points at it.
     """
@@ -55,45 +53,44 @@ class Mark:
     x: Value
     series: Value
     setting: str = ""
-    lower: float
-    upper: float
-    method: str
+    bracket: Bracket
     value: float | None = None
-    confidence: float = 1.0
     largest: float = math.inf
     more: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def has_lower(self) -> bool:
         """Whether its lower end says something."""
-        return self.lower > 0.0
+        return self.bracket.lower > 0.0
 
     @property
     def has_upper(self) -> bool:
         """Whether its upper end says something."""
-        return self.upper < self.largest or self.lower == self.upper < math.inf
+        bracket = self.bracket
+        return bracket.upper < self.largest or bracket.lower == bracket.upper < math.inf
 
     @property
     def form(self) -> Form | None:
         """What is known, or None where it is nothing."""
         if not self.has_lower and not self.has_upper:
             return None if self.value is None else Form.ESTIMATE
-        if self.confidence < 1.0:
+        if self.bracket.confidence < 1.0:
             if self.has_lower and self.has_upper:
                 return Form.DOUBTFUL
             return Form.DOUBTFUL_LEAST if self.has_lower else Form.DOUBTFUL_MOST
-        if self.lower > self.upper:
+        if self.bracket.crossed:
             return Form.CONFLICT
         if not self.has_upper:
             return Form.LEAST
-        return Form.MOST if self.lower <= 0.0 < self.upper else Form.BRACKET
+        return Form.MOST if self.bracket.lower <= 0.0 < self.bracket.upper else Form.BRACKET
 
     @property
     def shown(self) -> float:
         """The number that is drawn: the end on the safe side, or the estimate."""
+        lower, upper = self.bracket.lower, self.bracket.upper
         if self.form in (Form.ESTIMATE, Form.DOUBTFUL):
-            return 0.5 * (self.lower + self.upper) if self.value is None else self.value
-        return max(self.lower, self.upper) if self.has_upper else self.lower
+            return 0.5 * (lower + upper) if self.value is None else self.value
+        return max(lower, upper) if self.has_upper else lower
 
 
 @dataclass(frozen=True, kw_only=True)

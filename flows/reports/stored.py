@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from privcore import Problem, Status
+from privcore import Bracket, Problem, Status
 from privcore.parameter import Value
 from storage import Store, open_store
 
@@ -47,6 +47,18 @@ class Stored:
         """Name of the method, with the settings that it was given."""
         knobs = self.row["knobs"]
         return str(self.row["method"]) if knobs == "{}" else f"{self.row['method']} {knobs}"
+
+    @property
+    def bracket(self) -> Bracket:
+        """Its ends, given by its method."""
+        row = self.row
+        return Bracket(
+            lower=row["lower"],
+            upper=row["upper"],
+            confidence=row["confidence"],
+            lower_by=self.method,
+            upper_by=self.method,
+        )
 
 
 def reading(store: Path) -> Store:

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from flows.answers.show import methods_text
 from flows.answers.sweep_table import Line
 from flows.printing import listed
 from flows.reports.layout import Axes, axes
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.stored import Stored
-from privcore import Problem
+from privcore import Bracket, Problem
 from privcore.parameter import Choice, Value
 
 Fields = Mapping[str, Value]
@@ -66,21 +65,17 @@ def _proved(kind: type[Problem], lines: Sequence[Line]) -> Iterator[tuple[Fields
     """Yield the fields and the mark of every proved bracket, which has no place yet."""
     for line in lines:
         if line.stored:
-            method = methods_text(line.lower_method or "", line.upper_method or "")
-            mark = _mark(kind, line.lower, line.upper, method)
-            yield line.problem.as_fields(), mark
+            yield line.problem.as_fields(), _mark(kind, line.bracket)
 
 
 def _unproved(kind: type[Problem], doubtful: Sequence[Stored]) -> Iterator[tuple[Fields, Mark]]:
     """Yield the same of answers that are no proof."""
     for answer in doubtful:
-        row = answer.row
-        mark = _mark(kind, row["lower"], row["upper"], answer.method)
-        yield answer.fields, replace(mark, value=row["value"], confidence=row["confidence"])
+        yield answer.fields, replace(_mark(kind, answer.bracket), value=answer.row["value"])
 
 
-def _mark(kind: type[Problem], lower: float, upper: float, method: str) -> Mark:
-    return Mark(x=0, series="", lower=lower, upper=upper, method=method, largest=kind.largest)
+def _mark(kind: type[Problem], bracket: Bracket) -> Mark:
+    return Mark(x=0, series="", bracket=bracket, largest=kind.largest)
 
 
 def _placed(mark: Mark, fields: Fields, layout: Axes) -> Mark:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from flows.answers.show import methods_text, sure
+from flows.answers.show import methods_text, sure, width_text
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Table, counted
@@ -18,10 +18,10 @@ def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> Table:
     """Return the best proved brackets of a kind of problem, a row each, as `privsweep lookup` does."""
     bounds = [line for line in lines if line.stored]
     columns, same = _fields([line.problem.as_fields() for line in bounds])
-    columns[f"{kind.asks} lower"] = [rounded_down(line.lower) for line in bounds]
-    columns[f"{kind.asks} upper"] = [rounded_up(line.upper) for line in bounds]
-    columns["width"] = [width(line.lower, line.upper) for line in bounds]
-    columns["method"] = [methods_text(line.lower_method or "", line.upper_method or "") for line in bounds]
+    columns[f"{kind.asks} lower"] = [rounded_down(line.bracket.lower) for line in bounds]
+    columns[f"{kind.asks} upper"] = [rounded_up(line.bracket.upper) for line in bounds]
+    columns["width"] = [width_text(line.bracket) for line in bounds]
+    columns["method"] = [methods_text(line.bracket) for line in bounds]
     some = "all" if len(bounds) == len(lines) else len(bounds)
     title = f"{counted(len(lines), 'problem')}, {some} with proved bounds"
     return _table(title, same, columns)
@@ -82,14 +82,6 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
     ]
     title = f"{counted(len(rows), 'time')} one method proved more than another one allows; please report it"
     return Table(title=title, names=["problem", "fields", "at least", "says", "at most", "says"], rows=rows)
-
-
-def width(lower: float, upper: float) -> str:
-    """Return the relative width of a bracket in per cent, rounded up; nothing without two ends."""
-    if not 0.0 < lower <= upper < float("inf"):
-        return ""
-    percent = 100.0 * (upper / lower - 1.0)
-    return "<0.01%" if percent < 0.01 else f"{rounded_up(percent, 2)}%"
 
 
 def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Value]]:

@@ -4,8 +4,10 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from privcore import Answer, Status
+from privcore import Answer, Bracket, Status, intersect
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,31 @@ def test_no_answer_is_never_rigorous(status: Status) -> None:
     assert not answer.rigorous
     assert answer.value is None
     assert answer.detail == "The reason."
+
+
+def test_proofs_intersect_and_keep_the_names_of_their_ends() -> None:
+    found = intersect([Answer.enclosure(1.0, 3.0).said_by("a"), Answer.enclosure(2.0, 4.0).said_by("b")])
+    assert found == Bracket(lower=2.0, upper=3.0, confidence=1.0, lower_by="b", upper_by="a")
+
+
+def test_of_equal_ends_the_first_is_named_and_an_end_that_says_nothing_by_nobody() -> None:
+    twice = [Answer.at_most(1.0).said_by("a"), Answer.at_most(1.0).said_by("b")]
+    assert intersect(twice) == Bracket(upper=1.0, upper_by="a")
+    assert intersect(twice, largest=1.0) == Bracket(upper=1.0)
+
+
+def test_ends_that_exclude_one_another_are_crossed_and_named() -> None:
+    found = intersect([Answer.at_most(1.0).said_by("a"), Answer.at_least(2.0).said_by("b")], largest=1.0)
+    assert found.crossed
+    assert (found.lower_by, found.upper_by) == ("b", "a")
+
+
+@given(st.lists(st.floats(0.0, 1.0, exclude_min=True), min_size=1, max_size=6))
+def test_confidences_are_joined_by_the_union_bound_and_one_alone_is_kept_to_the_bit(
+    confidences: list[float],
+) -> None:
+    found = intersect(Bracket(confidence=each) for each in confidences).confidence
+    doubtful = [each for each in confidences if each < 1.0]
+    if len(doubtful) <= 1:
+        assert found == min(confidences)
+    assert found == pytest.approx(1.0 - sum(1.0 - each for each in doubtful), abs=1e-12)

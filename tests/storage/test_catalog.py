@@ -2,14 +2,15 @@ import json
 import math
 import shutil
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations_with_replacement, product
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
-from privcore import PROBLEMS, Answer, Status
+from privcore import PROBLEMS, Answer, Bracket, Status, find, intersect
 from privcore.registry import registered
 from storage import Row, Store, StoreError, open_store, publish, to_table
 from storage.schema import PROBLEM_KEY
@@ -181,6 +182,36 @@ def test_best_is_the_intersection_of_all_proofs_and_names_their_methods(root: Pa
             (2, 0.0, 2.5, None, "test.claims"),
             (3, math.inf, math.inf, "test.claims", None),
         ]
+
+
+def test_best_says_what_intersect_says_of_the_same_proofs(root: Path) -> None:
+    methods = [Claims(number=k) for k in range(3)] + [find("unamplified.exact")()]
+    ends = [0.0, 1.0, 1.5, 2.0, math.inf]
+    answers = [Answer.enclosure(low, high) for low, high in combinations_with_replacement(ends, 2)]
+    answers += [Answer.enclosure(1.2, 1.3, confidence=0.9), Answer.about(1.0, detail="a guess")]
+    said = {  # some contradict one another, of some nothing is proved
+        epsilon(sigma=k): list(zip(methods, Random(k).choices(answers, k=len(methods)), strict=True))
+        for k in range(1, 101)
+    }
+    put(root, [row(problem, each, method=m) for problem, several in said.items() for m, each in several])
+    wanted = {}
+    for problem, several in said.items():
+        proofs = [each.said_by(method.name) for method, each in several if each.rigorous]
+        if any(proof.lower > 0.0 or proof.upper < math.inf for proof in proofs):
+            wanted[problem.as_fields()["sigma"]] = intersect(proofs)
+    assert {bracket.crossed for bracket in wanted.values()} == {True, False}
+    with open_store(root) as store:
+        best = rows_of(store, "from best")
+    found = {
+        row["sigma"]: Bracket(
+            lower=row["lower"],
+            upper=row["upper"],
+            lower_by=row["lower_method"] or "",
+            upper_by=row["upper_method"] or "",
+        )
+        for row in best
+    }
+    assert found == wanted
 
 
 def test_what_is_not_a_proof_makes_no_bracket(root: Path) -> None:

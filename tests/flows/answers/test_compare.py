@@ -145,13 +145,11 @@ def test_ends_that_exclude_one_another_are_a_conflict_and_no_answer() -> None:
 
     def answering(problem: Problem) -> Sourced:
         lower, upper = (5.0, math.inf) if problem.name == "shuffling-epsilon" else (1.0, 4.0)
-        bracket = Asked(problem=problem, replies=(), lower=lower, upper=upper)
-        return Sourced(
-            problem=problem, bracket=bracket, lower_by="one", upper_by="other", source="computed", told="now"
-        )
+        asked = Asked(problem=problem, replies=(), lower=lower, upper=upper, lower_by="one", upper_by="other")
+        return Sourced(problem=problem, bracket=asked, answer=asked, source="computed", told="now")
 
     found = {row.sampling: row for row in rows_of(asked, answering, batch_size=None)}
-    assert (found["shuffling"].status, found["shuffling"].ends) == ("conflict", None)
+    assert (found["shuffling"].status, found["shuffling"].bracket) == ("conflict", None)
     assert found["shuffling"].notes[-1] == (
         "Methods contradict one another: one gives at least 5.0, other at most 4.0."
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.answers.labels import Comparison
+from flows.answers.labels import LabelComparison
 from flows.cli.app import run
 
 
@@ -27,24 +27,24 @@ def test_both_mechanisms_stand_side_by_side(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_equal_means_equal_in_both_directions() -> None:
-    comparison = Comparison(prior="point(0.4)")
+    comparison = LabelComparison(prior="point(0.4)")
     epsilon = comparison.equal_epsilon("advantage", 12)
     assert epsilon.value is not None
     response = comparison.response("advantage", epsilon.value)
     assert response.value == pytest.approx(comparison.bags("advantage", 12).value, rel=1e-6)
     bags = comparison.equal_bag_size("advantage", epsilon.value * 0.999)
     # At a little less epsilon it takes more than 12: and bags of 13 reveal as much as those of 12.
-    assert bags.value == bags.upper == bags.lower == 14
+    assert bags.value == bags.bracket.upper == bags.bracket.lower == 14
 
 
 def test_the_bag_size_is_the_least_that_reveals_no_more() -> None:
-    comparison = Comparison(prior="two-point(0.1,0.6,0.3)")
+    comparison = LabelComparison(prior="two-point(0.1,0.6,0.3)")
     for quantity in ("advantage", "log_ratio"):
         found = comparison.equal_bag_size(quantity, 1.0)
         assert found.value is not None
         target = comparison.response(quantity, 1.0).value
-        assert comparison.bags(quantity, int(found.value)).upper <= target
-        assert comparison.bags(quantity, int(found.value) - 1).lower > target
+        assert comparison.bags(quantity, int(found.value)).bracket.upper <= target
+        assert comparison.bags(quantity, int(found.value) - 1).bracket.lower > target
 
 
 def test_where_no_bag_reveals_as_little_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.answers.membership import Known, Weights, sandwich
+from flows.answers.membership import AccuracyWeights, Known, sandwich
 from flows.cli.app import run
 from privcore import DomainError
 
@@ -40,7 +40,9 @@ def test_a_limit_over_many_learners_is_no_lower_end_for_this_one() -> None:
 
 
 def test_shares_and_weights_become_odds_and_accuracies() -> None:
-    known = Known(law="uniform(10)", records=100, tested=Weights(nonmember_share=0.6, member_weight=1.2))
+    known = Known(
+        law="uniform(10)", records=100, tested=AccuracyWeights(nonmember_share=0.6, member_weight=1.2)
+    )
     found = sandwich(known)
     assert found["odds"] == pytest.approx(1.25)
     assert found["advantage"]["upper"] == pytest.approx(0.03738873, abs=1e-8)

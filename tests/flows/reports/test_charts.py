@@ -18,14 +18,16 @@ from flows.reports.html import html
 from flows.reports.layout import MOST_WORDS, axes
 from flows.reports.plot import Form, Mark, Plot
 from flows.reports.tables import of_conflicts
-from privcore import DomainError, find_problem
+from privcore import Bracket, DomainError, find_problem
 from storage.degraded import degraded_reading
 
 Bounds = Sequence[tuple[float, float]]
 
 
 def mark(x: float, lower: float, upper: float, **more: Any) -> Mark:
-    return Mark(**{"x": x, "series": "a", "lower": lower, "upper": upper, "method": "m", **more})
+    by, confidence = more.pop("method", "m"), more.pop("confidence", 1.0)
+    bracket = Bracket(lower=lower, upper=upper, confidence=confidence, lower_by=by, upper_by=by)
+    return Mark(**{"x": x, "series": "a", "bracket": bracket, **more})
 
 
 def plot(marks: Sequence[Mark], **more: Any) -> Plot:

@@ -16,7 +16,7 @@ from flows.reports.comparison import Entry, side_by_side
 from flows.reports.document import Document, Table
 from flows.reports.plot import Form, Mark
 from flows.spec.sweep import load
-from privcore import Answer, find, find_problem
+from privcore import Answer, Bracket, find, find_problem
 from tests.storage.made_up import put, row
 
 
@@ -73,11 +73,11 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_schemes_are_compared_at_equal_settings_alone(training: Path) -> None:
     found = marks(compare_training(training), "compare-training-sigma")
     assert {mark.setting for mark in found} == {"steps=10", "steps=100"}
-    rates = {mark.upper for mark in found if mark.series == "Poisson sampling"}
+    rates = {mark.bracket.upper for mark in found if mark.series == "Poisson sampling"}
     assert rates == {1.1 / 10, 1.1 / 100}  # and not those with five uses of an example, or a broken number
     at = {(mark.series, mark.x, mark.setting): mark for mark in found}
-    assert at["random allocation", 2.0, "steps=100"].upper == 1.1 / 2.0 / 100
-    assert at["no amplification", 2.0, "steps=10"].upper == at["no amplification", 2.0, "steps=100"].upper
+    assert at["random allocation", 2.0, "steps=100"].bracket.upper == 1.1 / 2.0 / 100
+    assert at["no amplification", 2.0, "steps=10"].bracket == at["no amplification", 2.0, "steps=100"].bracket
     assert ("no amplification", 3.0, "steps=10") not in at
 
 
@@ -124,7 +124,7 @@ def test_bags_reveal_as_much_as_a_randomized_response_between_stored_epsilons(tm
     publish(store, "label-advantage", "labels.sampling", drawn, "mechanism", "prior", "bag_size")
     document = compare_labels(store)
     found = {(m.series, m.x): m for m in marks(document, "compare-labels-bag-size")}
-    ends = {key: (mark.lower, mark.upper) for key, mark in found.items()}
+    ends = {key: (mark.bracket.lower, mark.bracket.upper) for key, mark in found.items()}
     assert ends == {
         ("additive advantage", 1): (4.0, math.inf),
         ("additive advantage", 2): (1.0, 2.0),
@@ -160,11 +160,11 @@ def test_the_truth_beside_a_planned_audit_is_that_of_gaussian_noise(tmp_path: Pa
     true = [m for m in marks(document, "compare-audits-planned-guesses") if m.series == "true epsilon"]
     assert len(true) == 2
     for mark in true:
-        assert _gaussian_delta(mark.upper) < 1e-5 < _gaussian_delta(mark.lower)
-        assert mark.upper < 1.001 * mark.lower
+        assert _gaussian_delta(mark.bracket.upper) < 1e-5 < _gaussian_delta(mark.bracket.lower)
+        assert mark.bracket.upper < 1.001 * mark.bracket.lower
     trained = {(m.series, m.x): m for m in marks(document, "compare-audits-training-canaries")}
-    assert trained["claimed", 1000].upper == 1.95
-    assert trained["refuted, noise-halved", 5000].lower == 2.0
+    assert trained["claimed", 1000].bracket.upper == 1.95
+    assert trained["refuted, noise-halved", 5000].bracket.lower == 2.0
     assert trained["refuted, no bug", 1000].more == {"guesses": 100, "audit_confidence": 0.95}
     assert trained["refuted, no bug", 5000].form is Form.DOUBTFUL_LEAST
     assert document.incomplete == []
@@ -222,9 +222,7 @@ def test_two_numbers_of_a_scheme_at_one_setting_are_two_rows() -> None:
         Entry(
             scheme=scheme,
             fields={"canaries": canaries},
-            lower=1.0,
-            upper=upper,
-            method="m",
+            bracket=Bracket(lower=1.0, upper=upper, lower_by="m", upper_by="m"),
             more={"guesses": guesses},
         )
         for canaries in (10, 20)

@@ -19,7 +19,7 @@ from flows.reports.document import Document, Heading
 from flows.reports.html import html
 from flows.reports.layout import Axes, axes, is_geometric
 from flows.reports.plot import Form, Mark, Plot, drawable
-from privcore import Answer, Status, find, find_problem
+from privcore import Answer, Bracket, Status, find, find_problem
 from tests.storage.made_up import epsilon, put, row
 
 SIGMAS = (0.5, 0.7, 1.0, 2.0, 4.0)
@@ -208,7 +208,8 @@ def test_hostile_titles_and_reasons_stay_text(spec: Path, tmp_path: Path) -> Non
 
 
 def test_a_chart_with_hostile_words_cannot_end_its_element(written: Path) -> None:
-    marks = [Mark(x=x, series=HOSTILE, setting=HOSTILE, lower=1.0, upper=2.0, method=HOSTILE) for x in (1, 2)]
+    bracket = Bracket(lower=1.0, upper=2.0, lower_by=HOSTILE, upper_by=HOSTILE)
+    marks = [Mark(x=x, series=HOSTILE, setting=HOSTILE, bracket=bracket) for x in (1, 2)]
     plot = Plot(name="a", title=HOSTILE, x_name="x", y_name="y", series_name=HOSTILE, marks=marks)
     path = written / "hostile.html"
     path.write_text(html(Document(name="a", blocks=[Heading(text="a", level=1), plot])))
@@ -417,13 +418,14 @@ def test_values_are_geometric_where_they_rise_like_powers() -> None:
     ],
 )
 def test_a_mark_says_what_is_known(mark: dict[str, Any], form: Form | None) -> None:
-    assert Mark(x=1, series="a", method="m", **mark).form is form
+    more = {name: mark.pop(name) for name in ("largest", "value") if name in mark}
+    assert Mark(x=1, series="a", bracket=Bracket(**mark), **more).form is form
 
 
 def test_settings_are_drawn_whole_or_left_out_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.reports.plot.MOST_MARKS", 5)
     marks = [
-        Mark(x=x, series="a", setting=setting, lower=1.0, upper=2.0, method="m")
+        Mark(x=x, series="a", setting=setting, bracket=Bracket(lower=1.0, upper=2.0))
         for setting in ("one", "two", "three")
         for x in (1, 2)
     ]
@@ -442,10 +444,7 @@ def test_kinds_of_mechanisms_that_vary_in_other_fields_have_charts_of_their_own(
     lines = [
         Line(
             problem=kind.from_fields({"prior": "uniform", **each}),
-            lower=0.1,
-            upper=0.2,
-            lower_method="m",
-            upper_method="m",
+            bracket=Bracket(lower=0.1, upper=0.2, lower_by="m", upper_by="m"),
         )
         for each in fields
     ]

@@ -1,0 +1,67 @@
+"""One quantity of a mechanism for labels: proofs, cut by a simulation where they are wide apart."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flows.answers.ask import Asked, ask, is_tight
+from privcore import Bracket, LimitError, Method, Problem, intersect, methods_for
+
+TIGHT = 1e-7
+"""Relative width of a bracket from which on no further method is asked."""
+NOTHING = 1e-200
+"""Below this, a quantity counts as 0."""
+_DRAWN = 2e7
+"""Labels that a simulation draws, at most 1,000,000 bags of them."""
+_SIMULATION, _QUADRATURE = "labels.sampling", "labels.gauss"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """A bracket of one quantity, and its best single value between the ends."""
+
+    bracket: Bracket
+    value: float
+
+    def as_content(self) -> dict[str, float]:
+        """Return it for JSON."""
+        lower, upper = self.bracket.lower, self.bracket.upper
+        return {"lower": lower, "upper": upper, "value": self.value, "confidence": self.bracket.confidence}
+
+
+def read(problem: Problem) -> Quantity:
+    """Return what all methods say of a problem: proofs, cut by the simulation where they are wide apart."""
+    asked = ask(problem, list(_methods(problem)), until=_is_proved)
+    answers = {reply.method.name: reply.answer for reply in asked.replies if reply.answer.ok}
+    if not answers:
+        fields = problem.as_fields()
+        raise LimitError(
+            f"No method answers {problem.name} for bags of {fields['bag_size']} within the limits."
+        )
+    used = [answer.said_by(name) for name, answer in answers.items()]
+    if _is_proved(asked):
+        used = [bracket for bracket in used if bracket.confidence == 1.0]
+    bracket = intersect(used, problem.largest)
+    if bracket.crossed:  # the simulation missed, as it may once in a thousand times: proofs count alone
+        bracket = Bracket(lower=asked.lower, upper=asked.upper)
+    values = {name: answer.value for name, answer in answers.items() if answer.value is not None}
+    middle = bracket.upper if math.isinf(bracket.upper) else 0.5 * (bracket.lower + bracket.upper)
+    value = values.get(_QUADRATURE, values.get(_SIMULATION, middle))
+    return Quantity(bracket=bracket, value=min(max(value, bracket.lower), bracket.upper))
+
+
+def _is_proved(asked: Asked) -> bool:
+    narrow = is_tight(asked, TIGHT) or asked.lower == asked.upper or asked.upper < NOTHING
+    return asked.ok and asked.confidence == 1.0 and narrow
+
+
+def _methods(problem: Problem) -> Iterator[Method]:
+    """Yield the methods that apply; the simulation draws more bags where they are small."""
+    fields = problem.as_fields()
+    for method, reason in methods_for(problem).items():
+        if reason is None and method.name == _SIMULATION:
+            most = 1e5 if problem.name == "label-ratio-quantile" else 1e6
+            samples = max(1e4, min(most, _DRAWN / float(fields["bag_size"]) ** 1.5))
+            yield method.from_knobs({"samples": int(samples)})
+        elif reason is None:
+            yield method()
