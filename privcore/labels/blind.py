@@ -9,7 +9,6 @@ import numpy as np
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_density import Density
-from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.rows import likelihoods, overturned_ends
@@ -48,14 +47,14 @@ class LabelsBlind(Method[Answered]):
 
     def cost(self, problem: Answered) -> Cost:
         k, outputs = problem.bag_size, _outputs(problem)
-        own = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        own = problem.attacked
         atoms = 0 if own.atoms is None else own.atoms[0].size
         each = 3e-6 if isinstance(own, Density) else 1e-7 + 3e-8 * atoms + (1e-5 if atoms > 64 else 0.0)
         return Cost(seconds=0.03 + 1e-7 * k + each * outputs, bytes=3e6 + 60.0 * k + 100.0 * atoms)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        own = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
-        lower = blind_advantage(own, problem.law, problem.bag_size, problem.label_epsilon)
+        own = problem.attacked
+        lower = blind_advantage(own, problem.distribution, problem.bag_size, problem.label_epsilon)
         detail = f"sum of {problem.bag_size - 1} labels of rate p"
         return Answer.enclosure(min(problem.largest, lower), problem.largest, detail=detail)
 
@@ -109,7 +108,7 @@ def _error_of_rate(others: Prior, law: Array) -> float:
 
 def _outputs(problem: Answered) -> float:
     """Return about how many outputs are not negligible."""
-    k, p = problem.bag_size, problem.law.mean
+    k, p = problem.bag_size, problem.distribution.mean
     reach = 40.0 * (1.0 + math.sqrt(k * p * (1.0 - p)))
     tails = 0.0 if math.isinf(problem.label_epsilon) else 700.0 / problem.label_epsilon
     return min(k + 1.0, 2.0 * (reach + tails))

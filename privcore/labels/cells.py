@@ -8,7 +8,6 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Cells
-from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import compositions
 from privcore.labels import params as label_params
 from privcore.labels.poisson_binomial import Array, relative_error
@@ -54,9 +53,9 @@ class LabelsCells(Method[Answered]):
             return "There are no bags; labels.response has the closed forms."
         if not discrete(problem.mechanism) and not isinstance(problem, LabelAdvantageAt):
             return "Laplace noise over a continuous prior has no sum of finitely many terms."
-        if problem.law.atoms is not None:
+        if problem.distribution.atoms is not None:
             return "The prior has finitely many values; labels.composition is exact."
-        if problem.law.cells(2) is None:
+        if problem.distribution.cells(2) is None:
             return "The means of the prior over intervals have no closed form."
         if self._number(problem) < 2:
             return (
@@ -90,12 +89,12 @@ class LabelsCells(Method[Answered]):
 
     def answer(self, problem: Answered, seed: int) -> Answer:
         number = self._number(problem)
-        cells = problem.law.cells(number)
+        cells = problem.distribution.cells(number)
         assert cells is not None
         low = self._sum(problem, *means(cells))[0]
         high = self._sum(problem, *ends(cells))[1]
         if isinstance(problem, LabelAttackAccuracy):
-            low, high = accuracy(problem.law, (low, high))
+            low, high = accuracy(problem.distribution, (low, high))
         # Both errors are of second order, and that of the ends is twice that of the means.
         low, high = max(0.0, low), min(problem.largest, high)
         return Answer.enclosure(
@@ -107,7 +106,7 @@ class LabelsCells(Method[Answered]):
 
     def _sum(self, problem: LabelProblem, values: Array, weights: Array) -> tuple[float, float]:
         """Return both ends of the advantage with others of finitely many etas."""
-        law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        law = problem.attacked
         lows, highs = [], []
         others = problem.bag_size - 1
         sums = compositions.multisets if values.size > others else compositions.compositions

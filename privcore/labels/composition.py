@@ -59,7 +59,7 @@ class LabelsComposition(Method[Answered]):
     shares = ("prior", "bag_size")
 
     def applies(self, problem: Answered) -> str | None:
-        atoms = problem.law.atoms
+        atoms = problem.distribution.atoms
         if problem.mechanism in SINGLE:
             return "There are no bags; labels.response has the closed forms."
         if atoms is None:
@@ -71,7 +71,7 @@ class LabelsComposition(Method[Answered]):
         return None
 
     def cost(self, problem: Answered) -> Cost:
-        atoms = problem.law.atoms
+        atoms = problem.distribution.atoms
         if atoms is None or _work(problem) > _MOST_WORK:
             return Cost(seconds=1e-3, bytes=1e5)
         entries = compositions.number(atoms[0].size, problem.bag_size - 1) * (problem.bag_size + 1.0)
@@ -85,7 +85,7 @@ class LabelsComposition(Method[Answered]):
         return Cost(seconds=seconds, bytes=1e6 + laws + kept)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        atoms = problem.law.atoms
+        atoms = problem.distribution.atoms
         assert atoms is not None
         others = problem.bag_size - 1
         rows = compositions.compositions(*atoms, others)
@@ -100,12 +100,12 @@ class LabelsComposition(Method[Answered]):
             case _:
                 low, high = _mean_advantage(problem, rows)
                 if isinstance(problem, LabelAttackAccuracy):
-                    low, high = accuracy(problem.law, (low, high))
+                    low, high = accuracy(problem.distribution, (low, high))
         return Answer.enclosure(max(0.0, low), min(problem.largest, high), detail=detail)
 
 
 def _work(problem: LabelProblem) -> float:
-    atoms = problem.law.atoms
+    atoms = problem.distribution.atoms
     assert atoms is not None
     if atoms[0].size > 64:
         return math.inf if problem.bag_size > 1 else 1.0
@@ -114,7 +114,7 @@ def _work(problem: LabelProblem) -> float:
 
 def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float, float]:
     """Return both ends of the advantage, of examples of the prior or with one eta."""
-    law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+    law = problem.attacked
     ends = [
         (float(dot(some.weights, low)), float(dot(some.weights, high)))
         for some in rows
@@ -130,13 +130,13 @@ def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float,
 def _ratio_law(problem: LabelProblem, rows: Iterator[Rows]) -> RatioLaw:
     """Return what the law of the ratio is made of."""
     return RatioLaw.of(
-        problem.mechanism, problem.label_epsilon, problem.law, ((r.weights, r.laws) for r in rows)
+        problem.mechanism, problem.label_epsilon, problem.distribution, ((r.weights, r.laws) for r in rows)
     )
 
 
 def _advantage_tail(problem: LabelAdvantageTail, rows: Iterator[Rows]) -> tuple[float, float]:
     """Return both ends of how often the mean advantage of the members exceeds the threshold."""
-    atoms = problem.law.atoms
+    atoms = problem.distribution.atoms
     assert atoms is not None
     lows: dict[tuple[int, ...], Array] = {}
     highs: dict[tuple[int, ...], Array] = {}

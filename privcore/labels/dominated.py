@@ -49,7 +49,7 @@ class LabelsDominated(Method[Answered]):
         if isinstance(problem, BagAdvantage):
             laws = [FinitePrior.point(float(eta)) for eta in problem.etas]
         else:
-            laws = [FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law]
+            laws = [problem.attacked]
         bounds = [response_advantage(law, problem.label_epsilon)[1] for law in laws]
         return at_most(problem, math.fsum(bounds) / len(bounds), "randomized response with the same epsilon")
 

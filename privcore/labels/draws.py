@@ -57,7 +57,7 @@ def seed_of(text: str, bag_size: int) -> int:
 def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> Array:
     """Return the mean advantage over so many bags, given their features, `samples` times."""
     rng = np.random.default_rng(seed)
-    law, epsilon = problem.law, problem.label_epsilon
+    law, epsilon = problem.distribution, problem.label_epsilon
     if problem.mechanism == "rr":
         flipped = float(special.expit(-epsilon))
         rows = max(1, _CHUNK // problem.bags)

@@ -136,7 +136,7 @@ class LabelsFourier(Method[Answered]):
         return closed_form(problem)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        law, others, own = problem.law, problem.bag_size - 1, own_variance(problem)
+        law, others, own = problem.distribution, problem.bag_size - 1, own_variance(problem)
         if isinstance(problem, LabelAdvantage):
             return at_most(problem, advantage_bound(others, _unconditional(law), own), "Lemma A.2")
         least = law.label_variance * (1.0 - law.error)

@@ -44,7 +44,7 @@ class LabelsGauss(Method[Answered]):
     def applies(self, problem: Answered) -> str | None:
         if problem.mechanism in SINGLE or not discrete(problem.mechanism):
             return "Quadrature over the others is for released counts: llp and llp-geometric."
-        if not isinstance(problem.law, Uniform | Beta):
+        if not isinstance(problem.distribution, Uniform | Beta):
             return "Gauss nodes are those of a uniform or Beta prior."
         if not 2 <= problem.bag_size <= 1 + max(_NODES):
             return f"Tensor products are for bags of 2 to {1 + max(_NODES)} examples."
@@ -53,13 +53,13 @@ class LabelsGauss(Method[Answered]):
     def cost(self, problem: Answered) -> Cost:
         others = problem.bag_size - 1
         nodes = math.comb(_NODES.get(others, 1) + others, max(others, 0)) if others <= max(_NODES) else 1
-        per_output = 1e-7 if isinstance(problem.law, Uniform) else 1e-5
+        per_output = 1e-7 if isinstance(problem.distribution, Uniform) else 1e-5
         return Cost(seconds=0.02 + nodes * (problem.bag_size + 1) * per_output, bytes=2e6 + 2e4 * nodes)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
         n = _NODES[problem.bag_size - 1]
-        blind = accuracy(problem.law, (0.0, 0.0)) if isinstance(problem, LabelAttackAccuracy) else (0.0, 0.0)
-        law = problem.law
+        law = problem.distribution
+        blind = accuracy(law, (0.0, 0.0)) if isinstance(problem, LabelAttackAccuracy) else (0.0, 0.0)
         if isinstance(law, Uniform):
             error = 8.0 * relative_error(problem.bag_size) + 1e-13
             low = _ends(problem, *_legendre(n))[0] * (1.0 - error)
@@ -84,7 +84,7 @@ def _integral(problem: LabelProblem, nodes: Array, weights: Array) -> float:
     total = 0.0
     for some in multisets(nodes, weights, problem.bag_size - 1):
         one, zero = geometric.released(some.laws, problem.label_epsilon)
-        total += float(dot(some.weights, problem.law.overturned(one, zero).sum(axis=1)))
+        total += float(dot(some.weights, problem.distribution.overturned(one, zero).sum(axis=1)))
     return total
 
 
@@ -92,7 +92,7 @@ def _ends(problem: LabelProblem, nodes: Array, weights: Array) -> tuple[float, f
     """Return the quadrature of both ends of the integrand."""
     low, high = 0.0, 0.0
     for some in multisets(nodes, weights, problem.bag_size - 1):
-        lows, highs = overturned_ends(problem.law, *likelihoods(some.laws, problem.label_epsilon))
+        lows, highs = overturned_ends(problem.distribution, *likelihoods(some.laws, problem.label_epsilon))
         low += float(dot(some.weights, lows.sum(axis=1)))
         high += float(dot(some.weights, highs.sum(axis=1)))
     return low, high

@@ -85,9 +85,9 @@ class LabelsLikelihood(Method[Answered]):
     reference = f"{BUSA_FEKETE}, Theorem 3.7 with the constants of its proof"
 
     def applies(self, problem: Answered) -> str | None:
-        if not is_constant(problem.law):
+        if not is_constant(problem.distribution):
             return "The theorem needs labels that are independent of the features, one eta for all examples."
-        p = problem.law.mean
+        p = problem.distribution.mean
         if p in (0.0, 1.0):
             return "The theorem needs labels that are not known without the release."
         if isinstance(problem, LabelRatioQuantile):
@@ -100,7 +100,7 @@ class LabelsLikelihood(Method[Answered]):
         return closed_form(problem)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        p, k = problem.law.mean, problem.bag_size
+        p, k = problem.distribution.mean, problem.bag_size
         if isinstance(problem, LabelRatioQuantile):
             return at_most(
                 problem, ratio_bound(p, k, _log_failure(problem)), f"delta {0.5 * (1.0 - problem.level):.6g}"
@@ -130,17 +130,17 @@ class LabelsInfinite(Method[LabelRatioInfinite]):
     reference = f"{BUSA_FEKETE}, Section 4; the closed form is ours"
 
     def cost(self, problem: LabelRatioInfinite) -> Cost:
-        atoms = problem.law.atoms
+        atoms = problem.distribution.atoms
         return Cost(seconds=0.01, bytes=1e6 + 100.0 * (0 if atoms is None else atoms[0].size))
 
     def answer(self, problem: LabelRatioInfinite, seed: int) -> Answer:
         if problem.mechanism != "llp":
             return Answer.enclosure(0.0, 0.0, detail="no output is impossible under a label")
-        p = problem.law.mean
-        zeros, ones = problem.law.ends
+        p = problem.distribution.mean
+        zeros, ones = problem.distribution.ends
         others = problem.bag_size - 1
         truth = p * min(1.0, p + zeros) ** others + (1.0 - p) * min(1.0, 1.0 - p + ones) ** others
-        error = problem.bag_size * (2.0 * problem.law.moment_error + 2.0**-51)  # in the exponent
+        error = problem.bag_size * (2.0 * problem.distribution.moment_error + 2.0**-51)  # in the exponent
         return Answer.enclosure(
             truth * math.exp(-error), min(1.0, truth * math.exp(error) + 1e-290), detail="closed form"
         )

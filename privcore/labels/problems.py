@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 from privcore.distributions.prior import Prior
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
 from privcore.labels import params as label_params
 from privcore.problem import Constraint, Monotone, NoneOf, OneOf, Problem, Trend
@@ -70,9 +71,14 @@ class LabelProblem(ReleaseProblem):
     label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 
     @property
-    def law(self) -> Prior:
+    def distribution(self) -> Prior:
         """The prior of the examples."""
         return prior(self.prior)
+
+    @property
+    def attacked(self) -> Prior:
+        """The prior of the example whose label is attacked."""
+        return self.distribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +105,10 @@ class LabelAdvantageAt(LabelProblem):
     monotone = _MONOTONE
 
     eta: Annotated[float, label_params.ETA]
+
+    @property
+    def attacked(self) -> Prior:
+        return FinitePrior.point(self.eta)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,7 @@ def releases(problem: LabelProblem, number: int, seed: int) -> Releases:
 
 def _some(problem: LabelProblem, bags: int, rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     """Return etas of the first members, likelihoods of the releases for both labels, and advantages."""
-    bag = problem.law.draw(rng, (bags, problem.bag_size))
+    bag = problem.distribution.draw(rng, (bags, problem.bag_size))
     labels = (rng.random(bag.shape) < bag).astype(np.int64)
     etas, sums, epsilon = bag[:, 0], labels.sum(axis=1), problem.label_epsilon
     match problem.mechanism:

@@ -7,7 +7,6 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
-from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
@@ -89,7 +88,7 @@ class LabelsResponse(Method[Answered]):
         return None
 
     def cost(self, problem: Answered) -> Cost:
-        atoms = problem.law.atoms
+        atoms = problem.distribution.atoms
         size = 0 if atoms is None else atoms[0].size
         return Cost(seconds=0.02 + 2e-7 * size, bytes=2e6 + 200.0 * size)
 
@@ -109,8 +108,8 @@ class LabelsResponse(Method[Answered]):
                 exceeds = float(not silent and epsilon > problem.log_ratio)
                 return exceeds, exceeds
             case LabelAdvantageTail():
-                return (0.0, 0.0) if silent else _tail(problem.law, epsilon, problem.threshold)
-        law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+                return (0.0, 0.0) if silent else _tail(problem.distribution, epsilon, problem.threshold)
+        law = problem.attacked
         ends = (0.0, 0.0) if silent else response_advantage(law, epsilon)
         return accuracy(law, ends) if isinstance(problem, LabelAttackAccuracy) else ends
 

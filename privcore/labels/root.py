@@ -42,7 +42,9 @@ class LabelsRoot(Featureless):
     reference = f"{BUSA_FEKETE}, Theorem 3.2, for all p"
 
     def answer(self, problem: Featured, seed: int) -> Answer:
-        return at_most(problem, root_bound(problem.law.mean, problem.bag_size), "sqrt(p (1 - p) / k)")
+        return at_most(
+            problem, root_bound(problem.distribution.mean, problem.bag_size), "sqrt(p (1 - p) / k)"
+        )
 
 
 def bernstein_bound(p: float, bag_size: int) -> float:
@@ -84,7 +86,9 @@ class LabelsBernstein(Featureless):
     reference = f"{BUSA_FEKETE}, Theorem 3.2 and its proof; Bernstein's inequality"
 
     def answer(self, problem: Featured, seed: int) -> Answer:
-        return at_most(problem, bernstein_bound(problem.law.mean, problem.bag_size), "Bernstein's inequality")
+        return at_most(
+            problem, bernstein_bound(problem.distribution.mean, problem.bag_size), "Bernstein's inequality"
+        )
 
 
 def chernoff_bound(p: float, bag_size: int) -> float:
@@ -127,4 +131,6 @@ class LabelsChernoff(Featureless):
     reference = f"{BUSA_FEKETE}, Theorem 3.2, made explicit by Chernoff's inequality"
 
     def answer(self, problem: Featured, seed: int) -> Answer:
-        return at_most(problem, chernoff_bound(problem.law.mean, problem.bag_size), "(4 p (1 - p))^(k/2)")
+        return at_most(
+            problem, chernoff_bound(problem.distribution.mean, problem.bag_size), "(4 p (1 - p))^(k/2)"
+        )

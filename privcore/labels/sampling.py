@@ -9,7 +9,6 @@ import numpy as np
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import laplace
 from privcore.labels.draws import advantages_of_bags, laws_of_others
 from privcore.labels.poisson_binomial import Array
@@ -108,7 +107,7 @@ class LabelsSampling(Method[Answered]):
             bag = 5e-5 + 1e-7 * k + (4e-8 + 4e-10 * math.log2(k + 1.0)) * k * k
             return Cost(seconds=0.05 + n * problem.bags * bag, bytes=1e6 + 60.0 * k * k + 16.0 * n)
         nodes = 1 if discrete(problem.mechanism) else _nodes(problem)
-        atoms = problem.law.atoms
+        atoms = problem.distribution.atoms
         few = 1.0 if atoms is None else min(8.0, float(atoms[0].size))
         width = min(k, 60.0 * math.sqrt(k))  # of the laws, beyond which probabilities are negligible
         seconds = 0.1 + n * k * (6e-8 + 6e-10 * width + 1.2e-8 * nodes * few)
@@ -132,7 +131,7 @@ class LabelsSampling(Method[Answered]):
             low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
         if isinstance(problem, LabelAttackAccuracy):
-            blind = accuracy(problem.law, (0.0, 0.0))
+            blind = accuracy(problem.distribution, (0.0, 0.0))
             low, value, high = blind[0] + low, 0.5 * (blind[0] + blind[1]) + value, blind[1] + high
         return Answer.enclosure(
             max(0.0, low),
@@ -153,18 +152,18 @@ class LabelsSampling(Method[Answered]):
                 means = advantages_of_bags(problem, self.samples, seed)
                 return BagDraws.of((means > problem.threshold).astype(float))
             case LabelRatioTail():
-                rate, threshold = problem.law.mean, problem.log_ratio
+                rate, threshold = problem.distribution.mean, problem.log_ratio
                 parts = [
                     row_tails(others, problem.mechanism, problem.label_epsilon, rate, threshold)
                     for others in self._laws(problem)
                 ]
                 return BagDraws.of(np.concatenate(parts))
-        law = FinitePrior.point(problem.eta) if isinstance(problem, LabelAdvantageAt) else problem.law
+        law = problem.attacked
         mechanism, epsilon = problem.mechanism, problem.label_epsilon
         largest = law.blind * (1.0 + 2.0 * law.error)
         if math.isfinite(epsilon):
             largest = min(largest, response_advantage(law, epsilon)[1])
-        usual = cap(law, problem.law, problem.bag_size, mechanism, epsilon, largest)
+        usual = cap(law, problem.distribution, problem.bag_size, mechanism, epsilon, largest)
         parts, counts = [], []
         nodes, error = laplace.FEWEST, 0.0
         for others in self._laws(problem):
@@ -189,9 +188,9 @@ class LabelsSampling(Method[Answered]):
         laws = np.concatenate(list(self._laws(problem)))
         half = laws.shape[0] // 2
         pilot = laws[: max(1, min(half, _PILOT // laws.shape[1]))]
-        mechanism, epsilon, rate = problem.mechanism, problem.label_epsilon, problem.law.mean
+        mechanism, epsilon, rate = problem.mechanism, problem.label_epsilon, problem.distribution.mean
         law = RatioLaw.of(
-            mechanism, epsilon, problem.law, [(np.full(pilot.shape[0], 1.0 / pilot.shape[0]), pilot)]
+            mechanism, epsilon, problem.distribution, [(np.full(pilot.shape[0], 1.0 / pilot.shape[0]), pilot)]
         )
         error = 0.5 * (1.0 - self.confidence)
         value = ratio_quantile(law, problem.level, 1e-6)[0 if discrete(mechanism) else 1]

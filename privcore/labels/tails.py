@@ -40,7 +40,7 @@ def closed_form(problem: LabelProblem | BagAdvantage) -> Cost:
     """Return the cost of a formula with a few moments of the prior, or with one term a member of a bag."""
     if isinstance(problem, BagAdvantage):
         return Cost(seconds=2e-3 + 1e-6 * problem.etas.size, bytes=1e5 + 200.0 * problem.etas.size)
-    atoms = problem.law.atoms
+    atoms = problem.distribution.atoms
     size = 0 if atoms is None else atoms[0].size
     return Cost(seconds=0.02 + 5e-8 * size, bytes=1e6 + 50.0 * size)
 
@@ -52,9 +52,9 @@ def is_constant(law: Prior) -> bool:
 
 def without_features(problem: Problem) -> TypeGuard[Featured]:
     """Return whether the labels of a bag are independent of the features, the attacked one included."""
-    if not isinstance(problem, Featured) or not is_constant(problem.law):
+    if not isinstance(problem, Featured) or not is_constant(problem.distribution):
         return False
-    return not isinstance(problem, LabelAdvantageAt) or problem.eta == problem.law.mean
+    return not isinstance(problem, LabelAdvantageAt) or problem.eta == problem.distribution.mean
 
 
 def uncovered(problem: LabelProblem | BagAdvantage, mechanisms: tuple[str, ...]) -> str | None:
@@ -90,7 +90,7 @@ def own_variance(problem: Advantage) -> float:
         return problem.eta * (1.0 - problem.eta)
     if isinstance(problem, BagAdvantage):
         return float(np.mean(problem.etas * (1.0 - problem.etas)))
-    return min(0.25, problem.law.label_variance * (1.0 + problem.law.error))
+    return min(0.25, problem.distribution.label_variance * (1.0 + problem.distribution.error))
 
 
 def noise_variation(mechanism: str, epsilon: float) -> float:

@@ -94,7 +94,7 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
         return closed_form(problem)
 
     def answer(self, problem: LabelAdvantageTail, seed: int) -> Answer:
-        k, law = problem.bag_size, problem.law
+        k, law = problem.bag_size, problem.distribution
         beta = self._largest_beta(problem)
         if beta is None:
             return at_most(problem, 1.0, "the threshold is below the mean bound")
@@ -122,7 +122,7 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
 
     def _advantage(self, problem: LabelAdvantageTail, beta: float) -> float:
         """Return the bound on the advantage where no sum deviates by more than beta."""
-        k, most, rest = problem.bag_size, _most(problem.law), _least_sum(problem) - beta
+        k, most, rest = problem.bag_size, _most(problem.distribution), _least_sum(problem) - beta
         factor = (
             2.0 * float(largest_probability(max(0.0, rest)))
             if self.form == "tight"
@@ -144,7 +144,7 @@ def _most(law: Prior) -> float:
 
 def _least_sum(problem: LabelProblem) -> float:
     """Return the mean of the sum of the variances of the other labels, rounded down."""
-    law = problem.law
+    law = problem.distribution
     return (problem.bag_size - 1) * law.label_variance * (1.0 - law.error) * (1.0 - SLACK)
 
 

@@ -83,7 +83,7 @@ class LabelsVariation(Method[Answered]):
             return at_most(
                 problem, bag_variation(problem.etas, noise), "variance of every member's companions"
             )
-        law = problem.law
+        law = problem.distribution
         others = (problem.bag_size - 1) * law.label_variance * (1.0 - law.error)
         mode = float(largest_probability(others))
         detail = "variance of the others" if mode < noise else "noise alone"

@@ -85,4 +85,4 @@ def _places(stored: Stored, problem: str, prior: str) -> Places:
 
 def _label_variance(prior: str) -> float:
     problem = find_problem("label-advantage").from_fields({"mechanism": "llp", "prior": prior})
-    return float(getattr(problem, "law").label_variance)  # noqa: B009  the topic stays out of sight here
+    return float(getattr(problem, "distribution").label_variance)  # noqa: B009  the topic stays out of sight here

@@ -40,14 +40,14 @@ class MembershipDeviation(Method[Answered]):
     reference = f"{AUBINAIS}, Lemmas 21 and 30; the sharp constants and their proof are ours"
 
     def cost(self, problem: Answered) -> Cost:
-        law = problem.record_law
+        law = problem.distribution
         atoms = law.reach(1.0) if law.finite else min(_HEADS, law.reach(1.0 / problem.records))
         return Cost(seconds=2e-3 + 5e-8 * atoms, bytes=2e6 + (60.0 * atoms if law.finite else 0.0))
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        lower, upper = deviation_bounds(problem.record_law, problem.records)
+        lower, upper = deviation_bounds(problem.distribution, problem.records)
         if problem.gamma != 1.0:
-            lower = problem.record_law.continuous
+            lower = problem.distribution.continuous
         low, high = problem.from_advantage(lower, upper)
         return Answer.enclosure(low, high, detail="sharp constants of the mean deviation")
 

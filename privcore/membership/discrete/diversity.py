@@ -38,10 +38,10 @@ class MembershipDiversityMethod(Method[MembershipDiversity]):
     reference = f"{AUBINAIS}, Section 5.2, definition of C_K(P)"
 
     def cost(self, problem: MembershipDiversity) -> Cost:
-        return diversity_cost(problem.record_law)
+        return diversity_cost(problem.distribution)
 
     def answer(self, problem: MembershipDiversity, seed: int) -> Answer:
-        law = problem.record_law
+        law = problem.distribution
         if law.continuous > 0.0:
             return Answer.enclosure(math.inf, math.inf, detail="a part of the law has no atoms")
         lower, upper = diversity(law)
@@ -102,15 +102,15 @@ class MembershipSchwarz(Method[MembershipAdvantage]):
     reference = f"{AUBINAIS}, Section 5.2 and Table 1, which prints C / (2 sqrt n)"
 
     def applies(self, problem: MembershipAdvantage) -> str | None:
-        if math.isinf(diversity(problem.record_law)[1]):
+        if math.isinf(diversity(problem.distribution)[1]):
             return "The diversity of the law is infinite, so the bound says nothing."
         return None
 
     def cost(self, problem: MembershipAdvantage) -> Cost:
-        return diversity_cost(problem.record_law)
+        return diversity_cost(problem.distribution)
 
     def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
-        law = problem.record_law
+        law = problem.distribution
         bound = law.continuous + diversity_bound(diversity(law)[1], problem.records)
         return Answer.enclosure(0.0, min(1.0, bound * (1.0 + 1e-15)), detail="half the diversity")
 
@@ -158,7 +158,7 @@ class MembershipCorollary(Method[Answered]):
     reference = f"{AUBINAIS}, Corollary 15, with the constants of its Lemma 30"
 
     def applies(self, problem: Answered) -> str | None:
-        law = problem.record_law
+        law = problem.distribution
         if problem.records < 5:
             return "The corollary is for at least 5 records."
         if not law.finite or law.continuous > 0.0:
@@ -169,10 +169,10 @@ class MembershipCorollary(Method[Answered]):
         return None
 
     def cost(self, problem: Answered) -> Cost:
-        return diversity_cost(problem.record_law)
+        return diversity_cost(problem.distribution)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        least, largest = diversity(problem.record_law)
+        least, largest = diversity(problem.distribution)
         root = math.sqrt(problem.records)
         lower = LEAST * least / root if problem.gamma == 1.0 else 0.0
         low, high = problem.from_advantage(min(1.0, lower), min(1.0, LARGEST * largest / root))
@@ -200,7 +200,7 @@ class MembershipAsymptotic(Method[MembershipAdvantage]):
     def applies(self, problem: MembershipAdvantage) -> str | None:
         if problem.odds != 1.0:
             return "The limit is that at odds 1; at others the advantage falls exponentially."
-        law = problem.record_law
+        law = problem.distribution
         whole = diversity(law)[1]
         if math.isinf(whole):
             return "The diversity of the law is infinite, and the advantage falls more slowly than its limit."
@@ -209,11 +209,11 @@ class MembershipAsymptotic(Method[MembershipAdvantage]):
         return None
 
     def cost(self, problem: MembershipAdvantage) -> Cost:
-        cost = diversity_cost(problem.record_law)
+        cost = diversity_cost(problem.distribution)
         return Cost(seconds=cost.seconds + 2e-8 * _USUAL_HEADS, bytes=cost.bytes)
 
     def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
-        law = problem.record_law
+        law = problem.distribution
         value = law.continuous + diversity(law)[0] / math.sqrt(2.0 * math.pi * problem.records)
         return Answer.about(min(1.0, value), detail="limit for many records")
 

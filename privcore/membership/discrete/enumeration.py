@@ -38,20 +38,20 @@ class MembershipEnumeration(Method[Answered]):
     reference = f"{AUBINAIS}, equations 3 to 7, for the learner of Theorem 14"
 
     def applies(self, problem: Answered) -> str | None:
-        if not problem.record_law.finite:
+        if not problem.distribution.finite:
             return "Data sets of infinitely many values cannot be enumerated."
         if problem.records > _MOST_RECORDS:
             return f"Data sets of more than {_MOST_RECORDS} records are too many."
-        if _summands(problem.record_law, problem.records) > _MOST_SUMMANDS:
+        if _summands(problem.distribution, problem.records) > _MOST_SUMMANDS:
             return f"There are more than {_MOST_SUMMANDS} pairs of counts and tested values."
         return None
 
     def cost(self, problem: Answered) -> Cost:
-        summands = min(_MOST_SUMMANDS, _summands(problem.record_law, problem.records))
+        summands = min(_MOST_SUMMANDS, _summands(problem.distribution, problem.records))
         return Cost(seconds=1e-3 + 1e-5 * summands, bytes=1e5)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        law, odds = problem.record_law, problem.gamma
+        law, odds = problem.distribution, problem.gamma
         value = float(enumerated(law, problem.records, Fraction(odds)))
         # Laws of n records and one more are within (n + 1) times the distance of the laws of one.
         error = 4.0 * (problem.records + 1) * law.error * max(odds, 1.0 / odds) + 1e-15

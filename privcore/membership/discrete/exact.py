@@ -14,7 +14,7 @@ from privcore.membership.discrete.problems import (
     MembershipRecordRisk,
     MembershipRiskQuantile,
     MembershipSecurity,
-    WorstCase,
+    WorstLearnerProblem,
 )
 from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
 from privcore.method import Cost, Direction, Method
@@ -50,16 +50,16 @@ class MembershipExact(Method[Answered]):
     reference = f"{AUBINAIS}, Theorem 14, with the exact formula of its Lemma 31"
 
     def cost(self, problem: Answered) -> Cost:
-        if isinstance(problem, WorstCase):
-            return worst_cost(problem.record_law, problem.records, problem.gamma)
+        if isinstance(problem, WorstLearnerProblem):
+            return worst_cost(problem.distribution, problem.records, problem.gamma)
         if isinstance(problem, MembershipRiskQuantile):
-            atoms = problem.record_law.reach(1.0) if problem.record_law.finite else 1.0
+            atoms = problem.distribution.reach(1.0) if problem.distribution.finite else 1.0
             return Cost(seconds=2e-3 + 4e-8 * atoms, bytes=1e5 + 60.0 * atoms)
         return Cost(seconds=1e-3, bytes=1e5)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        if isinstance(problem, WorstCase):
-            ends = worst_advantage(problem.record_law, problem.records, problem.gamma)
+        if isinstance(problem, WorstLearnerProblem):
+            ends = worst_advantage(problem.distribution, problem.records, problem.gamma)
             lower, upper = problem.from_advantage(*ends)
             return Answer.enclosure(lower, upper, detail="all records up to their order")
         if isinstance(problem, MembershipRecordRisk):
@@ -101,7 +101,7 @@ def record_risk(p: float, q: float, records: int, odds: float, error: float) -> 
 
 def _quantile(problem: MembershipRiskQuantile) -> tuple[float, float]:
     """Return both ends of the risk of the value at which the share of commoner ones reaches the level."""
-    law, beyond, error = problem.record_law, 1.0 - problem.risk_level, 0.0
+    law, beyond, error = problem.distribution, 1.0 - problem.risk_level, 0.0
     if beyond > 0.0:
         beyond += _TIE
         error = 1e-14 + (2.0**-52 * law.reach(1.0) if law.finite else 0.0)

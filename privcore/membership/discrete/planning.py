@@ -30,13 +30,13 @@ class MembershipPlanning(Method[MembershipRecords]):
     reference = f"{AUBINAIS}, Theorem 14; that the advantage falls is ours"
 
     def cost(self, problem: MembershipRecords) -> Cost:
-        law, target = problem.record_law, problem.target_advantage
+        law, target = problem.distribution, problem.target_advantage
         records = _expected(law, target)
         once = worst_cost(law, int(records), problem.odds)
         return Cost(seconds=0.01 + 2.0 * math.log2(records) * once.seconds, bytes=once.bytes)
 
     def answer(self, problem: MembershipRecords, seed: int) -> Answer:
-        law, target = problem.record_law, problem.target_advantage
+        law, target = problem.distribution, problem.target_advantage
         if law.continuous > target:
             detail = "the continuous part is recognised, however many records there are"
             return Answer.enclosure(math.inf, math.inf, detail=detail)

@@ -25,19 +25,19 @@ _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfLaw(MembershipProblem):
-    """Base of the questions about one law of a record."""
+class DistributionProblem(MembershipProblem):
+    """Base of the questions about one distribution of a record."""
 
     law: Annotated[str, membership_params.LAW]
 
     @property
-    def record_law(self) -> RecordDistribution:
-        """The law of a record."""
+    def distribution(self) -> RecordDistribution:
+        """The distribution of a record."""
         return spelling.law(self.law)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstCase(OfLaw):
+class WorstLearnerProblem(DistributionProblem):
     """Base of the questions whose answer follows from the largest advantage over all learners."""
 
     records: Annotated[int, membership_params.RECORDS]
@@ -53,7 +53,7 @@ class WorstCase(OfLaw):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipAdvantage(WorstCase):
+class MembershipAdvantage(WorstLearnerProblem):
     r"""Largest advantage of an attack on any learner, of n independent records of a discrete law.
 
     With P1 the joint law of a release and a record that was trained on, and P0 that of a release and a fresh
@@ -79,7 +79,7 @@ class MembershipAdvantage(WorstCase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipSecurity(WorstCase):
+class MembershipSecurity(WorstLearnerProblem):
     """Least security of a learner of n discrete records: 1 minus the largest advantage of an attack."""
 
     name = "membership-security"
@@ -98,7 +98,7 @@ class MembershipSecurity(WorstCase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipAccuracy(WorstCase):
+class MembershipAccuracy(WorstLearnerProblem):
     r"""Largest accuracy of an attack on any learner of n discrete records.
 
     The accuracy is $\nu$ times the rate of fresh records that are recognised plus $\lambda (1 - \nu)$ times
@@ -150,7 +150,7 @@ class MembershipRecordRisk(MembershipProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipRiskQuantile(OfLaw):
+class MembershipRiskQuantile(DistributionProblem):
     """Quantile of the risk over the records: the least r such that so large a share has a risk of at most r.
 
     The advantage is the mean of the risks of the records of the law. A share that misses the level by less
@@ -175,7 +175,7 @@ class MembershipRiskQuantile(OfLaw):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipDiversity(OfLaw):
+class MembershipDiversity(DistributionProblem):
     r"""Diversity of a law, $C = \sum_k \sqrt{p_k (1 - p_k)}$; infinite for heavy tails and continuous parts.
 
     The advantage at odds 1 falls like $C / \sqrt{2 \pi n}$ where C is finite, and more slowly otherwise.
@@ -186,7 +186,7 @@ class MembershipDiversity(OfLaw):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipRoc(OfLaw):
+class MembershipRoc(DistributionProblem):
     """Largest rate of true positives of an attack at a rate of false positives, on any learner.
 
     The attack may be random. The learner that releases all records up to their order is the worst at every
@@ -211,7 +211,7 @@ class MembershipRoc(OfLaw):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MembershipRecords(OfLaw):
+class MembershipRecords(DistributionProblem):
     """Least number of records with which no attack on any learner has more than the tolerated advantage."""
 
     name = "membership-records"

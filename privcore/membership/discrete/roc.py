@@ -37,13 +37,13 @@ class MembershipRocMethod(Method[MembershipRoc]):
     reference = f"lemma of Neyman and Pearson, for the learner of {AUBINAIS}, Theorem 14"
 
     def cost(self, problem: MembershipRoc) -> Cost:
-        heads = problem.record_law.reach(1.0) if problem.record_law.finite else _HEADS
-        lines = worst_cost(problem.record_law, problem.records, _MOST, _HEADS)
+        heads = problem.distribution.reach(1.0) if problem.distribution.finite else _HEADS
+        lines = worst_cost(problem.distribution, problem.records, _MOST, _HEADS)
         each = 8e-7 if problem.records <= MANY else 5e-6
         return Cost(seconds=0.02 + each * heads * _HALVINGS + 2.0 * lines.seconds, bytes=lines.bytes)
 
     def answer(self, problem: MembershipRoc, seed: int) -> Answer:
-        law, n, x = problem.record_law, problem.records, problem.false_positive_rate
+        law, n, x = problem.distribution, problem.records, problem.false_positive_rate
         if x == 1.0:
             return Answer.enclosure(1.0, 1.0, detail="everything is taken for a member")
         strict, lax = (0.0, law.continuous), (1.0, 1.0)

@@ -106,7 +106,7 @@ def best_gain(eta: float, others: Sequence[float], mechanism: str, epsilon: floa
 
 def mean_gain(problem: LabelAdvantage | LabelAdvantageAt) -> float:
     """Return the mean of the best gains over all etas of the members, for a prior with few values."""
-    values, weights = problem.law.atoms or ((), ())
+    values, weights = problem.distribution.atoms or ((), ())
     k, atoms = problem.bag_size, list(zip(values, weights, strict=True))
     owns = [(problem.eta, 1.0)] if isinstance(problem, LabelAdvantageAt) else atoms
     return math.fsum(

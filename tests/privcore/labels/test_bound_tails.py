@@ -67,8 +67,8 @@ def test_the_printed_lemmas_are_above_the_proved_bound() -> None:
 
 def exact_tail(problem: LabelAdvantageTail) -> float:
     """Return how often the mean advantage in a bag exceeds the threshold, for a prior with two values."""
-    assert problem.law.atoms is not None
-    (a, b), (_, w) = problem.law.atoms
+    assert problem.distribution.atoms is not None
+    (a, b), (_, w) = problem.distribution.atoms
     k, total = problem.bag_size, 0.0
     counts = np.arange(k + 1)
     for j in counts:  # members with eta = b
@@ -105,7 +105,7 @@ def test_the_tight_tail_says_something_where_the_published_one_does_not() -> Non
 
 def ratio_tail(problem: LabelRatioTail) -> float:
     """Return how often the absolute ratio exceeds the threshold where eta is constant."""
-    p, k = problem.law.mean, problem.bag_size
+    p, k = problem.distribution.mean, problem.bag_size
     pairs = likelihoods(list(binom.pmf(np.arange(k), k - 1, p)), problem.mechanism, problem.label_epsilon)
     return math.fsum(
         p * one + (1 - p) * zero

@@ -70,7 +70,7 @@ def test_the_blind_attack_gains_no_more_than_the_best() -> None:
         met += 1
         gain, lower = truth(problem), answer(LabelsBlind(), problem).lower
         assert lower <= gain + ROUNDING, problem
-        if problem.law.atoms is not None and problem.law.atoms[0].size == 1:
+        if problem.distribution.atoms is not None and problem.distribution.atoms[0].size == 1:
             assert lower == pytest.approx(gain, rel=1e-8, abs=ROUNDING), problem
     assert met > 30
 
@@ -129,7 +129,7 @@ def test_extreme_problems_have_bounds(mechanism: str, epsilon: float, k: int) ->
 def test_an_exact_sum_of_one_label_reveals_it_to_the_blind_attack() -> None:
     for prior in ("uniform", "beta(2,30)", "0.3", "logit-normal(-3.661,1.1815)"):
         problem = LabelAdvantage(mechanism="llp", prior=prior)
-        assert answer(LabelsBlind(), problem).lower == pytest.approx(problem.law.blind, rel=1e-8)
+        assert answer(LabelsBlind(), problem).lower == pytest.approx(problem.distribution.blind, rel=1e-8)
     noisy = LabelAdvantage(mechanism="llp-geometric", prior="uniform", label_epsilon=1.0)
     assert answer(LabelsBlind(), noisy).lower == pytest.approx(math.tanh(0.5) ** 2 / 4.0, rel=1e-8)
 

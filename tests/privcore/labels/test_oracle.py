@@ -219,7 +219,7 @@ def individual(row: Row) -> Answer:
             "eta": arguments(row)["eta"],
         }
     )
-    method = "labels.composition" if problem.law.atoms else "labels.cells"  # type: ignore[attr-defined]
+    method = "labels.composition" if problem.distribution.atoms else "labels.cells"  # type: ignore[attr-defined]
     return evaluate(Point(problem=problem, method=find(method).from_knobs(KNOBS.get(method, {}))))
 
 
