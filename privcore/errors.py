@@ -1,5 +1,6 @@
 """The errors that misuse raises; numerical failure never raises, it is a status of the answer."""
 
+import difflib
 from enum import IntEnum
 
 
@@ -50,8 +51,6 @@ class UnknownNameError(PrivsweepError, KeyError):
 
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Return the error for a misspelt name, with the closest known one as a suggestion."""
-    import difflib
-
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     hint = f" Did you mean {close[0]}?" if close else f" Known: {', '.join(sorted(known))}."
     return UnknownNameError(f"Unknown {kind} {name}.{hint}")

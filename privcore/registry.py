@@ -84,8 +84,7 @@ def find_problem(name: str) -> type[Problem]:
 
 def answering(kind: type[Problem]) -> list[type[Method]]:
     """Return the methods for a kind of problem; only those of its topic are imported."""
-    topic = PROBLEMS.topic(kind.name)
-    near = METHODS.names if topic is None else [n for n in METHODS.names if METHODS.topic(n) in (topic, None)]
+    near = [name for name in METHODS.names if METHODS.topic(name) in (kind.topic, None)]
     return [method for method in map(find, near) if issubclass(kind, method.problems)]
 
 

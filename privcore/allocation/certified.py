@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Annotated, get_args
 
+import scipy
+
 from privcore import params
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
@@ -42,7 +44,6 @@ from privcore.likelihood_ratio.enclose import (
 from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.papers import DONG, FELDMAN_SHENFELD
 
@@ -183,7 +184,7 @@ def _ease(problem: Allocation) -> float:
         return 1.0
     s = 1.0 / problem.sigma
     block = problem.steps / problem.participations
-    largest = 0.5 * s * s - s * float(special.ndtri(problem.delta)) - math.log(block)
+    largest = 0.5 * s * s - s * float(scipy.special.ndtri(problem.delta)) - math.log(block)
     easier = 1.0 + 0.5 * max(0.0, math.log1p(math.exp(min(largest, 50.0))))
     return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps: neighbours share their laws
 

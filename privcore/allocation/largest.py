@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+import scipy
 
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import CHUA_BALLS
 
 Allocation = AllocationEpsilon | AllocationDelta
@@ -61,9 +61,9 @@ def log_exceedances(cuts: Any, outputs: Outputs, side: int) -> Any:
     for count, mean in outputs:
         # A larger mean makes the exceedance larger; the difference is rounded to the same side.
         x = np.nextafter(cuts - math.nextafter(mean, side * math.inf), -side * math.inf)
-        tail = special.log_ndtr(-x)
+        tail = scipy.special.log_ndtr(-x)
         small = np.log1p(-np.exp(np.clip(tail, -80.0, -1.0)))
-        near = np.log(-np.where(x > 1.0, small, special.log_ndtr(x)))
+        near = np.log(-np.where(x > 1.0, small, scipy.special.log_ndtr(x)))
         parts.append(math.log(count) + np.where(tail < -40.0, tail, near))
     total = np.logaddexp.reduce(parts)
     return total + side * _SLACK * np.maximum(1.0, np.abs(total))

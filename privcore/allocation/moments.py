@@ -9,8 +9,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
+import scipy
 
-from privcore.numerics import special
 from privcore.numerics.renyi import ROUNDING, Floats
 
 FRACTIONS: Floats = 1.0 + np.exp2(-0.25 * np.arange(80.0, 0.0, -1.0))
@@ -50,7 +50,7 @@ def mixed_moments(first: Floats, second: Floats, share: float, rest: float) -> F
     highest = len(first) - 1
     log_share = math.log(share) if share < 0.5 else math.log1p(-rest)
     log_rest = math.log(rest) if rest < 0.5 else math.log1p(-share)
-    log_factorial = special.gammaln(np.arange(highest + 1.0) + 1.0)
+    log_factorial = scipy.special.gammaln(np.arange(highest + 1.0) + 1.0)
     result = np.zeros(highest + 1)
     for n in range(2, highest + 1):
         j = np.arange(n + 1.0)
@@ -97,7 +97,7 @@ def _by_recurrence(one: Floats, steps: int) -> Floats:
     r"""Return the moments of the mean of t ratios: $M_n = \sum_j w_{nj} E[X^j] M_{n-j}$, of weights >= 0."""
     highest = len(one) - 1
     log_steps = math.log(steps)
-    log_factorial = special.gammaln(np.arange(highest + 1.0) + 1.0)
+    log_factorial = scipy.special.gammaln(np.arange(highest + 1.0) + 1.0)
     result = np.zeros(highest + 1)
     for n in range(2, highest + 1):
         j = np.arange(1.0, n + 1.0)

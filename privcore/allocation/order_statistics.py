@@ -3,8 +3,7 @@
 from typing import Any
 
 import numpy as np
-
-from privcore.numerics import special
+import scipy
 
 MOST_EXACT = 256
 """As many variables are all drawn; of more, the ranks of `kept_ranks`."""
@@ -85,4 +84,4 @@ def normal_of_exceedance(exceedance: Any) -> Any:
     """
     upper = exceedance < 0.5
     p = np.where(upper, -np.expm1(-exceedance), np.exp(-exceedance))
-    return np.where(upper, -1.0, 1.0) * special.ndtri(p)
+    return np.where(upper, -1.0, 1.0) * scipy.special.ndtri(p)

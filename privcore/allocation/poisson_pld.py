@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
+import scipy
 
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import DOROSHENKO
 
 _TAIL = 10.0
@@ -55,7 +55,7 @@ def _cut(loss: Any, shift: float, rate: float) -> Any:
 
 def _interval(z: Any) -> Any:
     """Return the normal probabilities between neighbours of a rising array, free of cancellation."""
-    below, above = np.diff(special.ndtr(z)), -np.diff(special.ndtr(-z))
+    below, above = np.diff(scipy.special.ndtr(z)), -np.diff(scipy.special.ndtr(-z))
     return np.where(z[:-1] < 0.0, below, above)
 
 
@@ -119,7 +119,7 @@ def discretise(sigma: float, rate: float, step: float) -> tuple[int, Any, Any]:
     absent = _interval(cuts)
     present = (1.0 - rate) * absent + rate * _interval(cuts - shift)
     right = np.clip((present * np.exp(-losses[:-1]) - absent) / math.expm1(step), 0.0, absent)
-    without = np.append(absent - right, float(special.ndtr(-cuts[-1]))) + np.append(0.0, right)
+    without = np.append(absent - right, float(scipy.special.ndtr(-cuts[-1]))) + np.append(0.0, right)
     return first, without * np.exp(losses), without
 
 
@@ -133,7 +133,9 @@ def _composed(sigma: float, rate: float, steps: int, adjacency: str) -> tuple[An
     last = first + len(absent) - 1
     pairs = {"remove": (first, present), "add": (-last, absent[::-1].copy())}
     return tuple(
-        DensePLDPmf(step, lowest, mass, float(special.ndtr(-_TAIL)), True).self_compose(steps, _TRUNCATION)
+        DensePLDPmf(step, lowest, mass, float(scipy.special.ndtr(-_TAIL)), True).self_compose(
+            steps, _TRUNCATION
+        )
         for direction, (lowest, mass) in pairs.items()
         if adjacency in (direction, "add-remove")
     )

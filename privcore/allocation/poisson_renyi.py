@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import get_args
 
 import numpy as np
+import scipy
 
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.numerics.renyi import (
     ROUNDING,
     Floats,
@@ -50,7 +50,7 @@ def poisson_moments(sigma: float, rate: float) -> Floats:
     if rate == 1.0:
         whole = one[SPREAD_ORDERS.astype(int)]
     else:
-        log_factorial = special.gammaln(np.arange(highest + 1.0) + 1.0)
+        log_factorial = scipy.special.gammaln(np.arange(highest + 1.0) + 1.0)
         log_rate, log_rest = math.log(rate), math.log1p(-rate)
         whole = np.zeros(len(SPREAD_ORDERS))
         for i, order in enumerate(SPREAD_ORDERS):

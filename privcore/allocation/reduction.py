@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
+import scipy
+
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
     RatioBracket,
@@ -18,7 +20,6 @@ from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.likelihood_ratio.steps import Step
 from privcore.likelihood_ratio.symmetric import chosen
-from privcore.numerics import special
 
 MOST_CHOSEN = 256
 """Participations up to which the lower law is that of k of t; beyond, that of so many, which is nested."""
@@ -141,8 +142,8 @@ def below_by_poisson(
         scale: The delta that is asked about, or an upper bound of the one that is asked for.
     """
     wanted = 0.05 * scale / epochs
-    rate = float(special.betaincinv(participations + 1, steps - participations, wanted))
-    more = 1.01 * epochs * float(special.betainc(participations + 1, steps - participations, rate))
+    rate = float(scipy.special.betaincinv(participations + 1, steps - participations, wanted))
+    more = 1.01 * epochs * float(scipy.special.betainc(participations + 1, steps - participations, rate))
     if not 0.0 < rate < 1.0 or not 0.0 < more < scale:
         return 0.0
     res = Resolution(fineness=0.1, tail=max(SHARE * wanted / steps, SMALLEST_DELTA))

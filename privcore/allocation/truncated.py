@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Annotated, get_args
 
 import numpy as np
+import scipy
 
 from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
@@ -14,7 +15,6 @@ from privcore.answer import Answer
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.lognormal import lognormal_cells
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import FELDMAN_SHENFELD
 
 LARGEST_S = 20.0
@@ -139,10 +139,10 @@ def tilted(s: float, theta: float) -> float:
     total = float(np.sum(inner + 3.0 * slack * np.maximum(psi[1:-1], psi[2:]) * mass))
     # Below the first cell psi <= e^y, where y <= theta and y <= -theta (s Z - s^2 / 2).
     low, high = _ends(s)
-    tilt = 0.5 * theta * s * s * (1.0 + theta) + float(special.log_ndtr(low + theta * s))
-    below = min(theta + float(special.log_ndtr(low)), tilt) + 1e-9
+    tilt = 0.5 * theta * s * s * (1.0 + theta) + float(scipy.special.log_ndtr(low + theta * s))
+    below = min(theta + float(scipy.special.log_ndtr(low)), tilt) + 1e-9
     # Above the last, psi rises with slope at most theta.
-    above = float(psi[-1]) * float(special.ndtr(-high)) + theta * float(special.ndtr(s - high))
+    above = float(psi[-1]) * float(scipy.special.ndtr(-high)) + theta * float(scipy.special.ndtr(s - high))
     if not math.isfinite(total) or below > 700.0:
         return math.inf
     return (total + math.exp(below) + above) * (1.0 + OUTWARD)

@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from privcore.answer import Answer
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditExpectedCorrect
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import MAHLOUJIFAR
 
 _SLACK = 1e-10
@@ -75,10 +75,11 @@ def success_cap(mu: float, canaries: int, guesses: int, alternatives: int) -> fl
     gamma, rest = guesses / canaries, (canaries - guesses) / canaries
 
     def distance(log_odds: float) -> float:
-        wrong = math.log(gamma) + float(special.log_expit(-log_odds)) - math.log(alternatives - 1)
+        wrong = math.log(gamma) + float(scipy.special.log_expit(-log_odds)) - math.log(alternatives - 1)
         right, other = gamma / (1.0 + math.exp(-log_odds)), rest + gamma / (1.0 + math.exp(log_odds))
         return float(
-            (special.ndtri(right) if right < 0.5 else -special.ndtri(other)) - special.ndtri_exp(wrong)
+            (scipy.special.ndtri(right) if right < 0.5 else -scipy.special.ndtri(other))
+            - scipy.special.ndtri_exp(wrong)
         )
 
     low, high = -math.log(alternatives - 1), 650.0
@@ -106,7 +107,7 @@ def simplex_success(mu: float, alternatives: int) -> float:
         >>> round(simplex_success(1 / 0.6, 10), 6)
         0.399175
     """
-    exponent = (alternatives - 1) * special.log_ndtr(_Z + mu / math.sqrt(2.0)) - 0.5 * _Z * _Z
+    exponent = (alternatives - 1) * scipy.special.log_ndtr(_Z + mu / math.sqrt(2.0)) - 0.5 * _Z * _Z
     with np.errstate(under="ignore"):
         density = np.exp(exponent) / math.sqrt(2.0 * math.pi)
     return min(1.0, _STEP * float(density.sum()))

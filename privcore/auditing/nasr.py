@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+import scipy
+
 from privcore.answer import Answer
 from privcore.auditing.approximate import epsilon_of
 from privcore.auditing.planning_problems import AuditRunsEpsilon
 from privcore.auditing.runs import error_rates, runs_cost
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import NASR
 
 
@@ -53,5 +54,7 @@ def refuted_mu(true_positive: float, false_positive: float) -> float:
     if true_positive == 0.0 or false_positive == 1.0:
         return 0.0
     return max(
-        0.0, float(special.ndtri(true_positive) - special.ndtri(false_positive)) * (1.0 - 1e-12) - 1e-12
+        0.0,
+        float(scipy.special.ndtri(true_positive) - scipy.special.ndtri(false_positive)) * (1.0 - 1e-12)
+        - 1e-12,
     )

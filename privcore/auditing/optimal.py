@@ -3,8 +3,8 @@
 from functools import cache
 
 import numpy as np
+import scipy
 
-from privcore.numerics import special
 from privcore.numerics.binomial import Array
 from privcore.numerics.sums import dot
 
@@ -23,10 +23,10 @@ def thresholds(mu: float, rates: Array) -> Array:
         rates: Shares gamma of the canaries about which there is a guess, in (0, 1].
     """
     rates = np.asarray(rates, dtype=float)
-    low, high = np.full(rates.shape, 0.5 * mu), -special.ndtri(0.25 * rates) + mu
+    low, high = np.full(rates.shape, 0.5 * mu), -scipy.special.ndtri(0.25 * rates) + mu
     for _ in range(80):
         middle = 0.5 * (low + high)
-        more = special.ndtr(-middle) + special.ndtr(mu - middle) > rates
+        more = scipy.special.ndtr(-middle) + scipy.special.ndtr(mu - middle) > rates
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     return np.asarray(0.5 * (low + high))
 
@@ -36,7 +36,7 @@ def error_rates(mu: float, rates: Array) -> Array:
     if mu == 0.0:
         return np.full(np.shape(rates), 0.5)
     t = thresholds(mu, rates)
-    wrong, right = special.ndtr(-t), special.ndtr(mu - t)
+    wrong, right = scipy.special.ndtr(-t), scipy.special.ndtr(mu - t)
     return np.asarray(wrong / (wrong + right))
 
 
@@ -77,7 +77,7 @@ def few_errors(canaries: int, guesses: int, errors: int, mu: float) -> float:
         return float(_at_most(errors, guesses, error_rates(mu, np.ones(1)))[0])
     nodes, weights = _quadrature()
     u = 0.5 * (1.0 + nodes)
-    beyond = np.maximum(1.0 - special.betaincinv(canaries - guesses, guesses + 1.0, u), 1e-300)
+    beyond = np.maximum(1.0 - scipy.special.betaincinv(canaries - guesses, guesses + 1.0, u), 1e-300)
     return float(0.5 * dot(weights, _at_most(errors, guesses, error_rates(mu, beyond))))
 
 
@@ -85,4 +85,4 @@ def _at_most(errors: int, guesses: int, rates: Array) -> Array:
     """Return binomial probabilities of at most so many errors."""
     if errors >= guesses:
         return np.ones(rates.shape)
-    return np.asarray(special.betaincc(errors + 1.0, guesses - errors, rates))
+    return np.asarray(scipy.special.betaincc(errors + 1.0, guesses - errors, rates))

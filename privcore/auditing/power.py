@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from privcore.answer import Answer
 from privcore.auditing.optimal import error_rates, few_errors
@@ -12,7 +13,6 @@ from privcore.auditing.problems import SLACK
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import last_true, log_gaussian_delta
 from privcore.numerics.sums import dot
@@ -132,12 +132,12 @@ def _at_most(errors: int, guesses: int, rates: Array) -> Array:
     """Return the probabilities of at most so many errors; scipy's bdtr is wrong for 1e7 trials and more."""
     if errors >= guesses:
         return np.ones(rates.shape)
-    return np.asarray(special.betaincc(errors + 1.0, float(guesses - errors), rates))
+    return np.asarray(scipy.special.betaincc(errors + 1.0, float(guesses - errors), rates))
 
 
 def _cells(canaries: int, guesses: int) -> tuple[Array, Array]:
     """Return ends of cells of W, which may be anywhere, and how probable every cell is."""
     a, b = guesses + 1.0, float(canaries - guesses)
-    inner = special.betaincinv(a, b, np.linspace(0.0, 1.0, _CELLS + 1)[1:-1])
+    inner = scipy.special.betaincinv(a, b, np.linspace(0.0, 1.0, _CELLS + 1)[1:-1])
     shares = np.concatenate([[0.0], np.maximum.accumulate(inner), [1.0]])
-    return shares, np.diff(special.betainc(a, b, shares))
+    return shares, np.diff(scipy.special.betainc(a, b, shares))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, get_args
 
 import numpy as np
+import scipy
 
 from privcore.answer import Answer, Status
 from privcore.auditing import params as audit_params
@@ -76,9 +77,6 @@ def _coefficients(problem: Counts, s: float) -> tuple[Array, Array]:
 
 def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
     """Return multipliers of the expressions, shape (points, c'), from the dual of the programme."""
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_matrix
-
     n, points = problem.guesses, slopes.size
     # Variables: p_0, ..., p_n, then the positive parts, point by point.
     rows, columns, entries = [], [], []
@@ -91,7 +89,7 @@ def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
         rows.append(np.full(n, points * n + j))
         columns.append(n + 1 + at)
         entries.append(np.ones(n))
-    matrix = coo_matrix(
+    matrix = scipy.sparse.coo_matrix(
         (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))),
         shape=(points * n + points, n + 1 + points * n),
     ).tocsr()
@@ -100,7 +98,7 @@ def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
     simplex = np.zeros((1, goal.size))
     simplex[0, : n + 1] = 1.0
     limits = np.concatenate([np.zeros(points * n), problem.canaries * profile])
-    solved = linprog(goal, A_ub=matrix, b_ub=limits, A_eq=simplex, b_eq=[1.0], method="highs")
+    solved = scipy.optimize.linprog(goal, A_ub=matrix, b_ub=limits, A_eq=simplex, b_eq=[1.0], method="highs")
     if solved.status != 0:
         return None
     found = np.maximum(0.0, -np.asarray(solved.ineqlin.marginals[: points * n]))

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore.errors import DomainError
@@ -67,15 +68,13 @@ def check_included(included: Array) -> None:
     The theorems are about canaries that are in with probability 1/2 each, independently. With other
     probabilities guesses are correct without any leak.
     """
-    from scipy.special import betainc
-
     wrong = (included != 0.0) & (included != 1.0)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DomainError(f"Expected inclusion bits 0 or 1, got {included[row]:g} in row {row + 1}.")
     m, inside = included.size, int(included.sum())
     more = max(inside, m - inside)
-    if 2.0 * float(betainc(more, m - more + 1.0, 0.5)) < _RARE:
+    if 2.0 * float(scipy.special.betainc(more, m - more + 1.0, 0.5)) < _RARE:
         raise DomainError(
             f"Expected canaries that are included with probability 1/2 each, got {inside} of {m} included."
         )

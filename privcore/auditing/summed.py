@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from privcore.answer import Answer
 from privcore.auditing.planning_problems import AuditDpsgdCorrect
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.numerics.binomial import Array, window
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
@@ -77,13 +77,13 @@ class Scores:
         )
         first = min(first, -40.0 * self.deviation)
         inside, outside = _crossing(
-            lambda x: self.above(x) + float(special.ndtr(-x / self.deviation)), rate, first, last
+            lambda x: self.above(x) + float(scipy.special.ndtr(-x / self.deviation)), rate, first, last
         )
         below, beyond = _crossing(
-            lambda x: -self.below(x) - float(special.ndtr(x / self.deviation)), -rate, first, last
+            lambda x: -self.below(x) - float(scipy.special.ndtr(x / self.deviation)), -rate, first, last
         )
-        least = 0.5 * (self.above(outside) + float(special.ndtr(below / self.deviation)))
-        return least, 0.5 * (self.above(inside) + float(special.ndtr(beyond / self.deviation)))
+        least = 0.5 * (self.above(outside) + float(scipy.special.ndtr(below / self.deviation)))
+        return least, 0.5 * (self.above(inside) + float(scipy.special.ndtr(beyond / self.deviation)))
 
     def above(self, x: float) -> float:
         """Return how often a score with its canary is above x."""
@@ -96,7 +96,7 @@ class Scores:
     @staticmethod
     def _normal(z: Array) -> Array:
         with np.errstate(under="ignore"):
-            return np.asarray(special.ndtr(z))
+            return np.asarray(scipy.special.ndtr(z))
 
 
 def _crossing(falls: Callable[[float], float], level: float, low: float, high: float) -> tuple[float, float]:

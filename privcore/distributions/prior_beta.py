@@ -1,12 +1,12 @@
 """The beta prior, and the uniform one."""
 
 import numpy as np
+import scipy
 
 from privcore.distributions.notation import spelled
 from privcore.distributions.prior import Array, Cells, Prior
 from privcore.distributions.prior_density import Density
 from privcore.errors import DomainError
-from privcore.numerics import special
 
 _LEAST, _MOST = 0.05, 1000.0
 
@@ -41,7 +41,9 @@ class Beta(Density):
 
     def log_density(self, z: Array) -> Array:
         return np.asarray(
-            self.a * special.log_expit(z) + self.b * special.log_expit(-z) - special.betaln(self.a, self.b)
+            self.a * scipy.special.log_expit(z)
+            + self.b * scipy.special.log_expit(-z)
+            - scipy.special.betaln(self.a, self.b)
         )
 
     @property
@@ -58,8 +60,12 @@ class Beta(Density):
         if lower >= upper:
             return 0.0
         if lower > self.mean:  # the tail that is small, so that nothing cancels
-            return float(special.betaincc(self.a, self.b, lower) - special.betaincc(self.a, self.b, upper))
-        return float(special.betainc(self.a, self.b, upper) - special.betainc(self.a, self.b, lower))
+            return float(
+                scipy.special.betaincc(self.a, self.b, lower) - scipy.special.betaincc(self.a, self.b, upper)
+            )
+        return float(
+            scipy.special.betainc(self.a, self.b, upper) - scipy.special.betainc(self.a, self.b, lower)
+        )
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.beta(self.a, self.b, shape)
@@ -67,7 +73,7 @@ class Beta(Density):
     def cells(self, number: int) -> Cells:
         # Cells of equal probability under the law whose density is the cube root: it makes the error least.
         a, b = 1.0 + (self.a - 1.0) / 3.0, 1.0 + (self.b - 1.0) / 3.0
-        edges = special.betaincinv(a, b, np.linspace(0.0, 1.0, number + 1))
+        edges = scipy.special.betaincinv(a, b, np.linspace(0.0, 1.0, number + 1))
         mass = self._differences(self.a, self.b, edges)
         first = self.mean * self._differences(self.a + 1.0, self.b, edges)
         keep = mass > 0.0
@@ -77,7 +83,10 @@ class Beta(Density):
     @staticmethod
     def _differences(a: float, b: float, edges: Array) -> Array:
         """Return the probabilities of Beta(a, b) between neighbouring edges."""
-        below, above = np.diff(special.betainc(a, b, edges)), -np.diff(special.betaincc(a, b, edges))
+        below, above = (
+            np.diff(scipy.special.betainc(a, b, edges)),
+            -np.diff(scipy.special.betaincc(a, b, edges)),
+        )
         return np.asarray(np.where(edges[1:] <= a / (a + b), below, above))
 
 

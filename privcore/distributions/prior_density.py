@@ -4,9 +4,9 @@ from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from privcore.distributions.prior import Array, Prior
-from privcore.numerics import special
 from privcore.numerics.compiled import compiled
 from privcore.numerics.sums import dot
 
@@ -116,10 +116,10 @@ class _Side:
         self.weights = 0.5 * self.width * _WEIGHTS * self._density(self.nodes)
         # sigma(z) f and sigma(-z) f over the panels between 0 and each edge
         self.ones = np.concatenate(
-            [[0.0], np.cumsum((special.expit(-self.nodes) * self.weights).sum(axis=1))]
+            [[0.0], np.cumsum((scipy.special.expit(-self.nodes) * self.weights).sum(axis=1))]
         )
         self.zeros = np.concatenate(
-            [[0.0], np.cumsum((special.expit(self.nodes) * self.weights).sum(axis=1))]
+            [[0.0], np.cumsum((scipy.special.expit(self.nodes) * self.weights).sum(axis=1))]
         )
 
     def _density(self, distance: Array) -> Array:
@@ -138,7 +138,7 @@ class _Side:
             half = 0.25 * (end - start)
             x = left[..., None] + half[..., None] * (1.0 + _NODES)
             gain = -np.expm1(np.minimum(0.0, x - distance[..., None]))
-            total += half * dot(special.expit(-x) * gain * self._density(x), _WEIGHTS)
+            total += half * dot(scipy.special.expit(-x) * gain * self._density(x), _WEIGHTS)
         return np.asarray(total)
 
 

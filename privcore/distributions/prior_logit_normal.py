@@ -4,12 +4,12 @@ import math
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from privcore.distributions.notation import spelled
 from privcore.distributions.prior import Array
 from privcore.distributions.prior_density import Density
 from privcore.errors import DomainError
-from privcore.numerics import special
 
 
 class LogitNormal(Density):
@@ -30,15 +30,15 @@ class LogitNormal(Density):
 
     @cached_property
     def mean(self) -> float:
-        return self.mean_of(special.expit(self.nodes))
+        return self.mean_of(scipy.special.expit(self.nodes))
 
     @cached_property
     def label_variance(self) -> float:
-        return self.mean_of(special.expit(self.nodes) * special.expit(-self.nodes))
+        return self.mean_of(scipy.special.expit(self.nodes) * scipy.special.expit(-self.nodes))
 
     @cached_property
     def label_variance_square(self) -> float:
-        return self.mean_of((special.expit(self.nodes) * special.expit(-self.nodes)) ** 2)
+        return self.mean_of((scipy.special.expit(self.nodes) * scipy.special.expit(-self.nodes)) ** 2)
 
     def log_density(self, z: Array) -> Array:
         return np.asarray(-0.5 * ((z - self.m) / self.s) ** 2 - math.log(self.s * math.sqrt(2.0 * math.pi)))
@@ -55,15 +55,15 @@ class LogitNormal(Density):
     def between(self, lower: float, upper: float) -> float:
         if lower >= upper:
             return 0.0
-        a, b = ((float(special.logit(min(max(x, 0.0), 1.0))) - self.m) / self.s for x in (lower, upper))
+        a, b = ((float(scipy.special.logit(min(max(x, 0.0), 1.0))) - self.m) / self.s for x in (lower, upper))
         return (
-            float(special.ndtr(b) - special.ndtr(a))
+            float(scipy.special.ndtr(b) - scipy.special.ndtr(a))
             if a < 0.0
-            else float(special.ndtr(-a) - special.ndtr(-b))
+            else float(scipy.special.ndtr(-a) - scipy.special.ndtr(-b))
         )
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        return np.asarray(special.expit(self.m + self.s * rng.standard_normal(shape)))
+        return np.asarray(scipy.special.expit(self.m + self.s * rng.standard_normal(shape)))
 
     def cells(self, number: int) -> None:
         return None

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+import scipy
 
 from privcore.distributions.prior_notation import prior
 from privcore.labels import geometric, laplace
 from privcore.labels.poisson_binomial import Array, leave_one_out, pmf
 from privcore.labels.problems import LabelAdvantageTail
 from privcore.labels.rows import discrete, exact_at
-from privcore.numerics import special
 
 _CHUNK = 2**18
 """Entries of the laws that are held at a time."""
@@ -59,7 +59,7 @@ def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     law, epsilon = problem.distribution, problem.label_epsilon
     if problem.mechanism == "rr":
-        flipped = float(special.expit(-epsilon))
+        flipped = float(scipy.special.expit(-epsilon))
         rows = max(1, _CHUNK // problem.bags)
         parts = []
         for start in range(0, samples, rows):

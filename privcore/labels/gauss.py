@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
+import scipy
 
 from privcore.answer import Answer
 from privcore.distributions.prior_beta import Beta, Uniform
@@ -15,7 +16,6 @@ from privcore.labels.problems import SINGLE, LabelAdvantage, LabelAttackAccuracy
 from privcore.labels.response import accuracy
 from privcore.labels.rows import discrete, likelihoods, overturned_ends
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.numerics.sums import dot
 
 _NODES = {1: 64, 2: 48, 3: 32, 4: 24}
@@ -106,7 +106,7 @@ def _legendre(n: int) -> tuple[Array, Array]:
 
 def _lobatto(n: int) -> tuple[Array, Array]:
     """Return the Gauss-Lobatto rule of n nodes on [0, 1], both ends included."""
-    inner, _ = special.roots_jacobi(n - 2, 1.0, 1.0)
+    inner, _ = scipy.special.roots_jacobi(n - 2, 1.0, 1.0)
     nodes = np.concatenate([[-1.0], inner, [1.0]])
     last = np.polynomial.legendre.legval(nodes, np.eye(n)[n - 1])
     return 0.5 * (1.0 + nodes), 1.0 / (n * (n - 1) * last**2)
@@ -114,5 +114,5 @@ def _lobatto(n: int) -> tuple[Array, Array]:
 
 def _jacobi(n: int, law: Beta) -> tuple[Array, Array]:
     """Return the Gauss rule of n nodes for a Beta law."""
-    nodes, weights = special.roots_jacobi(n, law.b - 1.0, law.a - 1.0)
+    nodes, weights = scipy.special.roots_jacobi(n, law.b - 1.0, law.a - 1.0)
     return 0.5 * (1.0 + nodes), weights / weights.sum()

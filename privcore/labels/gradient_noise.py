@@ -1,9 +1,8 @@
 """What noise in the released proportions adds to the gradients of a logistic regression."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-
-from privcore.numerics import special
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +66,7 @@ def noise_gradient_square(weights: ArrayLike, features: ArrayLike, variances: Ar
 def _logit_slope(weights: ArrayLike, features: ArrayLike) -> tuple[Floats, Floats]:
     """Return the mean prediction q of every bag and the gradient of ln(q / (1 - q))."""
     x = np.asarray(features, dtype=np.float64)
-    h = special.expit(x @ np.asarray(weights, dtype=np.float64))
+    h = scipy.special.expit(x @ np.asarray(weights, dtype=np.float64))
     q = h.mean(axis=-1)
     slope = ((h * (1.0 - h))[..., None] * x).mean(axis=-2)
     return q, slope / (q * (1.0 - q))[..., None]

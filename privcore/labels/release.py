@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from privcore.labels import params as label_params
-from privcore.numerics import special
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ def randomized_response(labels: Labels, epsilon: float, rng: np.random.Generator
         >>> randomized_response(np.array([0, 1, 1]), 700.0, np.random.default_rng(0)).tolist()
         [0, 1, 1]
     """
-    flipped = rng.random(labels.shape) < special.expit(-label_params.LABEL_EPSILON.check(epsilon))
+    flipped = rng.random(labels.shape) < scipy.special.expit(-label_params.LABEL_EPSILON.check(epsilon))
     return np.where(flipped, 1 - labels, labels)
 
 

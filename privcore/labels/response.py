@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
+import scipy
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
@@ -21,7 +22,6 @@ from privcore.labels.problems import (
 )
 from privcore.labels.rows import overturned_ends
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import BUSA_FEKETE
 
 _ROUNDING = 8.0 * 2.0**-53
@@ -34,7 +34,7 @@ def outputs(epsilon: float) -> tuple[Array, Array]:
         >>> [g.round(6).tolist() for g in outputs(1.0)]
         [[0.731059, 0.268941], [0.268941, 0.731059]]
     """
-    kept, flipped = float(special.expit(epsilon)), float(special.expit(-epsilon))
+    kept, flipped = float(scipy.special.expit(epsilon)), float(scipy.special.expit(-epsilon))
     return np.array([kept, flipped]), np.array([flipped, kept])
 
 
@@ -125,7 +125,7 @@ def accuracy(law: Prior, advantage: tuple[float, float]) -> tuple[float, float]:
 
 def _tail(law: Prior, epsilon: float, threshold: float) -> tuple[float, float]:
     r"""Return both ends of the probability of $\pi + \theta < \eta < 1 - \pi - \theta$."""
-    edge = float(special.expit(-epsilon)) + threshold
+    edge = float(scipy.special.expit(-epsilon)) + threshold
     move = 4.0 * 2.0**-53  # an atom so near to an edge is inside for one end, and outside for the other
     narrow = law.between(edge * (1.0 + move), 1.0 - edge * (1.0 + move) - move)
     wide = law.between(edge * (1.0 - move), 1.0 - edge * (1.0 - move) + move)

@@ -7,9 +7,8 @@ from functools import cache
 from types import MappingProxyType
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-
-from privcore.numerics import special
 
 _DIMENSION = 50
 _LOGIT_NORMAL = MappingProxyType({"higgs-like": (0.2132, 2.2453), "kdd-like": (-3.661, 1.1815)})
@@ -87,7 +86,7 @@ def load(name: str) -> DataSet:
     if name in _LOGIT_NORMAL:
         b, s = _LOGIT_NORMAL[name]
         features = rng.standard_normal((train + test, dimension), dtype=np.float32)
-        eta = special.expit(b + s / math.sqrt(dimension) * features.sum(axis=1, dtype=np.float64))
+        eta = scipy.special.expit(b + s / math.sqrt(dimension) * features.sum(axis=1, dtype=np.float64))
         labels = (rng.random(train + test) < eta).astype(np.int64)
     else:
         measured, labels = _bundled(name)

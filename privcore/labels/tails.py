@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeGuard, get_args
 
 import numpy as np
+import scipy
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
@@ -12,7 +13,6 @@ from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.parameter import SMALLEST_NORMAL
 from privcore.problem import Problem
 
@@ -142,4 +142,4 @@ def largest_probability(variance: float | Array) -> Array:
         >>> round(float(largest_probability(16.0)), 6), round(float(largest_probability(0.0)), 6)
         (0.100544, 1.0)
     """
-    return np.asarray(special.i0e(variance))
+    return np.asarray(scipy.special.i0e(variance))

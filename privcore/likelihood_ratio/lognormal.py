@@ -1,6 +1,7 @@
 """The likelihood ratio of one Gaussian step: lognormal, in cells with exact masses and means."""
 
 import numpy as np
+import scipy
 
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
@@ -14,7 +15,6 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
-from privcore.numerics import special
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 LONGEST = 1.0
@@ -31,7 +31,7 @@ def lognormal(s: float, res: Resolution) -> RatioBracket:
     Raises:
         LikelihoodRangeError: The tail that matters exceeds the range of doubles.
     """
-    end = 0.5 - float(special.ndtri_exp(np.log(res.tail)))
+    end = 0.5 - float(scipy.special.ndtri_exp(np.log(res.tail)))
     if s * (end + s) > np.log(LARGEST_RATIO):
         raise LikelihoodRangeError
     z = np.linspace(-end, end + s, 512)
@@ -71,9 +71,9 @@ def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:
             mass[1:-1] += density
             moment[1:-1] += density * edges[1:-1] * np.maximum(np.expm1(s * (z - cut[:-1])), 0.0)
     first, last = cut[0], cut[-1]
-    mass[0], moment[0] = special.ndtr(first), special.ndtr(first - s)
-    mass[-1] = special.ndtr(-last)
-    moment[-1] = max(0.0, special.ndtr(s - last) - edges[-1] * mass[-1])
+    mass[0], moment[0] = scipy.special.ndtr(first), scipy.special.ndtr(first - s)
+    mass[-1] = scipy.special.ndtr(-last)
+    moment[-1] = max(0.0, scipy.special.ndtr(s - last) - edges[-1] * mass[-1])
     largest = max(abs(float(first)), abs(float(last)), 1.0)
     # rounding of the integrand, and of the ends of a cell in proportion to its width
     error = 64.0 + largest * (largest + s) + (4.0 * largest + s) / float(np.min(width))

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from privcore.likelihood_ratio.distribution import (
     PICTURE,
@@ -23,7 +24,6 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
-from privcore.numerics import special
 from privcore.numerics.compiled import compiled
 
 SMALLEST_MASS = 1e-200
@@ -135,7 +135,7 @@ def _counts(n: int, participations: int, steps: int, nats: float) -> tuple[int, 
         return participations, participations
     counts = np.arange(max(0, participations - (steps - n)), min(n, participations) + 1)
     a, share = counts / participations, n / steps
-    divergence = special.xlogy(a, a / share) + special.xlogy(1.0 - a, (1.0 - a) / (1.0 - share))
+    divergence = scipy.special.xlogy(a, a / share) + scipy.special.xlogy(1.0 - a, (1.0 - a) / (1.0 - share))
     kept = counts[participations * divergence <= nats]
     return int(kept[0]), int(kept[-1])
 

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable
 
-from privcore.numerics import special
+import scipy
+
 from privcore.numerics.binomial import ERROR, window
 
 _STEP = 1e-9
@@ -46,7 +47,7 @@ def rate_at_least(trials: int, successes: int, error: float) -> float:
     """
     if successes == 0:
         return 0.0
-    start = float(special.betaincinv(successes, trials - successes + 1.0, error))
+    start = float(scipy.special.betaincinv(successes, trials - successes + 1.0, error))
     return _outward(start, -_STEP, lambda p: window(trials, p).at_least(successes), error)
 
 
@@ -64,7 +65,7 @@ def rate_at_most(trials: int, successes: int, error: float) -> float:
     """
     if successes == trials:
         return 1.0
-    start = float(special.betainccinv(successes + 1.0, float(trials - successes), error))
+    start = float(scipy.special.betainccinv(successes + 1.0, float(trials - successes), error))
 
     def at_most(p: float) -> float:
         law = window(trials, p)

@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-
-from privcore.numerics import special
+import scipy
 
 DELTA_SLACK = 1e-14
 """Error allowed for log(delta), relative to max(1, |log(delta)|), with sigma exact; 6e-16 was measured."""
@@ -47,12 +46,12 @@ def log_gaussian_delta(sigma: float, epsilon: float) -> float:
     a = epsilon * sigma - 0.5 * shift
     if shift > 1.0:
         # m(x) is erfcx(x / sqrt(2)) but for a factor; m(a) overflows below -37, which makes the quotient 0.
-        near, far = special.erfcx(a / math.sqrt(2.0)), special.erfcx((a + shift) / math.sqrt(2.0))
+        near, far = scipy.special.erfcx(a / math.sqrt(2.0)), scipy.special.erfcx((a + shift) / math.sqrt(2.0))
         quotient = float(far) / float(near)
-        return float(special.log_ndtr(-a)) + math.log1p(-quotient)
+        return float(scipy.special.log_ndtr(-a)) + math.log1p(-quotient)
     x = a + 0.5 * shift * (1.0 + _NODES)
     # Far out 1 - x m(x) cancels; 1 / (x^2 + 3) is exact to 6 / x^4, nothing next to |log(delta)| > x^2 / 2.
-    x_mills = math.sqrt(0.5 * math.pi) * x * special.erfcx(x / math.sqrt(2.0))
+    x_mills = math.sqrt(0.5 * math.pi) * x * scipy.special.erfcx(x / math.sqrt(2.0))
     slope = np.where(x < 500.0, 1.0 - x_mills, 1.0 / (x * x + 3.0))
     return math.log(0.5 * shift * float(_WEIGHTS @ slope)) - 0.5 * a * a - 0.5 * math.log(2.0 * math.pi)
 
@@ -116,7 +115,7 @@ def _epsilon_about(sigma: float, target: float, beyond: float) -> float:
     epsilon = beyond if math.isfinite(beyond) else 0.0
     for _ in range(8):
         log_delta = log_gaussian_delta(sigma, epsilon)
-        log_above = float(special.log_ndtr(-epsilon * sigma - 0.5 / sigma))
+        log_above = float(scipy.special.log_ndtr(-epsilon * sigma - 0.5 / sigma))
         slope = math.exp(min(50.0, epsilon + log_above - log_delta))
         step = (target - log_delta) / max(slope, 1e-300)
         epsilon = max(0.0, epsilon - step)

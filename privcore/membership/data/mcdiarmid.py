@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore.answer import Answer
@@ -103,12 +104,14 @@ def mean_distance(counts: NDArray[np.int64], records: int, odds: float) -> float
 
 def _probability(j: Array, size: float, k: Array, n: float) -> Array:
     """Return hypergeometric probabilities of j of k among n of all, by three binomial ones."""
-    from scipy.stats import binom  # half a second to import
-
     p = n / size
     at = (j >= 0.0) & (j <= np.minimum(k, n)) & (n - j <= size - k)
     j = np.where(at, j, np.maximum(0.0, n - (size - k)))
-    found = binom.pmf(j, k, p) * binom.pmf(n - j, size - k, p) / binom.pmf(n, size, p)
+    found = (
+        scipy.stats.binom.pmf(j, k, p)
+        * scipy.stats.binom.pmf(n - j, size - k, p)
+        / scipy.stats.binom.pmf(n, size, p)
+    )
     return np.where(at, found, 0.0)
 
 

@@ -14,6 +14,7 @@ $$n \min(1, \gamma) \, e(p) = n p q \, b_{n-1}(m) - |\gamma - 1| \, n p \, t.$$
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore.numerics.compiled import compiled
@@ -206,17 +207,15 @@ def _tail_error(n: int, p: Array, q: Array, m: Array) -> Array:
 
 def _tail(n: int, p: Array, m: Array, q: Array, upper: bool) -> Array:
     """Return P(B > m), or P(B <= m)."""
-    from scipy.special import betainc, betaincc
-
     with np.errstate(under="ignore"):
         large = p > 0.5  # 1 - p is known as q
-        above = np.where(large, 0.0, betainc(m + 1.0, n - m, p))
-        above[large] = betaincc(n - m[large], m[large] + 1.0, q[large])
+        above = np.where(large, 0.0, scipy.special.betainc(m + 1.0, n - m, p))
+        above[large] = scipy.special.betaincc(n - m[large], m[large] + 1.0, q[large])
         if upper:
             return above
         below = 1.0 - above
         small = below < 0.1
-        below[small] = betaincc(m[small] + 1.0, n - m[small], p[small])
+        below[small] = scipy.special.betaincc(m[small] + 1.0, n - m[small], p[small])
         small &= large
-        below[small] = betainc(n - m[small], m[small] + 1.0, q[small])
+        below[small] = scipy.special.betainc(n - m[small], m[small] + 1.0, q[small])
         return np.asarray(below)

@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from privcore.numerics import special
 from privcore.numerics.sums import dot
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Residuals:
         t, far = math.sqrt(loss_level), np.abs(self.mean)
         scale = np.where(self.deviation > 0.0, self.deviation, 1.0)
         # Both ends are on one side of the mean where it is far, so that nothing cancels against 1.
-        inside = special.ndtr((t - far) / scale) - special.ndtr((-t - far) / scale)
+        inside = scipy.special.ndtr((t - far) / scale) - scipy.special.ndtr((-t - far) / scale)
         return float(np.where(self.deviation > 0.0, inside, far <= t).mean())
 
 

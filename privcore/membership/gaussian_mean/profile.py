@@ -3,9 +3,8 @@
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-
-from privcore.numerics import special
 
 Array = NDArray[np.float64]
 
@@ -48,10 +47,12 @@ def _log_positive(a: Array, shift: Array) -> Array:
     result = np.empty_like(a)
     x, s = a[wide], shift[wide]
     # erfcx overflows far to the left, which makes the quotient 0.
-    result[wide] = special.log_ndtr(-x) + np.log1p(-special.erfcx((x + s) * _ROOT) / special.erfcx(x * _ROOT))
+    result[wide] = scipy.special.log_ndtr(-x) + np.log1p(
+        -scipy.special.erfcx((x + s) * _ROOT) / scipy.special.erfcx(x * _ROOT)
+    )
     x, s = a[~wide], shift[~wide]
     inner = x[:, None] + 0.5 * s[:, None] * (1.0 + _NODES)
-    mills = math.sqrt(0.5 * math.pi) * inner * special.erfcx(inner * _ROOT)
+    mills = math.sqrt(0.5 * math.pi) * inner * scipy.special.erfcx(inner * _ROOT)
     # Far out the difference cancels; there 1 / (x^2 + 3) is nearer to it than its logarithm is asked to be.
     slope = np.where(inner < 500.0, 1.0 - mills, 1.0 / (inner * inner + 3.0))
     result[~wide] = np.log(0.5 * s * (slope * _WEIGHTS).sum(axis=1)) - 0.5 * x * x

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 
+import scipy
+
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
 from privcore.membership.learner.problems import MembershipBitsAdvantage
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import AUBINAIS
 
 _ERROR = 1e-12
@@ -66,6 +67,6 @@ def agreement_advantage(bits: int, bias: float) -> tuple[float, int]:
     count = min(max(count, bits // 2 + 1), bits)
     if bits == 1:
         return bias * (1.0 - _ERROR), 1
-    member, fresh = (float(special.betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
+    member, fresh = (float(scipy.special.betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
     error = _ERROR + 1e-16 * math.sqrt(bits)  # 1/2 + bias is rounded, and tails move by its multiple
     return max(0.0, (member - fresh) * (1.0 - _ERROR) - error), count

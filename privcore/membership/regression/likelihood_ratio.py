@@ -9,10 +9,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio, stirling
-from privcore.numerics import special
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def draw(uniforms: Array, records: int, coordinates: int, *, member: bool) -> Re
     """
     n, d = records, coordinates
     features = _chi_squared(d, uniforms[0])
-    one, other = special.ndtri(uniforms[1]), special.ndtri(uniforms[2])
+    one, other = scipy.special.ndtri(uniforms[1]), scipy.special.ndtri(uniforms[2])
     if member:
         rest = _chi_squared(n - d, uniforms[3])
         first = one / np.sqrt(rest + features)
@@ -102,13 +102,13 @@ def log_ratio(drawn: RegressionDraws, records: int, coordinates: int) -> Array:
 
 def _chi_squared(degrees: int, uniforms: Array) -> Array:
     """Return quantiles of a chi-squared law."""
-    return np.asarray(2.0 * special.gammaincinv(0.5 * degrees, uniforms))
+    return np.asarray(2.0 * scipy.special.gammaincinv(0.5 * degrees, uniforms))
 
 
 def _log_bessel_zero(b: Array) -> Array:
     """Return the logarithm of K_0 at the square root of b, which is kept from 0."""
     root = np.sqrt(np.maximum(b, 1e-300))
-    return np.asarray(np.log(special.kve(0.0, root)) - root)
+    return np.asarray(np.log(scipy.special.kve(0.0, root)) - root)
 
 
 def _log_bessel(order: float, b: Array) -> Array:
@@ -121,7 +121,7 @@ def _log_bessel(order: float, b: Array) -> Array:
             math.log(2.0)
             + order * np.log(0.5 * root)
             - math.lgamma(order)
-            + np.log(special.kve(order, root))
+            + np.log(scipy.special.kve(order, root))
             - root
         )
     # Where K overflows, T is 1 to all digits.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore import params
@@ -143,12 +144,11 @@ class MembershipSobol(Method[MembershipRegressionAdvantage]):
         return max(0, math.ceil(math.log2(self.samples / _SCRAMBLES)))
 
     def answer(self, problem: MembershipRegressionAdvantage, seed: int) -> Answer:
-        from scipy.stats.qmc import Sobol  # half a second to import
 
         rng = np.random.default_rng(seed)
         means = []
         for _ in range(_SCRAMBLES):
-            points = Sobol(UNIFORMS, scramble=True, rng=rng).random_base2(self._log_points)
+            points = scipy.stats.qmc.Sobol(UNIFORMS, scramble=True, rng=rng).random_base2(self._log_points)
             means.append(float(gains(problem, points.T).mean()))
         value = float(np.mean(means))
         error = float(np.std(means, ddof=1)) / math.sqrt(_SCRAMBLES)

@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
 from privcore.membership.regression.sampling import INTERPOLATES
 from privcore.method import Cost, Direction, Method
-from privcore.numerics import special
 from privcore.papers import AUBINAIS
 
 Array = NDArray[np.float64]
@@ -133,5 +133,5 @@ def _erf_between(root: float, difference: Array) -> Array:
     inner = root + 0.5 * difference[:, None] * (1.0 + _NODES)
     short = 0.5 * difference * (np.exp(-0.5 * inner * inner) * _WEIGHTS).sum(axis=1)
     scale = math.sqrt(0.5)
-    long = special.erfc((root + difference) * scale) - special.erfc(root * scale)
+    long = scipy.special.erfc((root + difference) * scale) - scipy.special.erfc(root * scale)
     return np.asarray(np.abs(np.where(np.abs(difference) < 0.5, short * math.sqrt(2.0 / math.pi), long)))
