@@ -100,3 +100,26 @@ def test_import_contracts_make_no_exception_and_name_every_room(pyproject: dict[
     text = json.dumps(pyproject["tool"]["importlinter"])
     assert "ignore_imports" not in text
     assert all(c["exhaustive"] for c in contracts(pyproject, "layers") if "containers" in c)
+
+
+def modules(repository: Path) -> list[Path]:
+    """The product's own Python and JavaScript files, without tests."""
+    return sorted(
+        p for name in PACKAGES for end in ("py", "js") for p in (repository / name).rglob(f"*.{end}")
+    )
+
+
+@pytest.mark.parametrize(("package", "limit"), [("flows", 4), ("privcore", 12)])
+def test_a_divided_package_has_few_files_outside_its_rooms(
+    package: str, limit: int, repository: Path
+) -> None:
+    loose = sorted(path.name for path in (repository / package).glob("*.py"))
+    assert len(loose) <= limit, loose
+
+
+def test_the_type_of_a_problem_and_of_a_claim_is_written_in_the_base_classes_alone(repository: Path) -> None:
+    bases = {repository / "privcore" / name for name in ("method.py", "problem.py")}
+    python = [path for path in modules(repository) if path.suffix == ".py"]
+    assert [path for path in python if "ClassVar[" in path.read_text() and path not in bases] == []
+    numerics = [path for path in python if path.is_relative_to(repository / "privcore")]
+    assert [path for path in numerics if "assert isinstance(problem" in path.read_text()] == []
