@@ -11,35 +11,35 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from storage import disk, layout
-from storage.errors import StoreError
-from storage.located import bucket_of, located
+from storage.errors import StoreError, reason
+from storage.folder import Folder
+from storage.located import located
 
 TENDED_EVERY = 60.0  # seconds: a file of its kind that is a day old is cleared away by the next run
 
 
 @contextmanager
-def lit(store: Path) -> Iterator[str]:
-    """Have a beacon in a store for the length of the block; yield what `sees` has to be told.
+def lit(place: Folder) -> Iterator[str]:
+    """Have a beacon in a store for the length of the block; yield what `seen` has to be told.
 
     Args:
-        store: Folder or address; it is made where it does not exist. A bucket is the same from everywhere
-            and needs no beacon.
+        place: The store; it is made if it does not exist. A bucket is the same from everywhere and needs no
+            beacon.
 
     Raises:
         StoreError: The disk refused.
     """
-    root = located(store)
-    layout.create(root)
+    place.create()
     token = secrets.token_hex(8)
-    if bucket_of(root):
+    if place.is_remote:
         yield token
         return
-    beacon = _path(root, token)
+    beacon = _path(place, token)
     try:
         disk.write(beacon, b"")
-        disk.sync_folder(root)
+        disk.sync_folder(place.root)
     except OSError as error:
-        raise StoreError(f"Cannot write {beacon}: {layout.reason(error)}.") from error
+        raise StoreError(f"Cannot write {beacon}: {reason(error)}.") from error
     over = threading.Event()
     keeper = threading.Thread(target=_tend, args=(beacon, over), name="beacon", daemon=True)
     keeper.start()
@@ -58,21 +58,21 @@ def _tend(beacon: Path, over: threading.Event) -> None:
             beacon.touch()
 
 
-def sees(store: Path, token: str) -> bool:
-    """Return whether this process can publish into the store in which the beacon is lit.
+def seen(address: str, token: str) -> Folder | None:
+    """Return the store in which the beacon is lit, or None if this process cannot publish there.
 
     Args:
-        store: What the process that lit it calls the store.
+        address: From the process that lit the beacon.
         token: From `lit`.
     """
     try:
-        root = located(store)
-        if bucket := bucket_of(root):
-            return bucket.take(root / layout.MARK)
-        return _path(root, token).exists() and os.access(root, os.W_OK)
+        place = located(address)
+        if place.is_remote:
+            return place if place.take(place.root / layout.MARK) else None
+        return place if _path(place, token).exists() and os.access(place.root, os.W_OK) else None
     except (StoreError, OSError):
-        return False
+        return None
 
 
-def _path(root: Path, token: str) -> Path:
-    return root / f".beacon.{token}.tmp"  # a name that is cleared away a day after its owner was killed
+def _path(place: Folder, token: str) -> Path:
+    return place.root / f".beacon.{token}.tmp"  # a name that is cleared away a day after its owner was killed

@@ -1,23 +1,27 @@
 """A store in a bucket, s3://bucket/prefix, behind the folder that mirrors it.
 
-The bucket is the truth. Whoever reads first makes the folder equal to it (`storage.located.refresh`);
-whoever writes changes the bucket first (`storage.disk`). So the rest of the package knows folders only.
+The bucket is the truth. Whoever reads first makes the folder equal to it (`refresh`); whoever writes changes
+the bucket first. So the rest of the package knows folders only.
 Objects appear whole and are listed at once, which is what renaming does on a disk, and a new one is put on
 the condition that there is none of its name.
 """
 
 import hashlib
+import math
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage import mirror
+from storage import disk, mirror
 from storage.errors import StoreError
-from storage.mirror import MARK, RECORDS, SWEEPS, is_mirrored
+from storage.folder import Folder
+from storage.layout import MARK
+from storage.mirror import RECORDS, SWEEPS, is_mirrored
 from storage.server import asking, content_of, put_new, refused
 
 _AT_ONCE = 64  # objects that are fetched together,
@@ -28,19 +32,72 @@ Objects = dict[str, dict[str, Any]]
 """What a server says of objects, by their names relative to the store."""
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """A store in a bucket.
+class Bucket(Folder):
+    """A store in a bucket; its root is the mirror, and there is none while there is no store.
 
     Attributes:
-        address: Such as `s3://bucket/prefix`.
         endpoint: Address of the server, "" for the one of AWS.
-        folder: The mirror; there is none while there is no store.
     """
 
-    address: str
-    endpoint: str
-    folder: Path
+    is_remote = True
+
+    def __init__(self, address: str, endpoint: str, root: Path) -> None:
+        super().__init__(root)
+        self.name = self.address = address
+        self.endpoint = endpoint
+        self._refreshed = -math.inf
+        mirror.make(root, address, endpoint)
+
+    def shown(self, path: object) -> str:
+        """Return the address of an object, if this is the file that mirrors it."""
+        below = Path(str(path))
+        if below == self.root:
+            return self.address
+        return self._place(self._name(below)) if below.is_relative_to(self.root) else str(path)
+
+    def refresh(self, *, older_than: float = 0.0, afresh: bool = False) -> None:
+        """Make the mirror equal to the bucket."""
+        if time.monotonic() - self._refreshed < older_than:
+            return
+        if afresh:
+            mirror.forget(self.root)
+        self.pull()
+        self._refreshed = time.monotonic()
+
+    def _create(self, content: bytes) -> None:
+        """Put the mark of the store, unless there are objects of something else."""
+        if self.take(self.root / MARK):
+            return
+        self.refresh()  # the copy of a store that is gone is none
+        foreign = self.foreign()
+        if foreign and not self.take(self.root / MARK):  # another machine may have made it in between
+            raise StoreError(f"Expected a store or no objects, got {self.address} with {foreign} in it.")
+        if not foreign:
+            self.write(self.root / MARK, content)
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write the object of a file, which appears whole, then the file."""
+        disk.step(disk.WRITE, path)
+        self.put(path, content)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Give the object of a file, or those of the files in a folder, other names."""
+        files = [old] if old.is_file() else sorted(path for path in old.rglob("*") if path.is_file())
+        for path in files:
+            target = new / path.relative_to(old)
+            disk.step(disk.RENAME, target)
+            self._copy(path, target)
+            self.unlink(path)
+            self.take(target)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def remove(self, path: Path) -> None:
+        """Delete the object of a file, or those of the files in a folder."""
+        if path.is_dir() and not path.is_symlink():
+            for file in sorted(path.rglob("*")):
+                if file.is_file():
+                    self.unlink(file)
+        super().remove(path)
 
     def put(self, path: Path, content: bytes) -> None:
         """Write the object of a file, then the file, as it comes back.
@@ -72,12 +129,8 @@ class Bucket:
             self._install(fetched)
         return bool(fetched)
 
-    def copy(self, old: Path, new: Path) -> None:
-        """Copy the object of a file to another name, if it is there; the folder does not change.
-
-        Raises:
-            StoreError: The server refused, or cannot be reached.
-        """
+    def _copy(self, old: Path, new: Path) -> None:
+        """Copy the object of a file to another name, if it is there; the folder does not change."""
         with self._asking("write", self._name(new)) as server, suppress(FileNotFoundError):
             server.cp_file(self._key(self._name(old)), self._key(self._name(new)))
 
@@ -88,11 +141,12 @@ class Bucket:
             StoreError: The server refused, or cannot be reached.
         """
         name = self._name(path)
-        if not is_mirrored(name):
-            return
-        with self._asking("delete", name) as server:
-            server.rm_file(self._key(name))
-        mirror.discard(self.folder, name)
+        if is_mirrored(name):
+            with self._asking("delete", name) as server:
+                server.rm_file(self._key(name))
+            self._make_mirror()
+            mirror.discard(self.root, name)
+        path.unlink(missing_ok=True)
 
     def foreign(self) -> str:
         """Return the key of some object below the address, or "" where there is none.
@@ -109,7 +163,8 @@ class Bucket:
         Raises:
             StoreError: The server refused, or cannot be reached.
         """
-        mirror.remove_strays(self.folder)
+        self._make_mirror()
+        mirror.remove_strays(self.root)
         for _ in range(_TRIES):
             with self._scratch() as scratch:
                 if self._pulled(scratch):
@@ -123,9 +178,9 @@ class Bucket:
         of a replacement is new, parts were replaced meanwhile, and the pages of one listing may show neither
         the old ones nor the new one.
         """
-        known = mirror.tags(self.folder)
-        if not self.take(self.folder / MARK):  # what is there is no store, and may be very large
-            mirror.clear(self.folder, known)
+        known = mirror.tags(self.root)
+        if not self.take(self.root / MARK):  # what is there is no store, and may be very large
+            mirror.clear(self.root, known)
             return True
         sweeps = self._listed(SWEEPS)
         wanted_sweeps = self._changed(sweeps, known)
@@ -139,7 +194,7 @@ class Bucket:
             return False
         self._install(fetched_sweeps)
         for name in known.keys() - sweeps.keys() - rest.keys():
-            mirror.drop(self.folder, name, known[name])
+            mirror.drop(self.root, name, known[name])
         return True
 
     def _first(self, name: str) -> dict[str, Any] | None:
@@ -172,7 +227,7 @@ class Bucket:
 
         def is_here(name: str, info: dict[str, Any]) -> bool:
             try:
-                return (self.folder / name).stat().st_size == int(info["Size"])
+                return (self.root / name).stat().st_size == int(info["Size"])
             except OSError:
                 return False
 
@@ -204,20 +259,26 @@ class Bucket:
     def _install(self, fetched: Mapping[str, tuple[str, Path]]) -> None:
         """Put fetched files in their places, parts before the records of what they replace."""
         for name, (tag, path) in sorted(fetched.items()):
-            mirror.install(self.folder, name, tag, path)
+            mirror.install(self.root, name, tag, path)
 
     def _name(self, path: Path) -> str:
-        return path.relative_to(self.folder).as_posix()
+        return path.relative_to(self.root).as_posix()
 
     def _key(self, name: str) -> str:
         return f"{self.address.removeprefix('s3://')}/{name}".rstrip("/")
 
+    def _make_mirror(self) -> None:
+        """Make the mirror if somebody deleted it: what is written must reach the bucket all the same."""
+        if not (self.root.parent / mirror.INDEX).exists():
+            mirror.make(self.root, self.address, self.endpoint)
+
     @contextmanager
     def _scratch(self) -> Iterator[Path]:
-        mirror.remove_leftovers(self.folder)
+        self._make_mirror()
+        mirror.remove_leftovers(self.root)
         with (
-            mirror.in_one_sentence(self.folder),
-            tempfile.TemporaryDirectory(prefix=mirror.FETCHED, dir=self.folder.parent) as scratch,
+            mirror.in_one_sentence(self.root),
+            tempfile.TemporaryDirectory(prefix=mirror.FETCHED, dir=self.root.parent) as scratch,
         ):
             yield Path(scratch)
 

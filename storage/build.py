@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
-from storage import layout
 from storage.corners import add_corners
 from storage.errors import StoreError
+from storage.folder import Folder
 from storage.macros import macros
 from storage.manifest import Manifest
 from storage.parts import ROW_GROUP, problem_of, read_part
@@ -37,12 +37,12 @@ with trends, domains and defaults of problems, so that no cache outlives a proof
 LIMIT_BYTES = 3_000_000_000  # of memory while building; what needs more goes to the disk meanwhile
 
 
-def build(path: Path, root: Path, parts: Sequence[Path], sweeps: Sequence[Manifest]) -> None:
+def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]) -> None:
     """Write a snapshot: every part is read once, and its hash is compared on the way.
 
     Args:
         path: The file to write; a folder beside it holds what does not fit into memory.
-        root: The store.
+        place: The store.
         parts: Its parts.
         sweeps: Its manifests.
 
@@ -63,11 +63,11 @@ def build(path: Path, root: Path, parts: Sequence[Path], sweeps: Sequence[Manife
     with duckdb.connect(str(path.absolute()), config=settings) as connection:  # `md:x` would be a URL
         connection.execute("create schema brackets; create schema corners; create schema axes")
         for problem, files in of_problem.items():
-            schema = schema_for(kinds[problem]) if problem in kinds else _joint_schema(files)
+            schema = schema_for(kinds[problem]) if problem in kinds else _joint_schema(place, files)
             schemas[problem] = schema
             _add_table(connection, problem, schema)
             if files:
-                _load(connection, problem, files, root / layout.DATA)
+                _load(connection, problem, files, place)
                 _drop_duplicates(connection, view_name(problem))
             _add_brackets(connection, view_name(problem), fields_of(schema), bool(files))
             if files and problem in kinds:
@@ -77,9 +77,9 @@ def build(path: Path, root: Path, parts: Sequence[Path], sweeps: Sequence[Manife
         connection.execute("checkpoint")  # a close would do it too, but tells nobody where the disk is full
 
 
-def _joint_schema(files: list[Path]) -> pa.Schema:
+def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:
     """Return the columns that any part of a problem has; it is one of another release."""
-    return pa.unify_schemas([read_part(file).schema for file in files])
+    return pa.unify_schemas([read_part(place, file).schema for file in files])
 
 
 def _add_table(connection: duckdb.DuckDBPyConnection, problem: str, schema: pa.Schema) -> None:
@@ -91,10 +91,10 @@ def _add_table(connection: duckdb.DuckDBPyConnection, problem: str, schema: pa.S
     connection.execute(f'create table main."{view_name(problem)}" ({columns}, part varchar)')
 
 
-def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path], data: Path) -> None:
+def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path], place: Folder) -> None:
     """Fill the table of a problem with the rows of these parts."""
     table, read = f'main."{view_name(problem)}"', 0
-    for chunk in _in_chunks(files, data):
+    for chunk in _in_chunks(files, place):
         connection.register("rows", chunk)
         connection.execute(f"insert into {table} by name from rows")
         read += len(chunk)
@@ -105,12 +105,12 @@ def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path]
         raise StoreError(f"DuckDB {duckdb.__version__} kept {kept} of {read} rows; do not use this version.")
 
 
-def _in_chunks(files: list[Path], data: Path) -> Iterator[pa.Table]:
+def _in_chunks(files: list[Path], place: Folder) -> Iterator[pa.Table]:
     """Yield the rows of all parts, many small parts together: an insertion costs more than its rows."""
     waiting: list[pa.Table] = []
     for file in files:
-        table = read_part(file)
-        name = pa.repeat(str(file.relative_to(data)), len(table)).dictionary_encode()
+        table = read_part(place, file)
+        name = pa.repeat(str(file.relative_to(place.data)), len(table)).dictionary_encode()
         waiting.append(table.append_column("part", name))
         if sum(map(len, waiting)) >= ROW_GROUP or file == files[-1]:
             yield pa.concat_tables(waiting, promote_options="default").combine_chunks()

@@ -14,7 +14,8 @@ import pyarrow as pa
 from privcore.problem import Problem
 from storage import layout, snapshot
 from storage.degraded import Around, allowed
-from storage.located import FRESH, located, refresh
+from storage.folder import FRESH, Folder
+from storage.located import located
 from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of, read_part
@@ -24,38 +25,43 @@ from storage.verify import Report, verify
 from storage.views import CHOICE
 
 
-def open_store(path: str | Path, *, create: bool = False, degraded: bool | None = None) -> "Store":
+def open_store(
+    path: str | Path, *, create: bool = False, missing_ok: bool = False, degraded: bool | None = None
+) -> "Store":
     """Return the store in a folder or bucket.
 
     Args:
         path: The folder, or an address `s3://bucket/prefix`.
         create: Whether to make an empty store where there is none, and to tidy up after killed writers.
+        missing_ok: Whether there may be nothing, or an empty folder, which holds nothing until `create`.
         degraded: Whether to read around damaged, foreign and missing parts, with a `DegradedWarning` for
             each; else they are refused by name. None means no, but inside `degraded_reading`.
 
     Raises:
         StoreError: There is no store, something else is in its place, or a newer release made it.
     """
-    root = located(path)
-    refresh(root)
+    place = located(path)
+    place.refresh()
+    store = Store(place, degraded=allowed.get() if degraded is None else degraded)
     if create:
-        layout.create(root)
-    layout.check(root)
-    if create:
-        layout.remove_leftovers(root)
-    return Store(root, degraded=allowed.get() if degraded is None else degraded)
+        store.create()
+    elif missing_ok and place.is_empty():
+        place.check_path()
+    else:
+        place.check()
+    return store
 
 
 class Store:
     """A folder of parts, with what can be asked of it; made by `open_store`.
 
     Attributes:
-        root: The folder; of a bucket, the one that mirrors it.
+        place: The folder, or the bucket with the folder that mirrors it.
     """
 
-    def __init__(self, root: Path, *, degraded: bool = False) -> None:
-        self.root = root
-        self._around = Around(root) if degraded else None
+    def __init__(self, place: Folder, *, degraded: bool = False) -> None:
+        self.place = place
+        self._around = Around(place) if degraded else None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._digest = ""
         self._stamp: tuple[tuple[str, int], ...] | None = None
@@ -69,6 +75,25 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def name(self) -> str:
+        """Text by which people call the store."""
+        return self.place.name
+
+    def around_damage(self) -> "Store":
+        """Return the same store, read around damaged, foreign and missing parts."""
+        return Store(self.place, degraded=True)
+
+    def create(self) -> None:
+        """Make an empty store where there is none, and tidy up after killed writers.
+
+        Raises:
+            StoreError: Something else is in its place, or a newer release made it.
+        """
+        self.place.create()
+        self.place.check()
+        self.place.remove_leftovers()
 
     def close(self) -> None:
         """Give back the snapshot; the store can be used again afterwards."""
@@ -85,12 +110,12 @@ class Store:
         Raises:
             StoreError: A part is damaged; the sentence names it.
         """
-        return steadily(self.root, lambda: self._stored(problem_name))
+        return steadily(self.place, lambda: self._stored(problem_name))
 
     def _stored(self, problem_name: str) -> dict[str, str]:
         tables = []
         for path in self._parts(problem_name):
-            table = read_part(path, ["point_id", "status", "finished_at"])
+            table = read_part(self.place, path, ["point_id", "status", "finished_at"])
             tables.append(table.append_column("part", pa.repeat(path.name, len(table))))
         if not tables:
             return {}
@@ -111,17 +136,17 @@ class Store:
 
         def held() -> list[str]:
             return [
-                str(path.relative_to(self.root / layout.DATA))
+                str(path.relative_to(self.place.data))
                 for path in self._parts(problem_name)
-                if pc.any(pc.is_in(read_part(path, ["point_id"])["point_id"], wanted)).as_py()
+                if pc.any(pc.is_in(read_part(self.place, path, ["point_id"])["point_id"], wanted)).as_py()
             ]
 
-        return steadily(self.root, held)
+        return steadily(self.place, held)
 
     def _parts(self, problem_name: str) -> list[Path]:
         """Return the parts of a problem."""
-        refresh(self.root, older_than=FRESH)
-        found = self._around.parts() if self._around else parts(self.root)
+        self.place.refresh(older_than=FRESH)
+        found = self._around.parts() if self._around else parts(self.place)
         return [path for path in found if problem_of(path) == problem_name]
 
     def sql(self, query: str, *, limit_seconds: float = 60.0) -> pa.Table:
@@ -169,28 +194,30 @@ class Store:
 
     def examine(self) -> Report:
         """Return all that a verification finds, what is harmless included."""
-        return verify(self.root)
+        return verify(self.place)
 
     def manifests(self) -> list[Manifest]:
         """Return the manifests of the sweeps that were run, the latest last."""
-        refresh(self.root, older_than=FRESH)
-        return self._around.manifests() if self._around else steadily(self.root, lambda: manifests(self.root))
+        self.place.refresh(older_than=FRESH)
+        return (
+            self._around.manifests() if self._around else steadily(self.place, lambda: manifests(self.place))
+        )
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor on a snapshot of what the store holds now."""
         with self._lock:
             if self._still and self._connection is not None:
                 return self._connection.cursor()
-            refresh(self.root, older_than=FRESH)
-            stamp = _stamp(self.root)
+            self.place.refresh(older_than=FRESH)
+            stamp = _stamp(self.place)
             if self._connection is None or stamp is None or stamp != self._stamp:
-                self._connection = steadily(self.root, self._connected)
+                self._connection = steadily(self.place, self._connected)
                 self._stamp = stamp
             return self._connection.cursor()
 
     def _connected(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to a snapshot of what the store holds now, the one at hand if that will do."""
-        now = self._around.contents() if self._around else snapshot.contents(self.root)
+        now = self._around.contents() if self._around else snapshot.contents(self.place)
         if self._connection is not None and now.digest == self._digest:
             return self._connection
         connection = snapshot.connect(now)
@@ -213,15 +240,20 @@ def _status_of(rows: pa.Table) -> dict[str, str]:
     return dict(zip(rows["point_id"].to_pylist(), rows["status"].to_numpy().tolist(), strict=True))
 
 
-def _stamp(root: Path) -> tuple[tuple[str, int], ...] | None:
+def _stamp(place: Folder) -> tuple[tuple[str, int], ...] | None:
     """Return when the folders last changed, or None where that is too recent to notice a further change.
 
     Publishing renames a file into a folder, which moves the folder's time. Its resolution is coarse on some
     file systems, so a time within the last two seconds proves nothing.
     """
-    data = root / layout.DATA
+    data = place.data
     times = []
-    for folder in (root / layout.SWEEPS, root / layout.REPLACED, data, *sorted(data.glob("problem=*"))):
+    for folder in (
+        place.root / layout.SWEEPS,
+        place.root / layout.REPLACED,
+        data,
+        *sorted(data.glob("problem=*")),
+    ):
         try:
             times.append((folder.name, folder.stat().st_mtime_ns))
         except FileNotFoundError:

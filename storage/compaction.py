@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privcore import PROBLEMS
-from storage import layout
 from storage.errors import StoreError
+from storage.folder import Folder
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
 from storage.replaced import (
     Replacement,
@@ -41,7 +41,7 @@ class Merged:
 
 
 def compact(
-    root: Path,
+    place: Folder,
     *,
     small: int = SMALL,
     largest: int = LARGEST,
@@ -54,7 +54,7 @@ def compact(
     point stay side by side; only of rows that the rule cannot tell apart but by their parts, one is kept.
 
     Args:
-        root: The store.
+        place: The store.
         small: Number of rows below which a part is merged.
         largest: Number of rows of a merged part, at most.
         watch: Told about every merged part.
@@ -62,32 +62,32 @@ def compact(
     Raises:
         StoreError: A part is damaged, or the disk refused; the sentence names the file.
     """
-    layout.check(root)
-    steadily(root, lambda: finish(root))
+    place.check()
+    steadily(place, lambda: finish(place))
     made: list[Merged] = []
-    for portion in steadily(root, lambda: list(_portions(root, small, largest))):
-        merged = _merge(root, portion)
+    for portion in steadily(place, lambda: list(_portions(place, small, largest))):
+        merged = _merge(place, portion)
         if merged:
             made.append(merged)
             watch(merged)
     return made
 
 
-def finish(root: Path) -> None:
+def finish(place: Folder) -> None:
     """Delete the old parts that a killed `compact` or `gc` had replaced and left behind."""
-    for replacement, held in lingering(root):
+    for replacement, held in lingering(place):
         for name in held:
-            read_part(root / layout.DATA / name, ["point_id"])  # refuses unless it is there and sound
-        delete_replaced(root, replacement)
+            read_part(place, place.data / name, ["point_id"])  # refuses unless it is there and sound
+        delete_replaced(place, replacement)
 
 
-def _portions(root: Path, small: int, largest: int) -> Iterator[list[Path]]:
+def _portions(place: Folder, small: int, largest: int) -> Iterator[list[Path]]:
     """Yield the parts that become one, at least two, all of one problem that this release knows."""
     known = {problem.name for problem in PROBLEMS}
     portion: list[Path] = []
     rows = 0
-    for path in parts(root):
-        count = _rows_of(path) if problem_of(path) in known else small
+    for path in parts(place):
+        count = _rows_of(place, path) if problem_of(path) in known else small
         if count >= small:
             continue
         if portion and (problem_of(path) != problem_of(portion[0]) or rows + count > largest):
@@ -100,32 +100,32 @@ def _portions(root: Path, small: int, largest: int) -> Iterator[list[Path]]:
         yield portion
 
 
-def _rows_of(path: Path) -> int:
+def _rows_of(place: Folder, path: Path) -> int:
     """Return how many rows a part has, from its last bytes."""
     try:
         return int(pq.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError):
-        return len(read_part(path, ["point_id"]))  # says what is wrong
+        return len(read_part(place, path, ["point_id"]))  # says what is wrong
 
 
-def _merge(root: Path, portion: Sequence[Path]) -> Merged | None:
+def _merge(place: Folder, portion: Sequence[Path]) -> Merged | None:
     """Make one part of several; None where there is nothing to replace, or others were quicker."""
-    names = [str(path.relative_to(root / layout.DATA)) for path in portion]
+    names = [str(path.relative_to(place.data)) for path in portion]
     try:
-        tables = [read_part(path) for path in portion]
+        tables = [read_part(place, path) for path in portion]
         before = sum(path.stat().st_size for path in portion)
     except (StoreError, FileNotFoundError):
         if all(path.exists() for path in portion):
             raise
         return None
     table = merged(tables, names)
-    published = publish_checked(root, table, names)
+    published = publish_checked(place, table, names)
     if published is None:
         return None
     made, size = published
-    replacement = Replacement(old=tuple(sorted(names)), new=(str(made.relative_to(root / layout.DATA)),))
-    write_replacement(root, replacement)
-    delete_replaced(root, replacement)
+    replacement = Replacement(old=tuple(sorted(names)), new=(str(made.relative_to(place.data)),))
+    write_replacement(place, replacement)
+    delete_replaced(place, replacement)
     return Merged(
         problem=problem_of(made),
         parts=len(portion),
@@ -135,14 +135,14 @@ def _merge(root: Path, portion: Sequence[Path]) -> Merged | None:
     )
 
 
-def publish_checked(root: Path, table: pa.Table, old: Sequence[str]) -> tuple[Path, int] | None:
+def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple[Path, int] | None:
     """Publish a table and read it back, since what it replaces is about to be deleted.
 
     Its bytes, and so its name, depend on the names of the old parts: no part ever gets a name that was
     replaced before, and to follow replacements never leads in a circle.
 
     Args:
-        root: The store.
+        place: The store.
         table: What is left of the old parts.
         old: Their names.
 
@@ -154,15 +154,15 @@ def publish_checked(root: Path, table: pa.Table, old: Sequence[str]) -> tuple[Pa
         StoreError: The disk refused, or gave back something else.
     """
     replaces = hashlib.blake2b("\n".join(sorted(old)).encode(), digest_size=16).hexdigest()
-    path = publish(root, table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces}))
+    path = publish(place, table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces}))
     try:
-        back, size = read_part(path), path.stat().st_size
+        back, size = read_part(place, path), path.stat().st_size
     except (StoreError, FileNotFoundError):
         if path.exists():
             raise
         return None
     if not all(_plain(back[name]).equals(_plain(table[name])) for name in table.column_names):
-        raise StoreError(f"{path} reads back differently; nothing was deleted.")
+        raise StoreError(f"{place.shown(path)} reads back differently; nothing was deleted.")
     return path, size
 
 

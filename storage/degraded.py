@@ -16,6 +16,7 @@ from privcore.registry import versions
 from storage import layout
 from storage.build import LAYOUT
 from storage.errors import DegradedWarning, StoreError
+from storage.folder import Folder
 from storage.manifest import Manifest, missing, read_manifest, to_json
 from storage.parts import ids_hash, read_part, survey
 from storage.replaced import Replacement, files, newest, read_replacement
@@ -46,34 +47,34 @@ class Around:
     """What is left of a store without its damaged files.
 
     Attributes:
-        root: The store.
+        place: The store.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, place: Folder) -> None:
+        self.place = place
         self._told: set[str] = set()
         self._sound: set[tuple[Path, int, int]] = set()
 
     def parts(self) -> list[Path]:
         """Return the parts that are sound, sorted; the others are warned of."""
-        found, foreign = survey(self.root)
+        found, foreign = survey(self.place)
         for path in foreign:
-            self._tell(f"{path} does not belong into a store; it is left out.")
+            self._tell(f"{self.place.shown(path)} does not belong into a store; it is left out.")
         return [path for path in found if self._is_sound(path)]
 
     def manifests(self) -> list[Manifest]:
         """Return the manifests that are sound, the latest last, and warn of the others."""
         sweeps: list[Manifest] = []
         made: list[Replacement] = []
-        for path in layout.entries(self.root / layout.SWEEPS) + layout.entries(self.root / layout.REPLACED):
+        for path in self.place.entries(layout.SWEEPS) + self.place.entries(layout.REPLACED):
             if layout.is_no_file(path):
-                self._tell(f"{path} does not belong into a store; it is left out.")
+                self._tell(f"{self.place.shown(path)} does not belong into a store; it is left out.")
                 continue
             try:
                 if path.parent.name == layout.SWEEPS:
-                    sweeps.append(read_manifest(path))
+                    sweeps.append(read_manifest(self.place, path))
                 else:
-                    made.append(read_replacement(path))
+                    made.append(read_replacement(self.place, path))
             except StoreError as error:
                 if os.path.lexists(path):  # else gc deleted a record that no manifest needs
                     self._tell(str(error))
@@ -82,15 +83,15 @@ class Around:
 
     def contents(self) -> Contents:
         """Return what a snapshot is made of; the parts that manifests list in vain are warned of."""
-        layout.check(self.root)
-        before = files(self.root)
+        self.place.check()
+        before = files(self.place)
         sweeps = self.manifests()
         found = self.parts()
         lost = [(sweep, name) for sweep in sweeps for name in sweep.parts if not self._path(name).exists()]
-        if lost and not files(self.root).issuperset(before):
+        if lost and not files(self.place).issuperset(before):
             raise FileNotFoundError(self._path(lost[0][1]))  # replaced meanwhile: `steadily` looks again
         for sweep, name in lost:
-            self._tell(missing(self.root, sweep, name))
+            self._tell(missing(self.place, sweep, name))
         content = [
             ["degraded", LAYOUT, SCHEMA_VERSION, duckdb.__version__],
             [[p.name, str(schema_for(p))] for p in PROBLEMS],
@@ -99,7 +100,7 @@ class Around:
             [to_json(sweep) for sweep in sweeps],
         ]
         digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
-        return Contents(root=self.root, parts=tuple(found), manifests=tuple(sweeps), digest=digest)
+        return Contents(place=self.place, parts=tuple(found), manifests=tuple(sweeps), digest=digest)
 
     def _is_sound(self, path: Path) -> bool:
         """Return whether a part can be read; every byte is, once for each time it changed."""
@@ -107,9 +108,10 @@ class Around:
             status = path.stat()
             state = path, status.st_size, status.st_mtime_ns
             if state not in self._sound:
-                table = read_part(path)
+                table = read_part(self.place, path)
                 if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
-                    self._tell(f"{path} does not hold the points that its name promises; it is left out.")
+                    shown = self.place.shown(path)
+                    self._tell(f"{shown} does not hold the points that its name promises; it is left out.")
                     return False
                 self._sound.add(state)
         except (OSError, StoreError) as error:
@@ -120,7 +122,7 @@ class Around:
         return True
 
     def _path(self, name: str) -> Path:
-        return self.root / layout.DATA / name
+        return self.place.data / name
 
     def _tell(self, sentence: str) -> None:
         if sentence not in self._told:

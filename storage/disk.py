@@ -20,14 +20,15 @@ A killed process has done all steps before the k-th and nothing of it. A file is
 a step, so that a kill also leaves an empty file and half a file. Snapshots under `cache` are no part of
 this: they can be deleted at any time.
 
-Where the store is a bucket, each step changes the bucket, then the folder that mirrors it.
+If the store is a bucket, each step changes the bucket, then the folder that mirrors it (`storage.bucket`).
 """
 
 import os
+import secrets
 import shutil
 from pathlib import Path
 
-from storage.located import bucket_of
+from storage.errors import StoreError, reason
 
 WRITE, SYNC, RENAME, UNLINK, FOLDER, SYNC_FOLDER = STEPS = (
     "write",
@@ -62,28 +63,32 @@ def write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def put(path: Path, content: bytes) -> bool:
-    """Write a file whose store is a bucket; return False, having done nothing, where it is none."""
-    bucket = bucket_of(path)
-    if bucket is None:
-        return False
-    step(WRITE, path)
-    bucket.put(path, content)
-    return True
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that every reader sees all of it or nothing, also after a crash.
+
+    Args:
+        path: File that is to appear; missing folders are made.
+        content: Its bytes.
+
+    Raises:
+        StoreError: The disk refused; nothing is left behind.
+    """
+    temporary = path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.tmp"
+    try:
+        make_folder(path.parent)
+        try:
+            write(temporary, content)
+            rename(temporary, path)
+        except BaseException:
+            unlink(temporary)
+            raise
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {reason(error)}.") from error
 
 
 def rename(old: Path, new: Path) -> None:
     """Give a file or folder another name; a file that had it before is replaced."""
-    if bucket := bucket_of(old):
-        files = [old] if old.is_file() else sorted(path for path in old.rglob("*") if path.is_file())
-        for path in files:
-            target = new / path.relative_to(old)
-            step(RENAME, target)
-            bucket.copy(path, target)
-            unlink(path)
-            bucket.take(target)
-        shutil.rmtree(old, ignore_errors=True)
-        return
     step(RENAME, new)
     old.rename(new)
 
@@ -91,22 +96,13 @@ def rename(old: Path, new: Path) -> None:
 def unlink(path: Path) -> None:
     """Delete a file; one that is gone already is no error."""
     step(UNLINK, path)
-    if bucket := bucket_of(path):
-        bucket.delete(path)
     path.unlink(missing_ok=True)
 
 
-def remove(path: Path) -> None:
-    """Delete a file or folder; one that is gone already is no error."""
-    if path.is_dir() and not path.is_symlink():
-        if bucket_of(path):
-            for file in sorted(path.rglob("*")):
-                if file.is_file():
-                    unlink(file)
-        step(UNLINK, path)
-        shutil.rmtree(path)
-    else:
-        unlink(path)
+def remove_folder(path: Path) -> None:
+    """Delete a folder with all that is in it."""
+    step(UNLINK, path)
+    shutil.rmtree(path)
 
 
 def make_folder(path: Path) -> None:

@@ -17,3 +17,8 @@ class DegradedWarning(UserWarning):
 
 class QueryError(PrivsweepError):
     """The SQL is not one valid SELECT."""
+
+
+def reason(error: Exception) -> str:
+    """Return why the system refused, in its own words, without number and path."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

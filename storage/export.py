@@ -11,6 +11,7 @@ from privcore.parameter import Value
 from privcore.problem import Problem
 from storage import layout
 from storage.errors import QueryError
+from storage.folder import Folder
 from storage.macros import literal, macros
 from storage.parts import parts, problem_of
 from storage.schema import PROBLEM_KEY, SCHEMA_VERSION, VERSION_KEY, schema_for
@@ -51,29 +52,29 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def write_store_sql(root: Path) -> Path:
+def write_store_sql(place: Folder) -> Path:
     """Write `store.sql` into a store, for readers who have only the folder; return its path.
 
     Raises:
         StoreError: The store cannot be read, or the disk refused.
     """
-    path = Path(root) / NAME
-    content = store_sql(root).encode()
+    path = place.root / NAME
+    content = store_sql(place).encode()
     if not path.exists() or path.read_bytes() != content:
-        layout.write_atomically(path, content)
+        place.write(path, content)
     return path
 
 
-def store_sql(root: Path) -> str:
+def store_sql(place: Folder) -> str:
     """Return the statements that make the views and macros over a store's parts, with paths relative to it.
 
     Args:
-        root: The store; which problems have parts is looked up.
+        place: The store; which problems have parts is looked up.
 
     Raises:
         StoreError: A file does not belong there.
     """
-    held = {problem_of(path) for path in parts(root)}
+    held = {problem_of(path) for path in parts(place)}
     known = {kind.name: schema_for(kind) for kind in PROBLEMS}  # what another release added is left out
     statements = ["create schema if not exists brackets"]
     if listed := [kind for kind in PROBLEMS if kind.name in held]:
@@ -87,7 +88,7 @@ def store_sql(root: Path) -> str:
             f"create or replace view main.{quote(view)} as {rows}",
             f"create or replace view brackets.{quote(view)} as {brackets}",
         ]
-    has_sweeps = any(path.suffix == ".json" for path in layout.entries(Path(root) / layout.SWEEPS))
+    has_sweeps = any(path.suffix == ".json" for path in place.entries(layout.SWEEPS))
     statements += [_sweeps(has_sweeps), *views(known), *macros()]
     return _HEAD + "".join(f"\n{statement.strip()};\n" for statement in statements)
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from storage import disk, layout, snapshot
+from storage import layout, snapshot
 from storage.compaction import finish, publish_checked
-from storage.errors import StoreError
+from storage.errors import StoreError, reason
+from storage.folder import Folder
 from storage.manifest import read_manifest
 from storage.parts import parts, problem_of, read_part
 from storage.replaced import (
@@ -64,11 +65,13 @@ class Garbage:
         return sum(len(one.rows) for one in self.idle)
 
 
-def find_garbage(root: Path, *, older_than: float = layout.DAY, quarantine: float | None = None) -> Garbage:
+def find_garbage(
+    place: Folder, *, older_than: float = layout.DAY, quarantine: float | None = None
+) -> Garbage:
     """Return what `collect` would delete.
 
     Args:
-        root: The store.
+        place: The store.
         older_than: Age in seconds below which a file may belong to somebody who is at work. Copies of one
             row are told apart by their parts alone, so one of them goes only when all are older.
         quarantine: Age in seconds above which quarantined files go too, or None to keep them.
@@ -76,29 +79,29 @@ def find_garbage(root: Path, *, older_than: float = layout.DAY, quarantine: floa
     Raises:
         StoreError: A part is damaged; repair first.
     """
-    layout.check(root)
-    return steadily(root, lambda: _find(root, older_than, quarantine))
+    place.check()
+    return steadily(place, lambda: _find(place, older_than, quarantine))
 
 
-def _find(root: Path, older_than: float, quarantine: float | None) -> Garbage:
-    old = {root / layout.DATA / name for replacement, _ in lingering(root) for name in replacement.old}
-    found = parts(root)
+def _find(place: Folder, older_than: float, quarantine: float | None) -> Garbage:
+    old = {place.data / name for replacement, _ in lingering(place) for name in replacement.old}
+    found = parts(place)
     of_problem: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(set(found) - old):  # `collect` deletes the others first: no row counts because of them
         of_problem[problem_of(path)].append(path)
-    idle = [one for those in of_problem.values() for one in _idle(root, those, time.time() - older_than)]
-    files = layout.leftovers(root, older_than) + _stale_snapshots(root)
-    files += _needless_records(root, older_than)
-    files += [p for p in layout.entries(root / layout.RUNNING) if _age(p) > older_than]  # of killed runs
+    idle = [one for those in of_problem.values() for one in _idle(place, those, time.time() - older_than)]
+    files = place.leftovers(older_than) + _stale_snapshots(place)
+    files += _needless_records(place, older_than)
+    files += [p for p in place.entries(layout.RUNNING) if _age(p) > older_than]  # of killed runs
     if quarantine is not None:
-        files += [p for p in layout.entries(root / layout.QUARANTINE) if _age(p) > quarantine]
+        files += [p for p in place.entries(layout.QUARANTINE) if _age(p) > quarantine]
     return Garbage(idle=tuple(idle), replaced=tuple(sorted(old.intersection(found))), files=tuple(files))
 
 
-def _stale_snapshots(root: Path) -> list[Path]:
+def _stale_snapshots(place: Folder) -> list[Path]:
     """Return the snapshots of what the store held before; a process that has one open can go on with it."""
-    current = f"snapshot-{snapshot.contents(root).digest}.duckdb"
-    return [p for p in sorted((root / layout.CACHE).glob("snapshot-*.duckdb")) if p.name != current]
+    current = f"snapshot-{snapshot.contents(place).digest}.duckdb"
+    return [p for p in sorted((place.root / layout.CACHE).glob("snapshot-*.duckdb")) if p.name != current]
 
 
 def _age(path: Path) -> float:
@@ -108,7 +111,7 @@ def _age(path: Path) -> float:
         return 0.0
 
 
-def _idle(root: Path, found: list[Path], limit: float) -> Iterator[Idle]:
+def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
     """Yield the rows of one problem that do not count, part by part.
 
     An answer that contradicts the one that counts stays: it is the evidence that a method broke its promise.
@@ -116,8 +119,8 @@ def _idle(root: Path, found: list[Path], limit: float) -> Iterator[Idle]:
     ends = "row(lower, upper, value)"
     tables = []
     for path in found:
-        table = read_part(path, ["point_id", "status", "lower", "upper", "value", "finished_at"])
-        name = pa.repeat(str(path.relative_to(root / layout.DATA)), len(table)).dictionary_encode()
+        table = read_part(place, path, ["point_id", "status", "lower", "upper", "value", "finished_at"])
+        name = pa.repeat(str(path.relative_to(place.data)), len(table)).dictionary_encode()
         young = pa.repeat(path.stat().st_mtime > limit, len(table))
         number = pa.array(range(len(table)), pa.int64())
         for column, values in (("origin", name), ("young", young), ("number", number)):
@@ -145,24 +148,24 @@ def _idle(root: Path, found: list[Path], limit: float) -> Iterator[Idle]:
             """
         ).fetchall()
     for name, numbers, kept_in in rows:
-        yield Idle(part=root / layout.DATA / name, rows=tuple(numbers), kept_in=frozenset(kept_in))
+        yield Idle(part=place.data / name, rows=tuple(numbers), kept_in=frozenset(kept_in))
 
 
-def _needless_records(root: Path, older_than: float) -> list[Path]:
+def _needless_records(place: Folder, older_than: float) -> list[Path]:
     """Return the records of replacements that no manifest leads to and whose old parts are gone."""
-    made = {path: read_replacement(path) for path in layout.entries(root / layout.REPLACED)}
-    listed = [name for path in layout.entries(root / layout.SWEEPS) for name in read_manifest(path).parts]
+    made = {path: read_replacement(place, path) for path in place.entries(layout.REPLACED)}
+    listed = [name for path in place.entries(layout.SWEEPS) for name in read_manifest(place, path).parts]
     needed = reached(listed, successors(made.values()))
     return [
         path
         for path, one in made.items()
         if _age(path) > older_than
         and not needed.intersection(one.old)
-        and not any((root / layout.DATA / name).exists() for name in one.old)
+        and not any((place.data / name).exists() for name in one.old)
     ]
 
 
-def collect(root: Path, garbage: Garbage) -> None:
+def collect(place: Folder, garbage: Garbage) -> None:
     """Delete what `find_garbage` found; what others deleted meanwhile is no error.
 
     A part with rows that do not count is replaced by one without them, as in a compaction.
@@ -170,45 +173,45 @@ def collect(root: Path, garbage: Garbage) -> None:
     Raises:
         StoreError: The disk refused; the sentence names the file.
     """
-    steadily(root, lambda: finish(root))
-    for one in [one for one in garbage.idle if _is_held(root, one)]:
-        _drop(root, one)
-    stale = steadily(root, lambda: _stale_snapshots(root)) if garbage.idle else []
+    steadily(place, lambda: finish(place))
+    for one in [one for one in garbage.idle if _is_held(place, one)]:
+        _drop(place, one)
+    stale = steadily(place, lambda: _stale_snapshots(place)) if garbage.idle else []
     for path in (*garbage.files, *stale):
         try:
-            disk.remove(path)
+            place.remove(path)
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise StoreError(f"Cannot delete {path}: {layout.reason(error)}.") from error
+            raise StoreError(f"Cannot delete {place.shown(path)}: {reason(error)}.") from error
 
 
-def _is_held(root: Path, idle: Idle) -> bool:
+def _is_held(place: Folder, idle: Idle) -> bool:
     """Return whether the rows that count instead still stand in other parts, whatever happened meanwhile."""
-    data = root / layout.DATA
+    data = place.data
     name = str(idle.part.relative_to(data))
-    now = newest(idle.kept_in - {name}, replacements(root))
+    now = newest(idle.kept_in - {name}, replacements(place))
     return name not in now and all((data / other).exists() for other in now)
 
 
-def _drop(root: Path, idle: Idle) -> None:
+def _drop(place: Folder, idle: Idle) -> None:
     """Replace a part by one without some of its rows, or by none; one that is gone is no error."""
     try:
-        table = read_part(idle.part)
+        table = read_part(place, idle.part)
     except StoreError:
         if idle.part.exists():
             raise
         return
-    data = root / layout.DATA
+    data = place.data
     name = str(idle.part.relative_to(data))
     dropped = set(idle.rows)
     kept = [number for number in range(len(table)) if number not in dropped]
     new = set(idle.kept_in) - {name}
     if kept:
-        published = publish_checked(root, table.take(kept), [name])
+        published = publish_checked(place, table.take(kept), [name])
         if published is None:
             return
         new.add(str(published[0].relative_to(data)))
     replacement = Replacement(old=(name,), new=tuple(sorted(new)))
-    write_replacement(root, replacement)
-    delete_replaced(root, replacement)
+    write_replacement(place, replacement)
+    delete_replaced(place, replacement)

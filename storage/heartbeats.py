@@ -21,7 +21,7 @@ from typing import Any
 
 from storage import layout
 from storage.errors import StoreError
-from storage.located import bucket_of
+from storage.folder import Folder
 
 EVERY = 5.0  # seconds
 EVERY_IN_BUCKET = 20.0
@@ -100,43 +100,35 @@ class Heartbeat:
         return (self.new - self.done) / self.points_per_second if self.points_per_second else None
 
 
-def beat(root: Path, heartbeat: Heartbeat) -> None:
+def beat(place: Folder, heartbeat: Heartbeat) -> None:
     """Write a heartbeat, in place of the one before; what goes wrong is ignored."""
-    path = _path(root, heartbeat.run)
+    path = _path(place, heartbeat.run)
     times = {name: getattr(heartbeat, name).isoformat() for name in ("started_at", "beaten_at")}
     content = json.dumps({**asdict(heartbeat), **times}).encode() + b"\n"
     with suppress(OSError, StoreError):
-        if bucket := bucket_of(root):
-            bucket.put(path, content)
-            return
-        path.parent.mkdir(exist_ok=True)
-        staged = path.with_name(f".{path.name}.tmp")
-        staged.write_bytes(content)
-        staged.replace(path)
+        place.put(path, content)
 
 
-def stop(root: Path, run: str) -> None:
+def stop(place: Folder, run: str) -> None:
     """Remove the heartbeat of a run that has ended; what goes wrong is ignored."""
-    path = _path(root, run)
+    path = _path(place, run)
     with suppress(OSError, StoreError):
-        if bucket := bucket_of(root):
-            bucket.delete(path)
-        path.unlink(missing_ok=True)
+        place.delete(path)
         path.parent.rmdir()  # unless another one runs
 
 
-def heartbeats(root: Path) -> list[Heartbeat]:
+def heartbeats(place: Folder) -> list[Heartbeat]:
     """Return the heartbeats in a store, the latest run last; what is none is left out."""
     found: list[Heartbeat] = []
-    folder = Path(root) / layout.RUNNING
-    for path in layout.entries(folder) if folder.is_dir() else ():
+    folder = place.root / layout.RUNNING
+    for path in place.entries(folder) if folder.is_dir() else ():
         with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             if stat.S_ISREG(path.lstat().st_mode) and _NAME.fullmatch(path.name):
                 found.append(_parsed(json.loads(path.read_bytes()), path.stem))
     return sorted(found, key=lambda one: (one.started_at, one.run))
 
 
-def is_alive(root: Path, heartbeat: Heartbeat) -> bool:
+def is_alive(place: Folder, heartbeat: Heartbeat) -> bool:
     """Return whether the run of a heartbeat goes on.
 
     On this machine its process tells. For another machine, a heartbeat that is plainly fresh is enough; else
@@ -146,17 +138,15 @@ def is_alive(root: Path, heartbeat: Heartbeat) -> bool:
     if machine == _machine():
         return since != "" and since == _since(heartbeat.process)
     age = (datetime.now(UTC) - heartbeat.beaten_at).total_seconds()
-    return 0 <= age <= heartbeat.every or _beats_again(root, heartbeat)
+    return 0 <= age <= heartbeat.every or _beats_again(place, heartbeat)
 
 
-def _beats_again(root: Path, heartbeat: Heartbeat) -> bool:
-    from storage.located import refresh
-
+def _beats_again(place: Folder, heartbeat: Heartbeat) -> bool:
     until = time.monotonic() + MISSED * heartbeat.every
     while time.monotonic() < until:
         time.sleep(min(1.0, heartbeat.every / 5))
-        refresh(root)
-        now = [one.number for one in heartbeats(root) if one.run == heartbeat.run]
+        place.refresh()
+        now = [one.number for one in heartbeats(place) if one.run == heartbeat.run]
         if not now:
             return False  # it has ended meanwhile
         if now[0] != heartbeat.number:
@@ -164,17 +154,17 @@ def _beats_again(root: Path, heartbeat: Heartbeat) -> bool:
     return False
 
 
-def remove_dead(root: Path, digest: str) -> None:
+def remove_dead(place: Folder, digest: str) -> None:
     """Remove the heartbeats of killed runs of a sweep; on other machines, those that are a day old."""
-    for one in heartbeats(root):
+    for one in heartbeats(place):
         here = one.place.rpartition(" ")[0] == _machine()
         old = (datetime.now(UTC) - one.beaten_at).total_seconds() > layout.DAY
-        if one.digest == digest and (not is_alive(root, one) if here else old):
-            stop(root, one.run)
+        if one.digest == digest and (not is_alive(place, one) if here else old):
+            stop(place, one.run)
 
 
-def _path(root: Path, run: str) -> Path:
-    return Path(root) / layout.RUNNING / f"{run}.json"
+def _path(place: Folder, run: str) -> Path:
+    return place.root / layout.RUNNING / f"{run}.json"
 
 
 def _parsed(content: Mapping[str, Any], run: str) -> Heartbeat:

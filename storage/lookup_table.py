@@ -16,8 +16,9 @@ from privcore.point import canonical, hashed
 from privcore.problem import Problem
 from storage import layout
 from storage.catalog import Store
-from storage.errors import StoreError
-from storage.located import located, refresh
+from storage.disk import write_atomically
+from storage.errors import StoreError, reason
+from storage.folder import Folder
 from storage.parts import NUMBERS, ROW_GROUP, publish
 from storage.schema import BOOKKEEPING, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
 
@@ -56,7 +57,7 @@ def lookup_table(store: Store) -> LookupTable:
     query = "select * exclude (part) from results where status = 'ok' order by problem, problem_id, point_id"
     rows = store.sql(query, limit_seconds=_PATIENCE)
     if not len(rows):
-        raise StoreError(f"There is no answer in {store.root} to make a lookup table of.")
+        raise StoreError(f"There is no answer in {store.name} to make a lookup table of.")
     return LookupTable(version=_version(rows), rows=rows)
 
 
@@ -76,7 +77,7 @@ def write_lookup_table(table: LookupTable, path: Path) -> None:
     Raises:
         StoreError: The disk refused.
     """
-    layout.write_atomically(path, to_parquet(table))
+    write_atomically(path, to_parquet(table))
 
 
 def to_parquet(table: LookupTable) -> bytes:
@@ -103,7 +104,7 @@ def read_lookup_table(path: Path) -> LookupTable:
         content = path.read_bytes()  # of this very file: Arrow would take folders and addresses as well
         rows = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()
     except (OSError, ValueError, pa.ArrowException) as error:
-        why = layout.reason(error).splitlines()[0].rstrip(".")
+        why = reason(error).splitlines()[0].rstrip(".")
         told = (
             f"Cannot read {path}"
             if getattr(error, "filename", None)
@@ -143,12 +144,12 @@ def _are_answers(rows: pa.Table) -> bool:
     )
 
 
-def import_lookup_table(table: LookupTable, root: Path) -> list[Path]:
+def import_lookup_table(table: LookupTable, place: Folder) -> list[Path]:
     """Publish the rows of a lookup table as parts of a store; doing it twice is the same as once.
 
     Args:
         table: The table.
-        root: The store, a folder or an address; it is made where it does not exist.
+        place: The store; it is made if it does not exist.
 
     Returns:
         The parts.
@@ -158,8 +159,8 @@ def import_lookup_table(table: LookupTable, root: Path) -> list[Path]:
             disk refused; whatever was published stays.
     """
     parts = list(_parts(table))
-    refresh(located(root))  # a part that the bucket has lost is published again
-    return [publish(root, part) for part in parts]
+    place.refresh()  # a part that the bucket has lost is published again
+    return [publish(place, part) for part in parts]
 
 
 def _parts(table: LookupTable) -> Iterator[pa.Table]:

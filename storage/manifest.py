@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from storage import layout
-from storage.errors import DamagedError, StoreError
+from storage.errors import DamagedError, StoreError, reason
+from storage.folder import Folder
 from storage.parts import is_name
 from storage.replaced import newest, replacements
 from storage.schema import SCHEMA_VERSION
@@ -62,16 +63,21 @@ class Manifest:
         return replace(self, parts=parts)
 
 
-def write_manifest(root: Path, manifest: Manifest) -> Path:
+def write_manifest(place: Folder, manifest: Manifest) -> Path:
     """Write a manifest to `sweeps/<digest>.json`; it replaces an earlier one of the same sweep.
 
     Raises:
         StoreError: The disk refused; an earlier manifest is left as it was.
     """
-    path = Path(root) / layout.SWEEPS / f"{manifest.digest}.json"
+    path = manifest_of(place, manifest.digest)
     content = _content(manifest)
-    layout.write_atomically(path, _canonical({**content, HASH: _hash(content)}).encode() + b"\n")
+    place.write(path, _canonical({**content, HASH: _hash(content)}).encode() + b"\n")
     return path
+
+
+def manifest_of(place: Folder, digest: str) -> Path:
+    """Return the path of a sweep's manifest, which need not exist."""
+    return place.root / layout.SWEEPS / f"{digest}.json"
 
 
 def to_json(manifest: Manifest) -> str:
@@ -96,48 +102,51 @@ def _hash(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(content).encode()).hexdigest()
 
 
-def manifests(root: Path) -> list[Manifest]:
+def manifests(place: Folder) -> list[Manifest]:
     """Return the manifests of a store, the latest last, with parts that were replaced under today's names.
 
     Raises:
         StoreError: One cannot be read, or is of a newer version; the sentence names the file.
     """
-    files = sorted((Path(root) / layout.SWEEPS).glob("[!.]*.json"))
-    found = sorted((read_manifest(file) for file in files), key=lambda m: (m.finished_at, m.digest))
-    made = replacements(root)  # after the manifests: a part is replaced before it goes
+    files = sorted((place.root / layout.SWEEPS).glob("[!.]*.json"))
+    found = sorted((read_manifest(place, file) for file in files), key=lambda m: (m.finished_at, m.digest))
+    made = replacements(place)  # after the manifests: a part is replaced before it goes
     return [sweep.with_parts(newest(sweep.parts, made)) for sweep in found]
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(place: Folder, path: Path) -> Manifest:
     """Return one manifest.
 
     Raises:
         DamagedError: It is not what was written.
         StoreError: It cannot be read, or is of a newer version.
     """
+    shown = place.shown(path)
     try:
         content = json.loads(path.read_bytes())
         version = content["schema_version"]
         expected = content.pop(HASH, None)
     except OSError as error:
-        raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
+        raise StoreError(f"Cannot read {shown}: {reason(error)}.") from error
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise DamagedError(f"{path} is damaged: expected a sweep's manifest; run the sweep again.") from None
-    layout.refuse_newer(version, path)
+        raise DamagedError(f"{shown} is damaged: expected a sweep's manifest; run the sweep again.") from None
+    layout.refuse_newer(version, shown)
     try:
         times = {key: datetime.fromisoformat(content[key]) for key in ("started_at", "finished_at")}
         _check(content, times)
         manifest = Manifest(**{**content, **times, "parts": tuple(content["parts"])})
         found = _hash(content)
     except (ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"{path} is damaged: {error}; run the sweep again.") from error
+        raise DamagedError(f"{shown} is damaged: {error}; run the sweep again.") from error
     for name in manifest.parts:
         if not is_name(name):
-            raise DamagedError(f"{path} is damaged: it lists {name!r} as a part; run the sweep again.")
+            raise DamagedError(f"{shown} is damaged: it lists {name!r} as a part; run the sweep again.")
     if manifest.digest != path.stem:
-        raise DamagedError(f"{path} is damaged: it is the manifest of {manifest.digest}.")
+        raise DamagedError(f"{shown} is damaged: it is the manifest of {manifest.digest}.")
     if expected not in (None, found):
-        raise DamagedError(f"{path} is damaged: its content does not match its SHA-256; run the sweep again.")
+        raise DamagedError(
+            f"{shown} is damaged: its content does not match its SHA-256; run the sweep again."
+        )
     return manifest
 
 
@@ -150,7 +159,7 @@ def _check(content: Mapping[str, Any], times: Mapping[str, datetime]) -> None:
             raise TypeError(f"its {key} is {content[key]!r}"[:100])
 
 
-def missing(root: Path, sweep: Manifest, name: str) -> str:
+def missing(place: Folder, sweep: Manifest, name: str) -> str:
     """Return the sentence about a part that a manifest lists and the store lacks."""
-    path = root / layout.DATA / name
-    return f"{path} of sweep {sweep.name} is missing: restore it, or let privsweep repair compute it again."
+    shown = place.shown(place.data / name)
+    return f"{shown} of sweep {sweep.name} is missing: restore it, or let privsweep repair compute it again."

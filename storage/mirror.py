@@ -13,8 +13,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from storage.errors import StoreError
+from storage.layout import MARK
 
-MARK, RECORDS, SWEEPS, RUNNING = "store.json", "replaced/", "sweeps/", "running/"
+RECORDS, SWEEPS, RUNNING = "replaced/", "sweeps/", "running/"
 _FILES, _FOLDERS = (MARK, "store.sql"), ("data/", RECORDS, SWEEPS, RUNNING, "quarantine/")
 
 INDEX = "mirror.sqlite"

@@ -11,8 +11,8 @@ import pyarrow as pa
 from privcore import PROBLEMS
 from privcore.parameter import Value
 from storage import layout
-from storage.errors import DamagedError, StoreError
-from storage.located import located
+from storage.errors import DamagedError, StoreError, reason
+from storage.folder import Folder
 from storage.schema import PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
 
 ROW_GROUP = 122_880
@@ -31,11 +31,11 @@ class Packed:
     content: bytes
 
 
-def publish(root: Path, table: pa.Table) -> Path:
+def publish(place: Folder, table: pa.Table) -> Path:
     """Write a table as a part of the store; doing it twice is the same as once.
 
     Args:
-        root: The store, a folder or an address; it is made where it does not exist.
+        place: The store; it is made if it does not exist.
         table: Rows of one problem class, from `storage.schema.to_table`.
 
     Returns:
@@ -45,7 +45,7 @@ def publish(root: Path, table: pa.Table) -> Path:
         StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
         ValueError: The table does not come from `to_table`, is empty, or has NaN in its answers.
     """
-    return publish_packed(root, pack(table))
+    return publish_packed(place, pack(table))
 
 
 def pack(table: pa.Table) -> Packed:
@@ -67,22 +67,21 @@ def pack(table: pa.Table) -> Packed:
     return Packed(name=f"problem={problem}/{file}", content=content)
 
 
-def publish_packed(root: Path, packed: Packed) -> Path:
+def publish_packed(place: Folder, packed: Packed) -> Path:
     """Write a part that was packed here or elsewhere, and return its path; twice is the same as once.
 
     Args:
-        root: The store, a folder or an address; it is made where it does not exist.
+        place: The store; it is made if it does not exist.
         packed: From `pack`.
 
     Raises:
         StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
     """
-    root = located(root)
-    layout.create(root)
-    layout.check_mark(root)
-    path = root / layout.DATA / packed.name
+    place.create()
+    place.check_mark()
+    path = place.data / packed.name
     if not (path.exists() and path.stat().st_size == len(packed.content)):
-        layout.write_atomically(path, packed.content)
+        place.write(path, packed.content)
     return path
 
 
@@ -118,39 +117,39 @@ def ids_hash(ids: Sequence[str]) -> str:
     return hashlib.blake2b("\n".join(sorted(ids)).encode(), digest_size=16).hexdigest()
 
 
-def parts(root: Path) -> list[Path]:
+def parts(place: Folder) -> list[Path]:
     """Return all parts of a store, sorted by path.
 
     Raises:
         StoreError: A file or folder among them is no part.
     """
-    found, foreign = survey(root)
+    found, foreign = survey(place)
     if foreign:
         raise StoreError(f"{foreign[0]} does not belong into a store; privsweep repair moves it away.")
     return found
 
 
-def survey(root: Path) -> tuple[list[Path], list[Path]]:
+def survey(place: Folder) -> tuple[list[Path], list[Path]]:
     """Return the parts, and what stands among them without being one, both sorted; dot-names are ignored."""
     while True:
-        replaced = layout.entries(Path(root) / layout.REPLACED)
-        listed = _listed(Path(root) / layout.DATA)
+        replaced = place.entries(layout.REPLACED)
+        listed = _listed(place)
         # A listing during a replacement may lack both the new part and an old one.
-        if layout.entries(Path(root) / layout.REPLACED) == replaced:
+        if place.entries(layout.REPLACED) == replaced:
             return listed
 
 
-def _listed(data: Path) -> tuple[list[Path], list[Path]]:
+def _listed(place: Folder) -> tuple[list[Path], list[Path]]:
     """Return parts and foreign entries of the data folder, as they are met."""
     found: list[Path] = []
     foreign: list[Path] = []
-    for folder in layout.entries(data):
+    for folder in place.entries(layout.DATA):
         # A folder under two names would have all of its parts twice.
-        is_twin = folder.is_symlink() and folder.resolve().parent == data.resolve()
+        is_twin = folder.is_symlink() and folder.resolve().parent == place.data.resolve()
         if not _FOLDER.fullmatch(folder.name) or not folder.is_dir() or is_twin:
             foreign.append(folder)
             continue
-        for file in layout.entries(folder):
+        for file in place.entries(folder):
             (found if _NAME.fullmatch(file.name) and not layout.is_no_file(file) else foreign).append(file)
     return found, foreign
 
@@ -166,10 +165,11 @@ def problem_of(part: Path) -> str:
     return part.parent.name.removeprefix("problem=")
 
 
-def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return the rows of a part, after comparing its bytes with the SHA-256 in its name.
 
     Args:
+        place: The store.
         path: A part.
         columns: The columns wanted, or None for all.
 
@@ -180,50 +180,53 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq  # a lookup reads no part, and does without
 
     match = _NAME.fullmatch(path.name)
+    shown, problem = place.shown(path), problem_of(path)
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
+        raise StoreError(f"Cannot read {shown}: {reason(error)}.") from error
     if match is None or hashlib.sha256(content).hexdigest() != match[2]:
         raise DamagedError(
-            f"{path} is damaged: its bytes do not match the SHA-256 in its name; "
+            f"{shown} is damaged: its bytes do not match the SHA-256 in its name; "
             "privsweep repair computes its points again."
         )
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         schema = file.schema_arrow
-        _check_schema(path, schema)
+        _check_schema(shown, problem, schema)
         table = file.read(
             columns=list(columns) if columns is not None else None,
             use_threads=len(content) > 1_000_000,  # for small parts, threads cost more than they save
         )
     except (pa.ArrowException, OSError) as error:
-        raise DamagedError(f"{path} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
-    table = _conform(path, table, columns)
+        raise DamagedError(
+            f"{shown} is not a readable Parquet file: {str(error).splitlines()[0]}."
+        ) from error
+    table = _conform(shown, problem, table, columns)
     if name := _with_nan(table):
-        raise DamagedError(f"{path} has NaN in {name}; privsweep repair moves it away.")
+        raise DamagedError(f"{shown} has NaN in {name}; privsweep repair moves it away.")
     return table
 
 
-def _check_schema(path: Path, schema: pa.Schema) -> None:
+def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
     """Refuse a part of a newer version, or of another problem than its folder says."""
     metadata = schema.metadata or {}
     version = metadata.get(VERSION_KEY, b"").decode()
-    layout.refuse_newer(int(version) if version.isdigit() else version, path)
+    layout.refuse_newer(int(version) if version.isdigit() else version, shown)
     problem = metadata.get(PROBLEM_KEY, b"").decode()
-    if problem != problem_of(path):
+    if problem != expected:
         raise DamagedError(
-            f"{path} holds rows of {problem or 'an unnamed problem'} in the folder of {problem_of(path)}."
+            f"{shown} holds rows of {problem or 'an unnamed problem'} in the folder of {expected}."
         )
 
 
-def _conform(path: Path, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:
+def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:
     """Return the table with today's columns, all or those wanted.
 
     A problem that this release does not know keeps its columns. A column that it does not know could change
     the meaning of a row, so that is refused.
     """
-    problem = next((p for p in PROBLEMS if p.name == problem_of(path)), None)
+    problem = next((p for p in PROBLEMS if p.name == of), None)
     if problem is None:
         return table
     schema = schema_for(problem)
@@ -234,14 +237,14 @@ def _conform(path: Path, table: pa.Table, wanted: Sequence[str] | None) -> pa.Ta
     for name in table.column_names:
         if name not in schema.names:
             raise StoreError(
-                f"{path} has the column {name}, which this release does not know: update privsweep."
+                f"{shown} has the column {name}, which this release does not know: update privsweep."
             )
     defaults = problem.defaults()
-    columns = [_column(path, table, field, defaults.get(field.name)) for field in schema]
+    columns = [_column(shown, table, field, defaults.get(field.name)) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _column(path: Path, table: pa.Table, field: pa.Field, default: Value | None) -> pa.ChunkedArray:
+def _column(shown: str, table: pa.Table, field: pa.Field, default: Value | None) -> pa.ChunkedArray:
     """Return one of today's columns; where it has no value, a field has its default.
 
     Parts older than the field lack the column, and tools that merge parts by name leave nulls.
@@ -249,13 +252,13 @@ def _column(path: Path, table: pa.Table, field: pa.Field, default: Value | None)
     if field.name in table.column_names:
         column = table[field.name]
         if column.type != field.type:
-            raise DamagedError(f"{path} has {field.name} as {column.type}, expected {field.type}.")
+            raise DamagedError(f"{shown} has {field.name} as {column.type}, expected {field.type}.")
     elif default is not None or field.nullable:
         column = pa.chunked_array([pa.nulls(len(table), field.type)])
     else:
-        raise DamagedError(f"{path} lacks the column {field.name}.")
+        raise DamagedError(f"{shown} lacks the column {field.name}.")
     if default is not None:
         column = column.fill_null(pa.scalar(default, field.type))
     if column.null_count and not field.nullable:
-        raise DamagedError(f"{path} has rows without {field.name}.")
+        raise DamagedError(f"{shown} has rows without {field.name}.")
     return column

@@ -13,16 +13,17 @@ import pyarrow.parquet as pq
 from privcore import Point, find, find_problem
 from privcore.errors import PrivsweepError
 from storage import disk, layout
-from storage.errors import StoreError
+from storage.errors import StoreError, reason
+from storage.folder import Folder
 from storage.parts import ids_hash
 from storage.replaced import Replacement, reached, read_replacement, settled, successors
 
 
-def set_aside(root: Path, paths: Iterable[Path]) -> Path:
+def set_aside(place: Folder, paths: Iterable[Path]) -> Path:
     """Move files into a new folder below `quarantine`, where no reader looks; names and folders are kept.
 
     Args:
-        root: The store.
+        place: The store.
         paths: Files or folders below it; one that is gone already is no error.
 
     Returns:
@@ -31,45 +32,44 @@ def set_aside(root: Path, paths: Iterable[Path]) -> Path:
     Raises:
         StoreError: The disk refused; files that were moved stay where they are.
     """
-    folder = root / layout.QUARANTINE / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+    folder = place.root / layout.QUARANTINE / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     touched: set[Path] = set()
     try:
         for path in paths:
-            target = folder / path.relative_to(root)
+            target = folder / path.relative_to(place.root)
             if path.exists() or path.is_symlink():
                 disk.make_folder(target.parent)
-                disk.rename(path, target)
+                place.rename(path, target)
                 touched |= {path.parent, target.parent}
         for each in sorted(touched):
             disk.sync_folder(each)
     except OSError as error:
-        raise StoreError(f"Cannot move {error.filename}: {layout.reason(error)}.") from error
+        raise StoreError(f"Cannot move {place.shown(error.filename)}: {reason(error)}.") from error
     return folder
 
 
-def untrue_records(root: Path, besides: Collection[Path] = ()) -> list[Path]:
+def untrue_records(place: Folder, besides: Collection[Path] = ()) -> list[Path]:
     """Return the records of replacements that lead to parts which are not there.
 
     Without them, a manifest lists its own parts again, so that those which are missing are missed.
 
     Args:
-        root: The store.
+        place: The store.
         besides: Parts that are about to be moved away.
     """
-    return settled(root, lambda: _untrue_records(root, besides))
+    return settled(place, lambda: _untrue_records(place, besides))
 
 
-def _untrue_records(root: Path, besides: Collection[Path]) -> list[Path]:
+def _untrue_records(place: Folder, besides: Collection[Path]) -> list[Path]:
     made: dict[Path, Replacement] = {}
-    for path in layout.entries(root / layout.REPLACED):
+    for path in place.entries(layout.REPLACED):
         try:
-            made[path] = read_replacement(path)
+            made[path] = read_replacement(place, path)
         except StoreError:  # `verify` reports it
             continue
     after = successors(made.values())
     held = {
-        path: [root / layout.DATA / n for n in reached(one.new, after) - after.keys()]
-        for path, one in made.items()
+        path: [place.data / n for n in reached(one.new, after) - after.keys()] for path, one in made.items()
     }
     return [
         path

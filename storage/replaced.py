@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from storage import disk, layout
-from storage.errors import DamagedError, StoreError
+from storage.errors import DamagedError, StoreError, reason
+from storage.folder import Folder
 from storage.parts import is_name
 from storage.schema import SCHEMA_VERSION
 
@@ -32,7 +33,7 @@ class Replacement:
     new: tuple[str, ...]
 
 
-def write_replacement(root: Path, replacement: Replacement) -> Path:
+def write_replacement(place: Folder, replacement: Replacement) -> Path:
     """Write the record of a replacement; from then on the old parts may be deleted.
 
     Manifests that list old parts stay as they are: rewriting the file of a sweep that may be running would
@@ -44,37 +45,38 @@ def write_replacement(root: Path, replacement: Replacement) -> Path:
     content = (
         json.dumps({"schema_version": SCHEMA_VERSION, **replacement.__dict__}, indent=1).encode() + b"\n"
     )
-    path = root / layout.REPLACED / f"{_hash(content)}.json"
+    path = place.root / layout.REPLACED / f"{_hash(content)}.json"
     if not path.exists():
-        layout.write_atomically(path, content)
+        place.write(path, content)
     return path
 
 
-def read_replacement(path: Path) -> Replacement:
+def read_replacement(place: Folder, path: Path) -> Replacement:
     """Return one record.
 
     Raises:
         DamagedError: Its bytes are not those that its name promises, or it lists what can be no part.
         StoreError: It cannot be read, or is of a newer version.
     """
+    shown = place.shown(path)
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
+        raise StoreError(f"Cannot read {shown}: {reason(error)}.") from error
     if _hash(content) != path.stem:
-        raise DamagedError(f"{path} is damaged; privsweep repair moves it away.")
+        raise DamagedError(f"{shown} is damaged; privsweep repair moves it away.")
     try:
         table = json.loads(content)
         version, old, new = table["schema_version"], tuple(table["old"]), tuple(table["new"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedError(
-            f"{path} is damaged: expected a record of replaced parts; privsweep repair moves it away."
+            f"{shown} is damaged: expected a record of replaced parts; privsweep repair moves it away."
         ) from None
-    layout.refuse_newer(version, path)
+    layout.refuse_newer(version, shown)
     for name in (*old, *new):
         if not is_name(name):  # the old ones are deleted
             raise DamagedError(
-                f"{path} is damaged: it lists {name!r} as a part; privsweep repair moves it away."
+                f"{shown} is damaged: it lists {name!r} as a part; privsweep repair moves it away."
             )
     return Replacement(old=old, new=new)
 
@@ -83,13 +85,13 @@ def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def replacements(root: Path) -> list[Replacement]:
+def replacements(place: Folder) -> list[Replacement]:
     """Return the replacements of a store.
 
     Raises:
         StoreError: A record is damaged or newer; the sentence names it.
     """
-    return [read_replacement(path) for path in layout.entries(root / layout.REPLACED)]
+    return [read_replacement(place, path) for path in place.entries(layout.REPLACED)]
 
 
 def newest(names: Iterable[str], made: Collection[Replacement]) -> tuple[str, ...]:
@@ -133,23 +135,23 @@ def reached(names: Iterable[str], after: Mapping[str, Iterable[str]]) -> set[str
     return found
 
 
-def lingering(root: Path) -> list[tuple[Replacement, tuple[str, ...]]]:
+def lingering(place: Folder) -> list[tuple[Replacement, tuple[str, ...]]]:
     """Return the replacements of which old parts are still there, each with those that hold their rows now.
 
     A killed `compact` or `gc` leaves them, and the next one deletes the old parts: until then nothing may be
     dropped because an old part has it too.
     """
-    made = replacements(root)
+    made = replacements(place)
     after = successors(made)
     return [
         (one, tuple(sorted(held)))
         for one in made
-        if any((root / layout.DATA / name).exists() for name in one.old)
+        if any((place.data / name).exists() for name in one.old)
         and (held := {name for name in reached(one.new, after) if name not in after})
     ]
 
 
-def delete_replaced(root: Path, replacement: Replacement) -> None:
+def delete_replaced(place: Folder, replacement: Replacement) -> None:
     """Delete the old parts of a replacement.
 
     Raises:
@@ -158,57 +160,57 @@ def delete_replaced(root: Path, replacement: Replacement) -> None:
     folders = set()
     try:
         for name in replacement.old:
-            path = root / layout.DATA / name
+            path = place.data / name
             if path.exists():
-                disk.unlink(path)
+                place.unlink(path)
                 folders.add(path.parent)
         for folder in sorted(folders):
             disk.sync_folder(folder)
     except OSError as error:
-        raise StoreError(f"Cannot delete {error.filename}: {layout.reason(error)}.") from error
+        raise StoreError(f"Cannot delete {place.shown(error.filename)}: {reason(error)}.") from error
 
 
-def steadily(root: Path, read: Callable[[], T]) -> T:
+def steadily(place: Folder, read: Callable[[], T]) -> T:
     """Return what a function reads from a store; where files vanish under its eyes, have it look again.
 
     Args:
-        root: The store.
+        place: The store.
         read: Lists files, then reads them; called up to `TRIES` times.
 
     Raises:
         StoreError: What it raises although nothing was replaced meanwhile.
     """
     for _ in range(TRIES - 1):
-        before = files(root)
+        before = files(place)
         try:
             return read()
         except (StoreError, FileNotFoundError):
-            if files(root).issuperset(before):
+            if files(place).issuperset(before):
                 raise
     return read()
 
 
-def settled(root: Path, read: Callable[[], T]) -> T:
+def settled(place: Folder, read: Callable[[], T]) -> T:
     """Return what a function reads from a store while no file vanishes; else have it look again.
 
     Args:
-        root: The store.
+        place: The store.
         read: Lists files and tells what is missing, instead of raising; called up to `TRIES` times.
     """
     for _ in range(TRIES - 1):
-        before = files(root)
+        before = files(place)
         found = read()
-        if files(root).issuperset(before):
+        if files(place).issuperset(before):
             return found
     return read()
 
 
-def files(root: Path) -> set[tuple[str, int]]:
+def files(place: Folder) -> set[tuple[str, int]]:
     """Return all parts, manifests and records, each with the time of its last change."""
     found = set()
-    data = root / layout.DATA
-    for folder in (root / layout.SWEEPS, root / layout.REPLACED, *layout.entries(data)):
-        for path in layout.entries(folder) if folder.is_dir() else ():
+    data = place.data
+    for folder in (place.root / layout.SWEEPS, place.root / layout.REPLACED, *place.entries(data)):
+        for path in place.entries(folder) if folder.is_dir() else ():
             try:
                 found.add((str(path), path.stat().st_mtime_ns))
             except OSError:  # it vanished already

@@ -14,7 +14,8 @@ from privcore import PROBLEMS
 from privcore.registry import versions
 from storage import layout
 from storage.build import LAYOUT, build
-from storage.errors import StoreError
+from storage.errors import StoreError, reason
+from storage.folder import Folder
 from storage.manifest import Manifest, manifests, missing, to_json
 from storage.parts import parts
 from storage.schema import SCHEMA_VERSION, schema_for
@@ -39,42 +40,42 @@ _LOCKED = {
 class Contents:
     """What a store held at one moment, and the digest that names its snapshot."""
 
-    root: Path
+    place: Folder
     parts: tuple[Path, ...]
     manifests: tuple[Manifest, ...]
     digest: str
 
 
-def contents(root: Path) -> Contents:
+def contents(place: Folder) -> Contents:
     """Return what a store holds now.
 
     Raises:
         StoreError: A file does not belong there, or a part that a manifest lists is missing.
     """
-    layout.check(root)
-    sweeps = manifests(root)  # before the parts: a sweep that ends in between lists parts that came later
-    found = parts(root)
-    names = {str(path.relative_to(root / layout.DATA)) for path in found}
+    place.check()
+    sweeps = manifests(place)  # before the parts: a sweep that ends in between lists parts that came later
+    found = parts(place)
+    names = {str(path.relative_to(place.data)) for path in found}
     for sweep in sweeps:
         for name in sorted(set(sweep.parts) - names):
-            raise StoreError(missing(root, sweep, name))
+            raise StoreError(missing(place, sweep, name))
     content = [
         [LAYOUT, SCHEMA_VERSION, duckdb.__version__],
         [[p.name, str(schema_for(p))] for p in PROBLEMS],
         list(versions().items()),
-        [[path.name, *_size_and_time(path)] for path in found],
+        [[path.name, *_size_and_time(place, path)] for path in found],
         [to_json(sweep) for sweep in sweeps],
     ]
     digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
-    return Contents(root=root, parts=tuple(found), manifests=tuple(sweeps), digest=digest)
+    return Contents(place=place, parts=tuple(found), manifests=tuple(sweeps), digest=digest)
 
 
-def _size_and_time(path: Path) -> tuple[int, int]:
+def _size_and_time(place: Folder, path: Path) -> tuple[int, int]:
     """Return what changes when somebody tampers with a part, so that it is read and checked again."""
     try:
         status = path.stat()
     except OSError as error:
-        raise StoreError(f"Cannot read {path}: {layout.reason(error)}.") from error
+        raise StoreError(f"Cannot read {place.shown(path)}: {reason(error)}.") from error
     return status.st_size, status.st_mtime_ns
 
 
@@ -85,7 +86,7 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
         StoreError: A part is damaged, or there is no room; the sentence names the file.
     """
     try:
-        folder = what.root / layout.CACHE
+        folder = what.place.root / layout.CACHE
         folder.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -93,7 +94,7 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
         with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
             path = Path(scratch) / "snapshot.duckdb"
             try:
-                build(path, what.root, what.parts, what.manifests)
+                build(path, what.place, what.parts, what.manifests)
             except _FULL as error:
                 raise _unbuilt(path, error) from error
             return _open(path)  # the file lives as long as the connection
@@ -128,7 +129,7 @@ def _build_aside(what: Contents, path: Path) -> None:
     """Build a snapshot under another name, put it in place whole, and remove old ones."""
     with tempfile.TemporaryDirectory(prefix=".snapshot-", suffix=".tmp", dir=path.parent) as scratch:
         unfinished = Path(scratch) / path.name
-        build(unfinished, what.root, what.parts, what.manifests)
+        build(unfinished, what.place, what.parts, what.manifests)
         unfinished.replace(path)
     others = [p for p in path.parent.glob("snapshot-*.duckdb") if p != path]
     for old in sorted(others, key=_age)[KEPT - 1 :]:

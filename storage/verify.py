@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from storage import layout
 from storage.errors import DamagedError, StoreError
-from storage.located import refresh
+from storage.folder import Folder
 from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import ids_hash, problem_of, read_part, survey
 from storage.replaced import Replacement, newest, reached, read_replacement, settled, successors
@@ -63,7 +63,7 @@ class Report:
         return all(finding.harmless for finding in self.findings)
 
 
-def verify(root: Path) -> Report:
+def verify(place: Folder) -> Report:
     """Return what is wrong with a store.
 
     Every byte is read, of a bucket anew from there: hashes, page checksums, schema, the points that a part's
@@ -74,10 +74,10 @@ def verify(root: Path) -> Report:
         StoreError: The folders themselves cannot be read.
     """
     began = time.monotonic()
-    refresh(root, afresh=True)
-    layout.check(root)
+    place.refresh(afresh=True)
+    place.check()
     seen: dict[Path, _Seen] = {}
-    report = settled(root, lambda: _look(root, seen))
+    report = settled(place, lambda: _look(place, seen))
     report.seconds = time.monotonic() - began
     return report
 
@@ -91,76 +91,80 @@ class _Seen:
     findings: tuple[Finding, ...] = ()
 
 
-def _look(root: Path, seen: dict[Path, _Seen]) -> Report:
+def _look(place: Folder, seen: dict[Path, _Seen]) -> Report:
     """Return what one pass over a store finds; parts that were read before are not read again."""
     report = Report()
     # Before the parts: a sweep that ends meanwhile lists later ones.
-    sweeps, made, report.findings = _records(root)
-    found, foreign = survey(root)
+    sweeps, made, report.findings = _records(place)
+    found, foreign = survey(place)
     report.findings += [
-        _finding(root, FOREIGN, path, f"{path} does not belong into a store; privsweep repair moves it away.")
+        _about(place, FOREIGN, path, "does not belong into a store; privsweep repair moves it away.")
         for path in foreign
     ]
     answers: dict[str, list[pa.Table]] = {}
     for path in found:
         if path not in seen:
-            seen[path] = _read(root, path)
+            seen[path] = _read(place, path)
         part = seen[path]
         report.findings += part.findings
         report.parts, report.bytes = report.parts + 1, report.bytes + part.bytes
         if part.answers is not None:
             report.rows += len(part.answers)
             answers.setdefault(problem_of(path), []).append(part.answers)
-    names = {str(path.relative_to(root / layout.DATA)) for path in found}
-    report.findings += _untrue(root, made, names)
+    names = {str(path.relative_to(place.data)) for path in found}
+    report.findings += _untrue(place, made, names)
     report.findings += [
-        _finding(root, MISSING, root / layout.DATA / name, missing(root, sweep, name))
+        _finding(place, MISSING, place.data / name, missing(place, sweep, name))
         for sweep in sweeps
         for name in sweep.parts
         if name not in names
     ]
     for tables in answers.values():
-        report.findings += _compared(root, tables)
+        report.findings += _compared(place, tables)
     report.findings += [
-        _finding(root, LEFTOVER, path, f"{path} is unfinished; privsweep gc deletes it when it is a day old.")
-        for path in layout.leftovers(root, older_than=0.0)
+        _about(place, LEFTOVER, path, "is unfinished; privsweep gc deletes it when it is a day old.")
+        for path in place.leftovers(older_than=0.0)
     ]
     return report
 
 
-def _untrue(root: Path, made: dict[Path, Replacement], names: set[str]) -> Iterator[Finding]:
+def _untrue(place: Folder, made: dict[Path, Replacement], names: set[str]) -> Iterator[Finding]:
     """Yield the records that lead in a circle, or to missing parts while an old one is still there."""
     after = successors(made.values())
     for path, one in made.items():
         held = reached(one.new, after) - after.keys()
         if not held or (names.intersection(one.old) and not names.issuperset(held)):
             where = f"to {min(held - names)}, which is missing" if held else "in a circle"
-            yield _finding(root, MANIFEST, path, f"{path} leads {where}; privsweep repair moves it away.")
+            yield _about(place, MANIFEST, path, f"leads {where}; privsweep repair moves it away.")
 
 
-def _finding(root: Path, kind: str, path: Path, detail: str) -> Finding:
+def _about(place: Folder, kind: str, path: Path, predicate: str) -> Finding:
+    return _finding(place, kind, path, f"{place.shown(path)} {predicate}")
+
+
+def _finding(place: Folder, kind: str, path: Path, detail: str) -> Finding:
     problem = problem_of(path) if path.parent.name.startswith("problem=") else ""
-    return Finding(kind=kind, file=str(path.relative_to(root)), problem=problem, detail=detail)
+    return Finding(kind=kind, file=str(path.relative_to(place.root)), problem=problem, detail=detail)
 
 
-def _read(root: Path, path: Path) -> _Seen:
+def _read(place: Folder, path: Path) -> _Seen:
     """Read one part."""
     try:
-        table = read_part(path)
+        table = read_part(place, path)
     except StoreError as error:
         kind = UNREADABLE
         if isinstance(error, DamagedError):
             kind = DAMAGED if _is_complete(path) else TRUNCATED
-        return _Seen(bytes=_size(path), findings=(_finding(root, kind, path, str(error)),))
+        return _Seen(bytes=_size(path), findings=(_finding(place, kind, path, str(error)),))
     if not set(_ANSWERS) <= set(table.column_names):  # of a problem that this release does not know
-        detail = f"{path} has no results in it; privsweep repair moves it away."
-        return _Seen(bytes=_size(path), findings=(_finding(root, FOREIGN, path, detail),))
+        foreign = _about(place, FOREIGN, path, "has no results in it; privsweep repair moves it away.")
+        return _Seen(bytes=_size(path), findings=(foreign,))
     wrong: tuple[Finding, ...] = ()
     if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
-        detail = f"{path} does not hold the points that its name promises; privsweep repair moves it away."
-        wrong = (_finding(root, MISNAMED, path, detail),)
+        misnamed = "does not hold the points that its name promises; privsweep repair moves it away."
+        wrong = (_about(place, MISNAMED, path, misnamed),)
     table = table.select(_ANSWERS)
-    name = pa.repeat(str(path.relative_to(root / layout.DATA)), len(table)).dictionary_encode()
+    name = pa.repeat(str(path.relative_to(place.data)), len(table)).dictionary_encode()
     return _Seen(bytes=_size(path), answers=table.append_column("part", name), findings=wrong)
 
 
@@ -179,28 +183,28 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _records(root: Path) -> tuple[list[Manifest], dict[Path, Replacement], list[Finding]]:
+def _records(place: Folder) -> tuple[list[Manifest], dict[Path, Replacement], list[Finding]]:
     """Return the manifests, with today's names of parts, the records, and what is wrong with the rest."""
     sweeps: list[Manifest] = []
     made: dict[Path, Replacement] = {}
     findings = []
-    for path in layout.entries(root / layout.SWEEPS) + layout.entries(root / layout.REPLACED):
+    for path in place.entries(layout.SWEEPS) + place.entries(layout.REPLACED):
         if layout.is_no_file(path):
-            detail = f"{path} does not belong into a store; privsweep repair moves it away."
-            findings.append(_finding(root, FOREIGN, path, detail))
+            foreign = "does not belong into a store; privsweep repair moves it away."
+            findings.append(_about(place, FOREIGN, path, foreign))
             continue
         try:
             if path.parent.name == layout.SWEEPS:
-                sweeps.append(read_manifest(path))
+                sweeps.append(read_manifest(place, path))
             else:
-                made[path] = read_replacement(path)
+                made[path] = read_replacement(place, path)
         except StoreError as error:
             kind = MANIFEST if isinstance(error, DamagedError) else UNREADABLE
-            findings.append(_finding(root, kind, path, str(error)))
+            findings.append(_finding(place, kind, path, str(error)))
     return [sweep.with_parts(newest(sweep.parts, made.values())) for sweep in sweeps], made, findings
 
 
-def _compared(root: Path, answers: list[pa.Table]) -> Iterator[Finding]:
+def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
     """Yield the points that have two answers, and the parts with rows that do not count."""
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("answers", pa.concat_tables(answers))
@@ -218,10 +222,10 @@ def _compared(root: Path, answers: list[pa.Table]) -> Iterator[Finding]:
             ) where place > 1 group by part order by part
             """
         ).fetchall()
-    data = root / layout.DATA
-    for point, one, other in found:
-        detail = f"Point {point} has different answers in {data / one} and {data / other}."
-        yield _finding(root, CONTRADICTION, data / one, detail)
+    for point, *both in found:
+        files = [place.data / part for part in both]
+        detail = f"Point {point} has different answers in {' and '.join(map(place.shown, files))}."
+        yield _finding(place, CONTRADICTION, files[0], detail)
     for part, count in idle:
-        detail = f"{data / part} has {count} rows of points that count elsewhere; privsweep gc drops them."
-        yield _finding(root, DUPLICATE, data / part, detail)
+        drop = f"has {count} rows of points that count elsewhere; privsweep gc drops them."
+        yield _about(place, DUPLICATE, place.data / part, drop)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from privcore.errors import PrivsweepError
 from storage.beacon import lit
+from storage.folder import Folder
 from storage.schema import provenance
 from tasks import cluster
 from tasks.address import Address
@@ -32,9 +33,9 @@ PATIENCE = 10.0  # seconds that workers get to publish what they have when a run
 DEATHS = 5  # of nodes under one batch while nothing else is finished
 
 
-def run_here(batches: Sequence[Batch], job: Job, workers: int) -> Generator[Done]:
+def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) -> Generator[Done]:
     """Yield what became of each batch, computed by a Ray of our own; where that stops working, by another."""
-    dispatch = Dispatch(batches, job)
+    dispatch = Dispatch(batches, job, place)
     for remaining in reversed(range(1 + RESTARTS)):
         with cluster.started_here(workers):
             from ray.exceptions import RayError
@@ -52,13 +53,14 @@ def run_here(batches: Sequence[Batch], job: Job, workers: int) -> Generator[Done
 
 
 def run_on_cluster(
-    batches: Sequence[Batch], job: Job, address: Address, workers: int | None
+    batches: Sequence[Batch], job: Job, place: Folder, address: Address, workers: int | None
 ) -> Generator[Done]:
     """Yield what became of each batch, computed on a cluster that is there already.
 
     Args:
         batches: The batches.
         job: What every worker has to know.
+        place: The store.
         address: A cluster that answers.
         workers: Number of batches in flight at most, or None for what suits the cluster.
 
@@ -67,15 +69,15 @@ def run_on_cluster(
         StoppedError: It is gone.
         StoreError: A part cannot be written.
     """
-    with lit(job.store) as beacon, cluster.joined(address):
+    with lit(place) as beacon, cluster.joined(address):
         from ray.exceptions import RayError
 
         try:
-            terrain = explore(address, job, beacon)
+            terrain = explore(address, place.address, beacon)
             erase = "\r\x1b[2K" if sys.stderr.isatty() else ""  # a bar may be there
             print(f"{erase}{terrain}", file=sys.stderr)
             sent = replace(job, code=provenance()) if terrain.sent else job
-            dispatch = Dispatch(batches, sent, Terms(code=code(), beacon=beacon), limit=workers)
+            dispatch = Dispatch(batches, sent, place, Terms(code=code(), beacon=beacon), limit=workers)
             dispatch.carries = terrain.seeing < terrain.nodes
             try:
                 yield from dispatch.work()
@@ -94,7 +96,12 @@ class Dispatch:
     """
 
     def __init__(
-        self, batches: Iterable[Batch], job: Job, terms: Terms | None = None, limit: int | None = None
+        self,
+        batches: Iterable[Batch],
+        job: Job,
+        place: Folder,
+        terms: Terms | None = None,
+        limit: int | None = None,
     ) -> None:
         self.carries = False
         self._waiting = deque(batches)
@@ -105,9 +112,10 @@ class Dispatch:
         self._crashed: dict[int, Batch] = {}  # have lost a worker; kept, so that no other batch gets their id
         self._deaths: Counter[int] = Counter()  # of nodes by batch since anything was finished
         self._job = job
+        self._place = place
         self._terms = terms
         self._limit = limit
-        self._before = names_of_parts(job)
+        self._before = names_of_parts(place)
 
     def work(self) -> Generator[Done]:
         """Yield what becomes of the batches until none is left.
@@ -127,7 +135,7 @@ class Dispatch:
             window = self._limit or AHEAD * max(1, processors)
             while self._waiting and len(self._running) < window and not self._is_full():
                 batch = self._waiting.popleft()
-                reference = remote.remote(batch, self._job, self._terms)
+                reference = remote.remote(batch, self._job, self._place.address, self._terms)
                 self._running[reference], self._dead[reference] = batch, health.dead
                 self._points += len(batch)
             flying = list(self._running)
@@ -173,7 +181,7 @@ class Dispatch:
         finished, others = ray.wait(running, num_returns=len(running), timeout=timeout)
         for reference in finished:
             with suppress(RayError, PrivsweepError):  # interrupted, or why the run ends anyway
-                delivered(ray.get(reference), self._job)
+                delivered(ray.get(reference), self._place)
         return list(others)
 
     def _land(self) -> None:
@@ -186,7 +194,7 @@ class Dispatch:
         """Yield what lost batches had published all the same; the others wait again."""
         while self._lost:
             batch = self._lost.pop()
-            if done := published(batch, self._job, self._before):
+            if done := published(batch, self._place, self._before):
                 yield done
             else:
                 self._waiting.appendleft(batch)
@@ -219,11 +227,11 @@ class Dispatch:
                 return self._after_a_death(batch, error)
             return self._after_a_crash(batch, type(error).__name__)
         self.carries |= done.packed is not None
-        return delivered(done, self._job)
+        return delivered(done, self._place)
 
     def _after_a_death(self, batch: Batch, error: Exception) -> Done | None:
         """Have a batch wait again whose node is gone, which says nothing about the batch."""
-        if done := published(batch, self._job, self._before):  # the node may have died after the work
+        if done := published(batch, self._place, self._before):  # the node may have died after the work
             return done
         self._deaths[id(batch)] += 1
         if self._deaths[id(batch)] >= DEATHS:
@@ -234,7 +242,7 @@ class Dispatch:
 
     def _after_a_crash(self, batch: Batch, what: str) -> Done | None:
         """Try a batch again whose worker died, then its halves, until what kills its worker is alone."""
-        if done := published(batch, self._job, self._before):  # its worker may have died after its work
+        if done := published(batch, self._place, self._before):  # its worker may have died after its work
             return done
         if id(batch) not in self._crashed:
             self._crashed[id(batch)] = batch
@@ -244,4 +252,4 @@ class Dispatch:
             half = len(batch) // 2
             self._waiting.extendleft((batch.part(half), batch.part(0, half)))
             return None
-        return give_up(batch, self._job, f"Its worker died twice ({what}).")
+        return give_up(batch, self._job, self._place, f"Its worker died twice ({what}).")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Generator, Sequence
 
+from storage.folder import Folder
 from tasks import dispatch
 from tasks.address import checked, named_cluster
 from tasks.batch import Batch
@@ -35,7 +36,12 @@ def processors(engine: str, address: str | None = None) -> int:
 
 
 def run(
-    engine: str, batches: Sequence[Batch], job: Job, workers: int | None = None, address: str | None = None
+    engine: str,
+    batches: Sequence[Batch],
+    job: Job,
+    place: Folder,
+    workers: int | None = None,
+    address: str | None = None,
 ) -> Generator[Done]:
     """Yield what became of each batch, as they finish; close the generator to stop early.
 
@@ -45,6 +51,7 @@ def run(
         engine: `serial` or `ray`.
         batches: From `tasks.batch.cut`.
         job: What workers have to know.
+        place: The store.
         workers: Number of worker processes, None for one a core; on a named cluster the number of batches in
             flight, None for as many as keep all of it busy. The serial engine has one.
         address: The cluster, `host:port` or `auto`; None for what RAY_ADDRESS says, and where that says
@@ -55,15 +62,15 @@ def run(
         StoreError: A part cannot be written.
     """
     if engine == SERIAL:
-        return run_serially(batches, job)
+        return run_serially(batches, job, place)
 
     if cluster := named_cluster(address):
-        return dispatch.run_on_cluster(batches, job, checked(cluster), workers)
-    return dispatch.run_here(batches, job, workers or cores())
+        return dispatch.run_on_cluster(batches, job, place, checked(cluster), workers)
+    return dispatch.run_here(batches, job, place, workers or cores())
 
 
-def run_serially(batches: Sequence[Batch], job: Job) -> Generator[Done]:
+def run_serially(batches: Sequence[Batch], job: Job, place: Folder) -> Generator[Done]:
     """Yield what became of each batch, computed here one after another."""
     with Guard(job.limits) as guard:
         for batch in batches:
-            yield run_batch(batch, job, guard)
+            yield run_batch(batch, job, guard, place)

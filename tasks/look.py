@@ -20,14 +20,12 @@ def look(store: str, beacon: str) -> dict[str, object]:
 
     found: dict[str, object] = {"host": platform.node() or "unknown", "missing": ""}
     try:
-        from pathlib import Path
-
         import tasks.worker  # noqa: F401  all that a worker needs
-        from storage.beacon import sees
+        from storage.beacon import seen
         from tasks.sources import code
 
         ours = code()
-        found |= {"digest": ours.digest, "versions": ours.versions, "sees": sees(Path(store), beacon)}
+        found |= {"digest": ours.digest, "versions": ours.versions, "sees": seen(store, beacon) is not None}
     except ImportError as error:
         found["missing"] = error.name or str(error)
     return found

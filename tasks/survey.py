@@ -9,7 +9,6 @@ from tasks import look as travelling
 from tasks.address import Address
 from tasks.errors import EngineError, SetupError
 from tasks.sources import Code, code
-from tasks.work import Job
 from tasks.worker import why_other_code
 
 LOOK_SECONDS = 120.0  # for a node to start a worker that imports everything; one that is slower looks later
@@ -40,17 +39,17 @@ class Terrain:
         return f"Ray cluster of {self.nodes} {'node' if self.nodes == 1 else 'nodes'}: {whose}; {how}"
 
 
-def explore(address: Address, job: Job, beacon: str) -> Terrain:
+def explore(address: Address, store: str, beacon: str) -> Terrain:
     """Look at a cluster that was joined; where a node has not our code, send it and look again.
 
     Raises:
         SetupError: A node lacks a package, or has another version of one.
     """
-    nodes = _look_everywhere(job, beacon)
+    nodes = _look_everywhere(store, beacon)
     sent = not nodes or any(node["missing"] or _why_other(node, code()) for node in nodes)
     if sent:
         cluster.send_code(address)
-        nodes = _look_everywhere(job, beacon)
+        nodes = _look_everywhere(store, beacon)
     for node in nodes:
         if node["missing"]:
             raise SetupError(
@@ -66,7 +65,7 @@ def _why_other(node: dict[str, Any], wanted: Code) -> str | None:
     return why_other_code(node["host"], node["digest"], node["versions"], wanted)
 
 
-def _look_everywhere(job: Job, beacon: str) -> Sequence[dict[str, Any]]:
+def _look_everywhere(store: str, beacon: str) -> Sequence[dict[str, Any]]:
     """Return what each node with processors has; one that dies meanwhile, or is slow, is left out."""
     import ray
     from ray.exceptions import RayError, RayTaskError
@@ -78,7 +77,7 @@ def _look_everywhere(job: Job, beacon: str) -> Sequence[dict[str, Any]]:
         asked = [
             remote.options(
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            ).remote(str(job.store), beacon)
+            ).remote(store, beacon)
             for node in ray.nodes()  # type: ignore[no-untyped-call]
             if node["Alive"] and node["Resources"].get("CPU")
         ]

@@ -7,11 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 
 from privcore.answer import FAILURES, Answer, Status
-from storage.layout import DATA
-from storage.located import located, refresh
+from storage.folder import Folder
 from storage.parts import Packed, ids_hash, pack, parts, publish_packed, read_part
 from storage.schema import Provenance, Row, to_table
 from tasks.batch import Batch
@@ -23,16 +21,14 @@ REASONS = 3  # told with a batch; its rows have them all
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What every worker of a sweep has to know: folder or address of the store, sweep, limits.
+    """What every worker of a sweep has to know.
 
     Attributes:
-        store: Folder or address of the store.
         sweep: Name of the sweep.
         limits: What a point may take.
         code: Where the workers' code comes from, if it was sent to them; else each knows that itself.
     """
 
-    store: Path
     sweep: str
     limits: Limits
     code: Provenance | None = None
@@ -68,17 +64,17 @@ class Done:
         return sum(self.statuses.values())
 
 
-def run_batch(batch: Batch, job: Job, guard: Guard, *, publishes: bool = True) -> Done:
+def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Done:
     """Evaluate the points of a batch and publish their rows as one part.
 
     An interruption ends the evaluation; what is finished by then is published before it is passed on.
 
     Args:
         batch: Points of one method and one kind of problem.
-        job: Where to publish, and for which sweep.
+        job: The sweep that it is for.
         guard: Evaluates within its limits.
-        publishes: Whether this process sees the store; else the part is returned, and what an interruption
-            leaves is lost.
+        place: The store, or None if this process does not see it: then the part is returned, and what an
+            interruption leaves is lost.
 
     Raises:
         StoreError: The part cannot be written.
@@ -100,13 +96,13 @@ def run_batch(batch: Batch, job: Job, guard: Guard, *, publishes: bool = True) -
             )
     finally:
         packed = pack(to_table(rows, job.code)) if rows else None
-        if packed and publishes:
-            publish_packed(job.store, packed)
+        if packed and place:
+            publish_packed(place, packed)
     done = _done(packed, rows, worker=f"{socket.gethostname()} {os.getpid()}")
-    return done if publishes else replace(done, packed=packed)
+    return done if place else replace(done, packed=packed)
 
 
-def delivered(done: Done, job: Job) -> Done:
+def delivered(done: Done, place: Folder) -> Done:
     """Return what became of a batch after publishing its part, if its worker could not.
 
     Raises:
@@ -114,32 +110,30 @@ def delivered(done: Done, job: Job) -> Done:
     """
     if done.packed is None:
         return done
-    publish_packed(job.store, done.packed)
+    publish_packed(place, done.packed)
     return replace(done, packed=None)
 
 
-def names_of_parts(job: Job) -> frozenset[str]:
+def names_of_parts(place: Folder) -> frozenset[str]:
     """Return the file names of the parts that are stored now, to tell those of a run from older ones."""
-    root = located(job.store)
-    refresh(root)
-    return frozenset(path.name for path in parts(root))
+    place.refresh()
+    return frozenset(path.name for path in parts(place))
 
 
-def published(batch: Batch, job: Job, before: Collection[str]) -> Done | None:
+def published(batch: Batch, place: Folder, before: Collection[str]) -> Done | None:
     """Return what became of a batch whose worker died after its work, None if it died before.
 
     Args:
         batch: The batch.
-        job: Where it would be.
+        place: The store.
         before: From `names_of_parts`, before the batch was handed out: these are of other runs.
     """
     wanted = ids_hash([point.id for point in batch.points()])
-    root = located(job.store)
-    refresh(root)  # workers on other machines publish into a bucket
-    folder = root / DATA / f"problem={batch.problem.name}"
+    place.refresh()  # workers on other machines publish into a bucket
+    folder = place.data / f"problem={batch.problem.name}"
     for path in sorted(folder.glob(f"{wanted}-*.parquet")):
         if path.name not in before:
-            rows = read_part(path, ["status", "seconds"]).to_pydict()
+            rows = read_part(place, path, ["status", "seconds"]).to_pydict()
             statuses = Counter(Status(status) for status in rows["status"])
             return Done(
                 part=path.name,
@@ -151,7 +145,7 @@ def published(batch: Batch, job: Job, before: Collection[str]) -> Done | None:
     return None
 
 
-def give_up(batch: Batch, job: Job, reason: str) -> Done:
+def give_up(batch: Batch, job: Job, place: Folder, reason: str) -> Done:
     """Publish rows that say that the points of a batch crashed, without evaluating them."""
     now = datetime.now(UTC)
     answer = Answer.without(Status.CRASHED, reason)
@@ -160,7 +154,7 @@ def give_up(batch: Batch, job: Job, reason: str) -> Done:
         for p in batch.points()
     ]
     packed = pack(to_table(rows))
-    publish_packed(job.store, packed)
+    publish_packed(place, packed)
     return _done(packed, rows)
 
 

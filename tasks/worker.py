@@ -4,7 +4,9 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
-from storage.beacon import sees
+from storage.beacon import seen
+from storage.folder import Folder
+from storage.located import located
 from tasks.batch import Batch
 from tasks.errors import SetupError
 from tasks.guard import Guard
@@ -27,12 +29,13 @@ class Terms:
     beacon: str
 
 
-def run_on_worker(batch: Batch, job: Job, terms: Terms | None) -> Done:
+def run_on_worker(batch: Batch, job: Job, store: str, terms: Terms | None) -> Done:
     """Run a batch, with the child that this process already has, if it has one.
 
     Args:
         batch: The points.
         job: What every worker has to know.
+        store: Address of the store.
         terms: What to check, or None on the machine that the driver runs on.
 
     Returns:
@@ -43,14 +46,13 @@ def run_on_worker(batch: Batch, job: Job, terms: Terms | None) -> Done:
         StoreError: The part cannot be written.
     """
     global _guard  # noqa: PLW0603  a process-wide child is the point
-    publishes = True
     if terms is not None:
-        if sentence := why_other_code(platform.node(), code().digest, code().versions, terms.code):
+        here = platform.node(), code().digest, code().versions
+        if sentence := why_other_code(*here, terms.code):
             raise SetupError(sentence)
-        publishes = _sees(job, terms.beacon)
     if _guard is None or _guard.limits != job.limits:
         _guard = Guard(job.limits)
-    return run_batch(batch, job, _guard, publishes=publishes)
+    return run_batch(batch, job, _guard, _opened(store, terms.beacon if terms else None))
 
 
 def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Code) -> str | None:
@@ -67,6 +69,6 @@ def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Cod
 
 
 @cache
-def _sees(job: Job, beacon: str) -> bool:
-    """Return whether this process sees the store; looked at once a run."""
-    return sees(job.store, beacon)
+def _opened(store: str, beacon: str | None) -> Folder | None:
+    """Return the store, or None if this process does not see it; looked at once a run."""
+    return located(store) if beacon is None else seen(store, beacon)

@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 
+from flows.cli.app import run
 from flows.runs.plan import make_plan
 from flows.spec.sweep import parse
 from privcore import Point, evaluate, find, find_problem
 from privcore.allocation.calibration import smallest_noise
-from storage import open_store, publish, to_table
+from storage import Store, open_store, publish, to_table
+from storage.folder import Folder
+from storage.located import located
 from storage.lookup import lookup
 from tests.storage.large import made_up_part
 from tests.storage.made_up import rows
@@ -148,7 +151,7 @@ def test_a_calibration_takes_few_evaluations() -> None:
 
 
 def test_a_sweep_is_cut_into_few_batches(tmp_path: Path) -> None:
-    plan = make_plan(parse(SWEEP, "sweep"), tmp_path / "store", workers=2)
+    plan = make_plan(parse(SWEEP, "sweep"), open_store(tmp_path / "store", missing_ok=True), workers=2)
     assert plan.total == 2000
     hold("plan", {"batches": len(plan.batches)})
 
@@ -156,10 +159,10 @@ def test_a_sweep_is_cut_into_few_batches(tmp_path: Path) -> None:
 def test_a_commit_writes_few_files_and_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "store"
     flushed: list[int] = []
-    publish(root, to_table(rows(1)))
+    publish(located(root), to_table(rows(1)))
     before = bytes_below(root)
     monkeypatch.setattr(os, "fsync", flushed.append)
-    publish(root, to_table(rows(1000, first=1)))
+    publish(located(root), to_table(rows(1000, first=1)))
     hold("commit", {"flushes": len(flushed), "bytes": bytes_below(root) - before})
 
 
@@ -168,12 +171,34 @@ def bytes_below(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def test_a_run_opens_its_store_once_and_hands_it_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def count(kind: type[Any], name: str) -> None:
+        made = vars(kind)["__init__"]
+
+        def init(*given: Any, **more: Any) -> None:
+            opened.append(name)
+            made(*given, **more)
+
+        monkeypatch.setattr(kind, "__init__", init)
+
+    count(Store, "store")
+    count(Folder, "place")
+    words = "allocation-epsilon sigma=1,2 steps=10 delta=1e-5 --method allocation.decomposition".split()
+    words += ["--engine", "serial", "--store", str(tmp_path / "store")]
+    assert run(["run", *words]) == 0
+    assert opened == ["place", "store"]
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of 130,000 rows, more than a row group, with its snapshot."""
     root = tmp_path_factory.mktemp("work") / "store"
-    publish(root, made_up_part(NOISE[0]))
-    publish(root, made_up_part(NOISE[1]).slice(0, 30_000))
+    publish(located(root), made_up_part(NOISE[0]))
+    publish(located(root), made_up_part(NOISE[1]).slice(0, 30_000))
     with open_store(root) as store:
         store.sql("select 1")
     return root

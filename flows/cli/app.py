@@ -208,9 +208,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error; return the code."""
     if sentence:
-        from storage.located import shown
-
-        print(f"privsweep: {' '.join(shown(sentence).split())}", file=sys.stderr)
+        print(f"privsweep: {' '.join(sentence.split())}", file=sys.stderr)
     return code
 
 

@@ -70,11 +70,12 @@ def repair(
     from flows.runs.progress import Progress
     from flows.runs.repair import repair as repair_store
     from privcore import ExitCode
+    from storage import open_store
 
     check_engine(engine, ray_address)
-    with Progress() as progress:
+    with open_store(store.absolute(), degraded=False) as opened, Progress() as progress:
         done = repair_store(
-            store,
+            opened,
             dry_run=dry_run,
             workers=workers,
             engine_name=engine,
@@ -92,7 +93,7 @@ def repair(
 def _repair_content(done: "Repair") -> dict[str, Any]:
     return {
         "moved": done.moved,
-        "quarantine": str(done.quarantine) if done.quarantine else None,
+        "quarantine": done.quarantine,
         "lost_points": done.lost,
         "computed": sum(report.computed for report in done.reports),
         "sweeps": [sweep.name for sweep in done.sweeps],
@@ -123,9 +124,11 @@ def compact(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
 
     from flows.printing import as_json
     from flows.runs.progress import size
+    from storage import open_store
     from storage.compaction import compact as compact_store
 
-    made = compact_store(store)
+    with open_store(store) as opened:
+        made = compact_store(opened.place)
     if json:
         print(as_json([asdict(merged) for merged in made], indent=1))
         return
@@ -148,12 +151,14 @@ def gc(
 ) -> None:
     """Delete what no reader uses: rows that do not count, old snapshots, files of killed writers."""
     from flows.printing import as_json
+    from storage import open_store
     from storage.garbage import collect, find_garbage
 
     kept = None if quarantine_days is None else quarantine_days * DAY
-    garbage = find_garbage(store, quarantine=kept)
-    if not dry_run:
-        collect(store, garbage)
+    with open_store(store) as opened:
+        garbage = find_garbage(opened.place, quarantine=kept)
+        if not dry_run:
+            collect(opened.place, garbage)
     if json:
         rows = {str(idle.part.relative_to(store)): len(idle.rows) for idle in garbage.idle}
         files = [str(path.relative_to(store)) for path in (*garbage.replaced, *garbage.files)]

@@ -23,11 +23,11 @@ def _folder(context: typer.Context, store: Path) -> Path:
         return store
     if context.resilient_parsing:  # somebody pressed a key for the next word
         return store
-    from storage.located import located, refresh
+    from storage.located import located
 
-    folder = located(store)
-    refresh(folder)
-    return folder
+    place = located(store)
+    place.refresh()
+    return place.root
 
 
 StorePath = Annotated[
@@ -43,9 +43,9 @@ StorePath = Annotated[
 
 def shown(store: Path) -> str:
     """Return what the user calls a store."""
-    from storage.located import shown
+    from storage.located import located
 
-    return shown(str(store))
+    return located(store).name
 
 
 MethodNames = Annotated[

@@ -15,9 +15,12 @@ def show_schedule(
     from flows.printing import as_json
     from flows.runs.forecast import read_cluster, simulate
     from flows.runs.workload import work_of
+    from storage import open_store
 
     cluster = read_cluster(words)
-    schedule = simulate(work_of(sweep, store, cluster.workers, max_points=max_points, retry=retry), cluster)
+    with open_store(store, missing_ok=True) as opened:
+        work = work_of(sweep, opened, cluster.workers, max_points=max_points, retry=retry)
+    schedule = simulate(work, cluster)
     if json:
         work = schedule.work
         content = {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.completion import sweeps
-from flows.cli.options import DEFAULT_STORE, StorePath, shown
+from flows.cli.options import DEFAULT_STORE, StorePath
 
 if TYPE_CHECKING:
     from storage.heartbeats import Heartbeat
@@ -25,29 +25,31 @@ def status(
     from flows.runs.status import coverage, point_ids, recorded, recorded_sweeps, runs
     from flows.spec.grid import count
     from flows.spec.sweep import load
+    from storage import open_store
 
-    sweeps = [load(sweep)] if sweep else recorded_sweeps(store)
+    named = [load(sweep)] if sweep else None
     lines: list[dict[str, Any]] = []
-    for asked in sweeps:
-        going = runs(asked, store)
-        # After the runs: what has just ended is all stored. To count a very large sweep would take minutes.
-        now = recorded(asked, store) if count(asked.grids) > MAX_POINTS else None
-        if now is None:
-            check_size(asked)
-            now = coverage(asked, point_ids(asked), store)
-        lines.append(
-            {
-                "sweep": now.sweep,
-                "points": now.total,
-                "stored": now.stored,
-                "failed": now.failed,
-                "missing": now.missing,
-                "state": going.state(now),
-                "statuses": dict(now.statuses),
-                "runs": [_run_content(run, alive=True) for run in going.alive]
-                + [_run_content(run, alive=False) for run in going.dead],
-            }
-        )
+    with open_store(store, missing_ok=named is not None) as opened:
+        for asked in named or recorded_sweeps(opened):
+            going = runs(asked, opened)
+            # After the runs: what has just ended is all stored. To count a very large sweep takes minutes.
+            now = recorded(asked, opened) if count(asked.grids) > MAX_POINTS else None
+            if now is None:
+                check_size(asked)
+                now = coverage(asked, point_ids(asked), opened)
+            lines.append(
+                {
+                    "sweep": now.sweep,
+                    "points": now.total,
+                    "stored": now.stored,
+                    "failed": now.failed,
+                    "missing": now.missing,
+                    "state": going.state(now),
+                    "statuses": dict(now.statuses),
+                    "runs": [_run_content(run, alive=True) for run in going.alive]
+                    + [_run_content(run, alive=False) for run in going.dead],
+                }
+            )
     if json:
         print(as_json(lines[0] if sweep else lines, indent=1))
     elif lines:
@@ -57,7 +59,7 @@ def status(
             for run in line["runs"]:
                 print(_told(line["sweep"], run))
     else:
-        print(f"No sweep was run on {shown(store)} yet.")
+        print(f"No sweep was run on {opened.name} yet.")
 
 
 def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:

@@ -101,15 +101,15 @@ def export(
     from flows.answers.export import FORMATS, chosen_format, target_of
     from privcore import DomainError
     from storage import open_store
+    from storage.disk import write_atomically
     from storage.export import store_sql as statements
-    from storage.layout import write_atomically
 
     if (query is None) != store_sql:
         raise DomainError("Expected a query or --store-sql, and not both.")
     target = None if out is None else target_of(out)
     if query is None:
         with open_store(store) as opened:
-            content = statements(opened.root).encode()
+            content = statements(opened.place).encode()
     else:
         name = chosen_format(format, out)
         if name == "parquet" and out is None:

@@ -15,7 +15,6 @@ from flows.cli.options import (
     Workers,
     at_least_zero,
     check_engine,
-    shown,
 )
 from flows.cli.schedule import show_schedule
 
@@ -61,6 +60,7 @@ def plan(  # noqa: PLR0913, PLR0917  the options of a command
     """What a sweep would cost: points, seconds, bytes. Starts and writes nothing."""
     from flows.runs.plan import TooLargeError, make_plan
     from flows.spec.typed import named_or_typed
+    from storage import open_store
     from tasks.engine import cores
 
     asked = named_or_typed(sweep, words or [], method or [])
@@ -70,7 +70,8 @@ def plan(  # noqa: PLR0913, PLR0917  the options of a command
         show_schedule(asked, store, cluster, max_points=max_points, retry=retry, json=json)
         return
     workers = workers or cores()
-    made = make_plan(asked, store, workers=workers, max_points=max_points, retry=retry)
+    with open_store(store, missing_ok=True) as opened:
+        made = make_plan(asked, opened, workers=workers, max_points=max_points, retry=retry)
     if json:
         _print_json({"sweep": asked.name, **_plan_content(made)})
     if made.refused:
@@ -96,12 +97,14 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     from flows.runs.run import run as run_sweep
     from flows.spec.typed import named_or_typed
     from privcore import ExitCode
+    from storage import open_store
 
     check_engine(engine, ray_address)
-    with Progress() as progress:
+    asked = named_or_typed(sweep, words or [], method or [])
+    with open_store(store.absolute(), missing_ok=True) as opened, Progress() as progress:
         report = run_sweep(
-            named_or_typed(sweep, words or [], method or []),
-            store,
+            asked,
+            opened,
             workers=workers,
             engine_name=engine,
             max_points=max_points,
@@ -166,7 +169,7 @@ def _report_content(report: "Report") -> dict[str, Any]:
         "missing": report.now.missing,
         "statuses": dict(report.now.statuses),
         "seconds": report.seconds,
-        "store": shown(report.store),
+        "store": report.store,
     }
 
 
@@ -181,10 +184,10 @@ def _show_report(report: "Report") -> None:
         else "nothing to compute"
     )
     print(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
-    print(f"store    {shown(report.store)}")
+    print(f"store    {report.store}")
     if now.failed:
         counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
         print(
-            f"failures {counts}: privsweep sql --store {shown(report.store)} 'select * from failures'",
+            f"failures {counts}: privsweep sql --store {report.store} 'select * from failures'",
             file=sys.stderr,
         )

@@ -51,12 +51,13 @@ def show(file: TableFile, json: Json = False) -> None:
 
 def import_(file: TableFile, store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     """Put the rows of a lookup table into a store, so that lookups and SQL find them."""
-    from flows.cli.options import shown
+    from storage.located import located
     from storage.lookup_table import import_lookup_table, read_lookup_table
 
     table = read_lookup_table(file)
-    parts = import_lookup_table(table, store)
-    content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": shown(store)}
+    place = located(store)
+    parts = import_lookup_table(table, place)
+    content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
     _print(content, json)
 
 

@@ -30,6 +30,7 @@ from flows.runs.signals import end_with_parent
 from flows.spec.sweep import Sweep, load
 from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
+from storage import open_store
 from tasks.errors import EngineError
 from tasks.work import Done
 
@@ -72,10 +73,10 @@ def scheduled_sweep(
     worker_is_gone = end_with_parent() if _of_a_deployment() else lambda: False
     try:
         asked = load(sweep)
-        with _only_run_on(store, logger):
+        with _only_run_on(store, logger), open_store(_whole(store), missing_ok=True) as opened:
             report = run(
                 asked,
-                Path(store),
+                opened,
                 workers=workers,
                 max_points=max_points,
                 retry=retry,
@@ -94,8 +95,8 @@ def scheduled_sweep(
             raise error.with_traceback(None) from None
         return Failed(message=str(error))
     if reports is not None:
-        told.report(asked, report.store, Path(reports))
-    return _ending(report, store)
+        told.report(asked, Path(report.store), Path(reports))
+    return _ending(report)
 
 
 def _of_a_deployment() -> bool:
@@ -104,15 +105,14 @@ def _of_a_deployment() -> bool:
     return context is not None and context.flow_run is not None and bool(context.flow_run.deployment_id)
 
 
-def _ending(report: Report, store: str) -> State[None]:
+def _ending(report: Report) -> State[None]:
     """Return the state that a run ends in, with counts and the command that shows what failed."""
     now = report.now
     done = f"{now.total} points, {report.computed} computed in {duration(report.seconds)}"
     if not now.failed:
         return Completed(message=f"{done}.")
     counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
-    where = store if ":" in store else str(report.store)
-    command = f"privsweep sql --store {shlex.quote(where)} 'select * from failures'"
+    command = f"privsweep sql --store {shlex.quote(report.store)} 'select * from failures'"
     return Completed(name=WITH_FAILURES, message=f"{done}, {now.failed} failed ({counts}): {command}")
 
 
@@ -135,13 +135,18 @@ def _may_repeat(error: PrivsweepError) -> bool:
     return False
 
 
+def _whole(store: str) -> str:
+    """Return the address of a store, or its absolute path."""
+    return store if ":" in store else str(Path(store).absolute())
+
+
 @contextmanager
 def _only_run_on(store: str, logger: Log) -> Iterator[None]:
     """Wait until no other deployed run is at work on a store: both would compute the same points.
 
     It is a matter of economy, and nothing breaks where Prefect forgets who is at work.
     """
-    address = store if ":" in store else str(Path(store).absolute())
+    address = _whole(store)
     name = f"store {re.sub(r'[^A-Za-z0-9._-]+', ' ', address).strip()}"
     with get_client(sync_client=True) as client:
         with suppress(ObjectAlreadyExists):  # two runs made it at once

@@ -15,7 +15,7 @@ from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError
 from storage import StoreError
-from storage.layout import reason
+from storage.errors import reason
 from storage.lookup_table import lookup_table, to_parquet
 
 if TYPE_CHECKING:

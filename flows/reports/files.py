@@ -10,7 +10,7 @@ from flows.reports.document import Document
 from flows.reports.html import html
 from flows.reports.markdown import markdown
 from flows.reports.plot import Plot
-from storage.layout import write_atomically
+from storage.disk import write_atomically
 
 FORMATS = ("html", "md", "both")
 

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flows.spec.sweep import Sweep
 from privcore.answer import FAILURES
 from tasks.work import Done
+
+if TYPE_CHECKING:
+    from storage.folder import Folder
 
 
 class Pace:
@@ -39,22 +42,21 @@ class Pace:
 
 @contextmanager
 def beating(
-    store: Path, sweep: Sweep, *, total: int, new: int, started: datetime
+    place: "Folder", sweep: Sweep, *, total: int, new: int, started: datetime
 ) -> Iterator[Callable[[Done], None]]:
     """Let others know, inside the block, that a run lives and how far it is; yield what is told each batch.
 
     Args:
-        store: Folder of the store.
+        place: The store.
         sweep: What is run.
         total: Number of its points.
         new: Number of points that this run computes.
         started: When it began, in UTC.
     """
     from storage.heartbeats import EVERY, EVERY_IN_BUCKET, Heartbeat, beat, remove_dead, stop
-    from storage.located import bucket_of
 
     pace, over = Pace(), threading.Event()
-    every = EVERY_IN_BUCKET if bucket_of(store) else EVERY
+    every = EVERY_IN_BUCKET if place.is_remote else EVERY
     heartbeat = Heartbeat(
         run=secrets.token_hex(8),
         sweep=sweep.name,
@@ -68,7 +70,7 @@ def beating(
     def go_on() -> None:
         now = heartbeat
         while True:
-            beat(store, now)
+            beat(place, now)
             if over.wait(every):
                 return
             now = replace(
@@ -80,7 +82,7 @@ def beating(
                 points_per_second=pace.per_second,
             )
 
-    remove_dead(store, sweep.digest)
+    remove_dead(place, sweep.digest)
     thread = threading.Thread(target=go_on, name="heartbeats", daemon=True)
     thread.start()
     try:
@@ -88,4 +90,4 @@ def beating(
     finally:
         over.set()
         thread.join()
-        stop(store, heartbeat.run)
+        stop(place, heartbeat.run)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from privcore.point import Point
 from privcore.problem import Problem
 from privcore.registry import find
 from tasks.limits import estimate
+
+if TYPE_CHECKING:
+    from storage import Store
 
 SAMPLE = 2000  # rows of a method and a kind of problem, at most
 UNUSUAL = 10.0
@@ -37,35 +40,30 @@ class Measured:
     points: int
 
 
-def measured(store: Path, kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], Measured]:
+def measured(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], Measured]:
     """Return measured over estimated seconds by names of problem and method; nothing without a store.
 
     Knobs do not count: a method's estimate is to follow them.
 
     Args:
-        store: Folder of the store.
+        store: Opened with `missing_ok`.
         kinds: The kinds of problems that matter.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    from storage.catalog import open_store
-
-    if not store.exists() or (store.is_dir() and not any(store.iterdir())):
-        return {}
     found: dict[tuple[str, str], Measured] = {}
-    with open_store(store) as opened:
-        stored = [kind for kind in kinds if opened.stored(kind.name)]
-        for kind in stored:
-            query = f"select distinct method from results where problem = '{kind.name}' and status = 'ok'"
-            for name in sorted(row["method"] for row in opened.sql(query).to_pylist()):
-                fields = ", ".join(f'"{field}"' for field in kind.parameters)
-                rows = opened.sql(
-                    f"select knobs, seconds, {fields} from results where problem = '{kind.name}' "
-                    f"and method = '{name}' and status = 'ok' order by point_id limit {SAMPLE}"
-                ).to_pylist()  # ids are hashes: the first of them are a sample
-                if one := _compared(kind, name, rows):
-                    found[kind.name, name] = one
+    stored = [kind for kind in kinds if store.stored(kind.name)]
+    for kind in stored:
+        query = f"select distinct method from results where problem = '{kind.name}' and status = 'ok'"
+        for name in sorted(row["method"] for row in store.sql(query).to_pylist()):
+            fields = ", ".join(f'"{field}"' for field in kind.parameters)
+            rows = store.sql(
+                f"select knobs, seconds, {fields} from results where problem = '{kind.name}' "
+                f"and method = '{name}' and status = 'ok' order by point_id limit {SAMPLE}"
+            ).to_pylist()  # ids are hashes: the first of them are a sample
+            if one := _compared(kind, name, rows):
+                found[kind.name, name] = one
     return found
 
 

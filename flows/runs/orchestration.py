@@ -88,6 +88,7 @@ def _prefect(store: Path) -> Iterator[None]:
     if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
         yield
         return
+    store = store.absolute()
     beside = store.parent if os.access(store.parent, os.W_OK) else store
     home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
     os.environ.setdefault("DO_NOT_TRACK", "1")

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flows.spec.grid import count, expand
 from flows.spec.sweep import Sweep
@@ -13,6 +13,9 @@ from privcore.errors import PrivsweepError
 from privcore.method import Method
 from privcore.point import Point
 from tasks.batch import Batch, Group, cut, group
+
+if TYPE_CHECKING:
+    from storage import Store
 
 MAX_POINTS = 1_000_000
 ROW_BYTES = 150.0  # on disk, compressed; a part of few rows needs more for its columns' headers
@@ -74,7 +77,7 @@ class Plan:
 
 def make_plan(
     sweep: Sweep,
-    store: Path,
+    store: "Store",
     *,
     workers: int | Callable[[], int] = 1,
     max_points: float = MAX_POINTS,
@@ -86,7 +89,7 @@ def make_plan(
 
     Args:
         sweep: What is asked.
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
         workers: Number of processes that would work on it, >= 1; or who tells it, asked only where something
             is new, since a cluster has to be joined for it.
         max_points: Number of points above which the plan is refused, before they are made.
@@ -133,7 +136,7 @@ def check_size(sweep: Sweep, max_points: float = MAX_POINTS) -> None:
 class _Sorting:
     """Tells new points from stored ones while they pass."""
 
-    def __init__(self, store: Path, retry: bool) -> None:
+    def __init__(self, store: "Store", retry: bool) -> None:
         self.ids: dict[str, list[str]] = {}
         self.stored: Counter[str] = Counter()
         self._statuses: dict[str, Mapping[str, str]] = {}
@@ -146,23 +149,13 @@ class _Sorting:
             name = point.problem.name
             if name not in self.ids:
                 self.ids[name] = []
-                self._statuses[name] = statuses(self._store, name)
+                self._statuses[name] = self._store.stored(name)
             self.ids[name].append(point.id)
             status = self._statuses[name].get(point.id)
             if status is None or status in self._again:
                 yield point
             else:
                 self.stored[status] += 1
-
-
-def statuses(store: Path, problem: str) -> Mapping[str, str]:
-    """Return the status of every stored point of a problem, by id; nothing where there is no store yet."""
-    if not store.exists() or (store.is_dir() and not any(store.iterdir())):
-        return {}
-    from storage.catalog import open_store
-
-    with open_store(store) as opened:
-        return opened.stored(problem)
 
 
 def _share(g: Group) -> Share:

@@ -23,6 +23,7 @@ from privcore.errors import PrivsweepError
 from privcore.point import Point
 
 if TYPE_CHECKING:
+    from storage import Store
     from storage.manifest import Manifest
     from storage.verify import Finding
 
@@ -36,7 +37,7 @@ class Repair:
 
     Attributes:
         moved: Files that are set aside, relative to the store.
-        quarantine: The folder that they are in, or None before they are.
+        quarantine: The folder or address that they are in, or None before they are.
         sweeps: Sweeps that are run for the lost points, those of this and of interrupted repairs first.
         retried: Digests of those whose stored failures are computed again, since an answer was lost
             that counted instead.
@@ -48,7 +49,7 @@ class Repair:
     """
 
     moved: list[str] = field(default_factory=list)
-    quarantine: Path | None = None
+    quarantine: str | None = None
     sweeps: list[Sweep] = field(default_factory=list)
     retried: set[str] = field(default_factory=set)
     recorded: list[Sweep] = field(default_factory=list)
@@ -63,7 +64,7 @@ class Repair:
 
 
 def repair(
-    store: Path,
+    store: "Store",
     *,
     dry_run: bool = False,
     workers: int | None = None,
@@ -74,7 +75,7 @@ def repair(
     """Set aside what is damaged, compute the lost points again, and write the manifests anew.
 
     Args:
-        store: Folder of the store.
+        store: The store.
         dry_run: Whether only to say what would be done.
         workers: Number of worker processes, or None for one a core.
         engine_name: `ray` or `serial`.
@@ -88,17 +89,14 @@ def repair(
         StoreError: There is no store, or the disk refused.
         InterruptedRunError: SIGINT or SIGTERM arrived; the next repair goes on.
     """
-    from storage.layout import check_path
     from storage.manifest import write_manifest
     from storage.repair import set_aside, untrue_records
-    from storage.verify import verify
 
-    check_path(store)
-    store = store.absolute()
-    findings = verify(store).findings
-    bad = [store / f.file for f in findings if f.kind in MOVED]
-    bad += [path for path in untrue_records(store, bad) if path not in bad]
-    work = Repair(moved=[str(path.relative_to(store)) for path in bad])
+    place = store.place
+    findings = store.examine().findings
+    bad = [place.root / f.file for f in findings if f.kind in MOVED]
+    bad += [path for path in untrue_records(place, bad) if path not in bad]
+    work = Repair(moved=[str(path.relative_to(place.root)) for path in bad])
     work.hopeless += [f.detail for f in findings if f.kind in ("unreadable", "contradiction")]
     work.hopeless += [
         f"{f.file} is damaged, and nothing else tells what it asked for: run that sweep again."
@@ -109,9 +107,9 @@ def repair(
     if dry_run:
         return work
     if own is not None:
-        write_manifest(store, _journal(own))
+        write_manifest(place, _journal(own))
     if bad:
-        work.quarantine = set_aside(store, bad)
+        work.quarantine = place.shown(set_aside(place, bad))
     for sweep in work.sweeps:
         work.reports.append(
             run(
@@ -130,9 +128,8 @@ def repair(
     return work
 
 
-def _assess(work: Repair, store: Path, findings: "list[Finding]") -> Sweep | None:
+def _assess(work: Repair, store: "Store", findings: "list[Finding]") -> Sweep | None:
     """Find out which sweeps have to be run; return the one of the points that no other asks for, if any."""
-    from storage.catalog import open_store
     from storage.layout import DATA
     from storage.parts import ids_hash
     from storage.repair import told_points
@@ -143,15 +140,16 @@ def _assess(work: Repair, store: Path, findings: "list[Finding]") -> Sweep | Non
     unknown = []
     for finding in findings:
         if finding.kind in MOVED and finding.file.startswith(f"{DATA}/"):
-            points, complete = told_points(store / finding.file)
+            points, complete = told_points(store.place.root / finding.file)
             told |= points
             whole.add(ids_hash(list(points)))
             unknown += [] if complete else [finding]
     covered: set[str] = set()
     lost: set[str] = set()
-    with warnings.catch_warnings(action="ignore"), open_store(store, degraded=True) as opened:
-        sweeps = opened.manifests()
-        stored = cache(opened.stored)
+    with warnings.catch_warnings(action="ignore"):
+        around = store.around_damage()
+        sweeps = around.manifests()
+        stored = cache(around.stored)
         for manifest in sweeps:
             harmed = any(f"{DATA}/{part}" in gone for part in manifest.parts)
             unfinished_repair = manifest.name.startswith(NAME) and manifest.status != "complete"

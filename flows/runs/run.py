@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flows.runs import orchestration
 from flows.runs.heartbeat import beating
@@ -22,6 +23,9 @@ from privcore.errors import ExitCode, PrivsweepError
 from tasks import engine
 from tasks.errors import EngineError, StoppedError
 from tasks.work import Done, Job
+
+if TYPE_CHECKING:
+    from storage import Store
 
 Watch = Callable[[Plan, Done | None], None]
 """Called with the plan alone before the start, then with every batch that is done."""
@@ -42,19 +46,19 @@ class Report:
         before: Number of points that needed nothing.
         computed: Number of points computed by this run.
         seconds: Wall time, in seconds.
-        store: Folder of the store.
+        store: Address of the store.
     """
 
     now: Coverage
     before: int
     computed: int
     seconds: float
-    store: Path
+    store: str
 
 
 def run(
     sweep: Sweep,
-    store: Path,
+    store: "Store",
     *,
     workers: int | None = None,
     engine_name: str = engine.RAY,
@@ -67,7 +71,7 @@ def run(
 
     Args:
         sweep: What is asked.
-        store: Folder or address of the store; it is made where it does not exist.
+        store: Opened with `missing_ok`; it is made if it does not exist.
         workers: Number of worker processes, or None for one a core; on a named cluster the number of batches
             in flight, or None for as many as keep all of it busy.
         engine_name: `ray` or `serial`.
@@ -84,14 +88,7 @@ def run(
         InterruptedRunError: SIGINT or SIGTERM arrived.
         PrivsweepError: The sweep contradicts itself, the store cannot be used, or an engine does not work.
     """
-    from storage.catalog import open_store
-    from storage.layout import check_path
-    from storage.located import address_of, located, refresh
-
     began, started = time.monotonic(), datetime.now(UTC)
-    store = located(store).absolute()
-    refresh(store)
-    check_path(store)
     computed = 0
 
     def counted(outcomes: Iterator[Done]) -> Iterator[Done]:
@@ -115,18 +112,20 @@ def run(
             if plan.refused:
                 raise TooLargeError(plan.refused)
             watch(plan, None)
-            open_store(store, create=True).close()
+            store.create()
             if plan.batches:
                 if not is_broken(sweep, store):  # else its manifest is what tells that points were lost
                     record(sweep, plan.ids, store, started)  # so that `status` knows the sweep meanwhile
-                job = Job(store=address_of(store), sweep=sweep.name, limits=sweep.limits)
-                outcomes = engine.run(engine_name, plan.batches, job, workers, ray_address)
+                job = Job(sweep=sweep.name, limits=sweep.limits)
+                outcomes = engine.run(engine_name, plan.batches, job, store.place, workers, ray_address)
                 with (
                     closing(outcomes),
                     _no_output_of_others(),
-                    beating(store, sweep, total=plan.total, new=plan.new, started=started) as tell,
+                    beating(store.place, sweep, total=plan.total, new=plan.new, started=started) as tell,
                 ):
-                    orchestration.under_prefect(sweep.name, len(plan.batches), counted(outcomes), store)
+                    orchestration.under_prefect(
+                        sweep.name, len(plan.batches), counted(outcomes), store.place.root
+                    )
             now = record(sweep, plan.ids, store, started)
         except KeyboardInterrupt:
             if not plan.total:
@@ -145,7 +144,7 @@ def run(
         before=sum(plan.stored.values()),
         computed=computed,
         seconds=time.monotonic() - began,
-        store=store,
+        store=store.place.address,
     )
 
 

@@ -6,15 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.runs.plan import statuses
 from flows.spec.grid import expand
 from flows.spec.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
 
 if TYPE_CHECKING:
+    from storage import Store
     from storage.heartbeats import Heartbeat
 
 
@@ -71,53 +70,50 @@ class Runs:
         return "complete"
 
 
-def runs(sweep: Sweep, store: Path) -> Runs:
+def runs(sweep: Sweep, store: "Store") -> Runs:
     """Return the runs of a sweep; where one may be on another machine, this can take a minute.
 
     Raises:
         StoreError: The store cannot be read.
     """
     from storage.heartbeats import heartbeats, is_alive
-    from storage.layout import SWEEPS
-    from storage.located import located
+    from storage.manifest import manifest_of
 
-    store = located(store)
-    found = [one for one in heartbeats(store) if one.digest == sweep.digest]
+    found = [one for one in heartbeats(store.place) if one.digest == sweep.digest]
     with ThreadPoolExecutor(max(1, len(found))) as watching:  # all at once, since each may take a while
-        lives = list(watching.map(partial(is_alive, store), found))
+        lives = list(watching.map(partial(is_alive, store.place), found))
     alive = {one.run for one, living in zip(found, lives, strict=True) if living}
     return Runs(
         alive=tuple(one for one in found if one.run in alive),
         dead=tuple(one for one in found if one.run not in alive),
-        begun=bool(found) or (store / SWEEPS / f"{sweep.digest}.json").exists(),
+        begun=bool(found) or manifest_of(store.place, sweep.digest).exists(),
     )
 
 
-def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: Path) -> Coverage:
+def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store") -> Coverage:
     """Return how much of a sweep is stored.
 
     Args:
         sweep: The sweep.
         ids: Ids of its points by name of their problem, from `point_ids` or a plan.
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
     """
+    store.place.refresh()
     counts: Counter[str] = Counter()
     for problem, wanted in ids.items():
-        known = statuses(store, problem)
+        known = store.stored(problem)
         counts.update(known[point_id] for point_id in wanted if point_id in known)
     return Coverage(sweep=sweep.name, total=sum(map(len, ids.values())), statuses=dict(counts))
 
 
-def recorded(sweep: Sweep, store: Path) -> Coverage | None:
+def recorded(sweep: Sweep, store: "Store") -> Coverage | None:
     """Return how much of a sweep was stored when its manifest was last written, None if it has none."""
-    from storage.layout import SWEEPS
-    from storage.located import located
-    from storage.manifest import read_manifest
+    from storage.manifest import manifest_of, read_manifest
 
-    path = located(store) / SWEEPS / f"{sweep.digest}.json"
+    path = manifest_of(store.place, sweep.digest)
     if not path.exists():
         return None
-    counts = dict(read_manifest(path).counts)
+    counts = dict(read_manifest(store.place, path).counts)
     missing = counts.pop("missing", 0)
     return Coverage(sweep=sweep.name, total=sum(counts.values()) + missing, statuses=counts)
 
@@ -130,42 +126,35 @@ def point_ids(sweep: Sweep) -> dict[str, list[str]]:
     return ids
 
 
-def recorded_sweeps(store: Path) -> list[Sweep]:
+def recorded_sweeps(store: "Store") -> list[Sweep]:
     """Return the sweeps that were ever started on a store, the latest last.
 
     Raises:
         StoreError: The store cannot be read.
         SweepError: A manifest holds a sweep that this release cannot read.
     """
-    from storage.catalog import open_store
-
-    with open_store(store) as opened:
-        return [from_spec(manifest.spec, f"manifest of {manifest.name}") for manifest in opened.manifests()]
+    return [from_spec(manifest.spec, f"manifest of {manifest.name}") for manifest in store.manifests()]
 
 
-def is_broken(sweep: Sweep, store: Path) -> bool:
+def is_broken(sweep: Sweep, store: "Store") -> bool:
     """Return whether the manifest of a sweep lists parts that are not there."""
-    from storage.catalog import open_store
     from storage.parts import parts
 
-    with open_store(store) as opened:
-        listed = {part for m in opened.manifests() if m.digest == sweep.digest for part in m.parts}
-    return bool(listed) and not listed <= {f"{path.parent.name}/{path.name}" for path in parts(store)}
+    listed = {part for m in store.manifests() if m.digest == sweep.digest for part in m.parts}
+    return bool(listed) and not listed <= {f"{path.parent.name}/{path.name}" for path in parts(store.place)}
 
 
-def record(sweep: Sweep, ids: Mapping[str, list[str]], store: Path, started: datetime) -> Coverage:
+def record(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store", started: datetime) -> Coverage:
     """Write the manifest of a sweep, as it stands now, and return how much is stored.
 
     It names every part that holds a point of the sweep, whoever computed it.
     """
-    from storage.catalog import open_store
     from storage.export import write_store_sql
     from storage.manifest import COMPLETE, INCOMPLETE, Manifest, write_manifest
     from storage.schema import provenance
 
     now = coverage(sweep, ids, store)
-    with open_store(store) as opened:
-        held = [part for problem, wanted in ids.items() for part in opened.holding(problem, wanted)]
+    held = [part for problem, wanted in ids.items() for part in store.holding(problem, wanted)]
     manifest = Manifest(
         digest=sweep.digest,
         name=sweep.name,
@@ -177,6 +166,6 @@ def record(sweep: Sweep, ids: Mapping[str, list[str]], store: Path, started: dat
         finished_at=datetime.now(UTC),
         status=INCOMPLETE if now.missing else COMPLETE,
     )
-    write_manifest(store, manifest)
-    write_store_sql(store)
+    write_manifest(store.place, manifest)
+    write_store_sql(store.place)
     return now

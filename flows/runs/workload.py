@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from flows.spec.grid import Grid, count, expand
 from flows.spec.sweep import Sweep
 from privcore.point import Point
 from tasks.batch import LONGEST, MOST_POINTS, PER_WORKER, SHORTEST, Group
+
+if TYPE_CHECKING:
+    from storage import Store
 
 SAMPLED = 20_000  # points of a sweep that is too large to be planned, spread over its grids by their sizes
 PER_BATCH = 0.03  # seconds of a worker for each batch, beside its points
@@ -52,7 +55,7 @@ class Work:
 
 
 def work_of(
-    sweep: Sweep, store: Path, workers: int, *, max_points: float = MAX_POINTS, retry: bool = False
+    sweep: Sweep, store: "Store", workers: int, *, max_points: float = MAX_POINTS, retry: bool = False
 ) -> Work:
     """Return the batches of a sweep with what they will take; nothing is started or written.
 
@@ -62,7 +65,7 @@ def work_of(
 
     Args:
         sweep: What is asked.
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
         workers: Number of processes that would work on it.
         max_points: Number of points above which they are sampled.
         retry: Whether stored failures would be computed again.

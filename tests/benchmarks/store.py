@@ -12,6 +12,7 @@ import numpy as np
 
 from privcore import Problem
 from storage import Store, open_store, publish, to_table
+from storage.located import located
 from tests.storage.large import (
     DELTAS,
     EPOCHS,
@@ -37,7 +38,7 @@ def table() -> Iterator[str]:
         root = Path(folder) / "store"
         started = time.perf_counter()
         for sigma in SIGMAS:
-            publish(root, made_up_part(float(sigma)))
+            publish(located(root), made_up_part(float(sigma)))
         written = time.perf_counter() - started
         started = time.perf_counter()
         with open_store(root) as store:
@@ -79,7 +80,9 @@ def _lookups(store: Store) -> Iterator[Work]:
 def _commits(root: Path) -> str:
     tables = [to_table(rows(1000, first=1000 * k)) for k in range(COMMITS + WARM_UP)]
     numbers = itertools.count()
-    return _line("commit of 1,000 rows", lambda: publish(root, tables[next(numbers)]), COMMITS, 50, None)
+    return _line(
+        "commit of 1,000 rows", lambda: publish(located(root), tables[next(numbers)]), COMMITS, 50, None
+    )
 
 
 def _line(name: str, work: Callable[[], object], count: int, median: float | None, most: float | None) -> str:

@@ -9,6 +9,7 @@ import pytest
 from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem
 from storage import publish, to_table
+from storage.located import located
 from tests.storage.made_up import row
 
 SHOWN = re.compile(r"^    \$ \.venv/bin/privsweep (?P<words>.*)\n(?P<out>(?:    .*\n)+)", re.MULTILINE)
@@ -22,7 +23,7 @@ def quickstart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     method = find("allocation.certified")()
     problem = find_problem("allocation-epsilon").from_fields({"sigma": 1, "steps": 10_000, "delta": 1e-8})
     answer = evaluate(Point(problem=problem, method=method))
-    publish(tmp_path / "store", to_table([row(problem, answer, method=method)]))
+    publish(located(tmp_path / "store"), to_table([row(problem, answer, method=method)]))
 
 
 @pytest.mark.usefixtures("quickstart")

@@ -15,6 +15,7 @@ from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from privcore.evaluate import evaluate
 from storage import open_store
+from storage.located import located
 from storage.schema import provenance
 from tasks.batch import Batch, cut, group
 from tasks.guard import Measured
@@ -82,7 +83,10 @@ def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = Fal
         tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports and does not export
     WHERE[0] = root.parent
     return flows.runs.run.run(
-        parse(spec.encode(), "harmed.toml"), root, workers=workers, engine_name=tasks.engine.SERIAL
+        parse(spec.encode(), "harmed.toml"),
+        open_store(root, missing_ok=True),
+        workers=workers,
+        engine_name=tasks.engine.SERIAL,
     ).computed
 
 
@@ -106,7 +110,7 @@ def mend(root: Path) -> None:
     flows.runs.orchestration.under_prefect = consume
     tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports
     WHERE[0] = root.parent
-    repair(root, engine_name=tasks.engine.SERIAL)
+    repair(open_store(root, missing_ok=True), engine_name=tasks.engine.SERIAL)
 
 
 def mend_on(number: int, root: Path) -> None:
@@ -136,11 +140,11 @@ def batches_of(spec: str) -> list[Batch]:
     return [whole.part(first, first + 4) for first in range(0, len(whole), 4)]
 
 
-def work(batch: Batch, job: Job, killed_at: int | None) -> list[str]:
+def work(batch: Batch, job: Job, root: Path, killed_at: int | None) -> list[str]:
     """Run one batch as a worker does, to the end or to a fault point; return the points that it passed."""
-    WHERE[0] = job.store.parent
-    passed = disk.watch(job.store.parent, disk.kill_at(-1 if killed_at is None else killed_at))
-    run_batch(batch, job, Here(job.limits))  # type: ignore[arg-type]  # all that it needs of a guard
+    WHERE[0] = root.parent
+    passed = disk.watch(root.parent, disk.kill_at(-1 if killed_at is None else killed_at))
+    run_batch(batch, job, Here(job.limits), located(root))  # type: ignore[arg-type]  # all that it needs
     return list(passed)
 
 

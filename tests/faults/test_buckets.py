@@ -7,12 +7,11 @@ import pytest
 
 from storage import open_store, parts, write_manifest
 from storage.located import CACHE_VARIABLE, located
-from storage.parts import read_part
 from tests.faults import disk
 from tests.faults.children import FORKED, Child, run, value_of
 from tests.faults.sweeps import POINTS, PROBLEM, ids, sweep
 from tests.faults.tally import Tally
-from tests.storage.made_up import manifest, put, rows
+from tests.storage.made_up import manifest, put, read_rows, rows
 
 pytestmark = pytest.mark.xdist_group("bucket")  # one server
 
@@ -55,10 +54,10 @@ def kills(faults: Tally, tmp_path: Path, address: str, every: int) -> None:
                     assert set(opened.stored(PROBLEM)) == ids(), points[k]
                     assert opened.verify() == []
                     assert [m.status for m in opened.manifests()] == ["complete"]
-                root = located(store)
-                assert sum(len(read_part(path)) for path in parts(root)) == POINTS, "nothing twice"
+                place = located(store)
+                assert sum(len(read_rows(path)) for path in parts(place)) == POINTS, "nothing twice"
                 if k % (2 * every) == 0:
-                    faults.compare(root, ids())
+                    faults.compare(place.root, ids())
 
 
 def test_killed_between_requests_a_run_leaves_whole_objects_and_another_machine_goes_on(
@@ -103,9 +102,9 @@ def writers(faults: Tally, tmp_path: Path, address: str, machines: int, each: in
     with open_store(address) as store:
         assert store.verify() == []
         assert len(store.manifests()) == -(-count * commits // 5)
-    root = located(address)
-    assert len(parts(root)) == count * commits
-    faults.compare(root, {row.point.id for row in rows(2 * count * commits)})
+    place = located(address)
+    assert len(parts(place)) == count * commits
+    faults.compare(place.root, {row.point.id for row in rows(2 * count * commits)})
 
 
 def test_four_writers_on_two_machines_lose_nothing(faults: Tally, tmp_path: Path, address: str) -> None:

@@ -12,13 +12,13 @@ import tasks.guard
 from privcore import Answer, Status
 from storage import open_store, parts
 from storage.layout import DAY
-from storage.parts import read_part
+from storage.located import located
 from tasks.limits import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import value_of
 from tests.faults.sweeps import MANY, POINTS, batches_of, content, ids, sweep, work
 from tests.faults.tally import Tally
-from tests.storage.made_up import epsilon, put, row, rows
+from tests.storage.made_up import epsilon, put, read_rows, row, rows
 
 HOUR = 3600.0
 
@@ -97,8 +97,8 @@ def test_a_run_on_a_machine_whose_clock_is_off_continues_another_one(
     answers = content(root)
     for clock in (0.0, offset):
         with faults.trial():
-            lost = parts(root)[0]
-            gone = len(read_part(lost))
+            lost = parts(located(root))[0]
+            gone = len(read_rows(lost))
             lost.unlink()
             with faults.recovery():
                 assert value_of(sweep_at, clock, root) == gone
@@ -170,18 +170,18 @@ def test_a_part_is_recognised_as_published_whatever_the_clock_of_its_disk_shows(
 ) -> None:
     """T13: a batch is published whose worker then dies, where the disk's clock is off by an hour."""
     batch, other = batches_of(MANY)[:2]
-    job = Job(store=root, sweep="harmed", limits=Limits())
+    job, store = Job(sweep="harmed", limits=Limits()), located(root)
     with faults.trial():
-        value_of(work, other, job, None)
-        before = names_of_parts(job)
-        assert published(batch, job, before) is None
-        value_of(work, batch, job, None)
-        for part in parts(root):
+        value_of(work, other, job, root, None)
+        before = names_of_parts(store)
+        assert published(batch, store, before) is None
+        value_of(work, batch, job, root, None)
+        for part in parts(located(root)):
             os.utime(part, (time.time() + hours * HOUR,) * 2)
-        done = published(batch, job, before)
+        done = published(batch, store, before)
         assert done is not None
         assert done.points == len(batch)
-        assert published(other, job, before) is None, "it was stored before this run"
+        assert published(other, store, before) is None, "it was stored before this run"
         faults.compare(root, {point.id for each in (batch, other) for point in each.points()})
 
 

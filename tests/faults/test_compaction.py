@@ -11,16 +11,16 @@ import pytest
 from storage import open_store, parts
 from storage.compaction import compact
 from storage.garbage import collect, find_garbage
-from storage.parts import read_part
+from storage.located import located
 from tests.faults import disk
 from tests.faults.children import Child, run, value_of
 from tests.faults.tally import Tally
-from tests.storage.made_up import put, rows
+from tests.storage.made_up import put, read_rows, rows
 
 
 def all_rows(root: Path) -> pa.Table:
     """Every row of a store as its parts hold it, in an order that does not depend on the parts."""
-    tables = [read_part(path) for path in parts(root)]
+    tables = [read_rows(path) for path in parts(located(root))]
     order = [("point_id", "ascending"), ("finished_at", "ascending")]
     return pa.concat_tables(tables).unify_dictionaries().sort_by(order).combine_chunks()
 
@@ -46,8 +46,8 @@ def many_tiny_parts(faults: Tally, root: Path, count: int) -> None:
     before, bytes_before, opened_before = all_rows(root), size(root), seconds_to_open(root)
     with faults.trial(count):
         with faults.recovery():
-            compact(root)
-        assert len(parts(root)) == 1
+            compact(located(root))
+        assert len(parts(located(root))) == 1
         assert same(all_rows(root), before), "every row, bit by bit"
         assert size(root) < bytes_before / 2
         assert seconds_to_open(root) < opened_before
@@ -57,7 +57,7 @@ def many_tiny_parts(faults: Tally, root: Path, count: int) -> None:
 
 
 def size(root: Path) -> int:
-    return sum(path.stat().st_size for path in parts(root))
+    return sum(path.stat().st_size for path in parts(located(root)))
 
 
 def test_tiny_parts_become_one_with_every_row_as_it_was(faults: Tally, root: Path) -> None:
@@ -83,10 +83,15 @@ def collect_all(root: Path) -> None:
     """Delete all that is garbage, however fresh."""
     for path in root.rglob("*"):
         os.utime(path, (1e9, 1e9))
-    collect(root, find_garbage(root, older_than=0.0))
+    collect(located(root), find_garbage(located(root), older_than=0.0))
 
 
-WORK: dict[str, Callable[[Path], object]] = {"compact": compact, "gc": collect_all}
+def compact_all(root: Path) -> None:
+    """Merge all parts."""
+    compact(located(root))
+
+
+WORK: dict[str, Callable[[Path], object]] = {"compact": compact_all, "gc": collect_all}
 
 
 def points_of(work: str, root: Path) -> list[str]:
@@ -174,8 +179,8 @@ def publish_many(root: Path, count: int) -> None:
 
 def compact_often(root: Path, times: int) -> None:
     for _ in range(times):
-        compact(root)
-        collect(root, find_garbage(root))
+        compact(located(root))
+        collect(located(root), find_garbage(located(root)))
 
 
 def test_two_compactions_a_writer_and_a_reader_at_once_lose_nothing(faults: Tally, root: Path) -> None:

@@ -8,11 +8,11 @@ import pytest
 import flows.runs.plan
 import flows.runs.run
 from storage import open_store, parts, write_manifest
-from storage.parts import read_part
+from storage.located import located
 from tests.faults.children import FORKED, Child
 from tests.faults.sweeps import POINTS, content, ids, sweep
 from tests.faults.tally import Tally
-from tests.storage.made_up import manifest, put, rows
+from tests.storage.made_up import manifest, put, read_rows, rows
 
 WRITERS = 8
 
@@ -26,7 +26,7 @@ def commit(root: Path, start: object, first: int, count: int, per_part: int) -> 
         part = put(root, rows(per_part, first=per_part * number))
         seconds.append(time.perf_counter() - began)
         if number % 25 == 0:
-            write_manifest(root, manifest(part, digest=f"{number:08x}"))
+            write_manifest(located(root), manifest(part, digest=f"{number:08x}"))
     return seconds
 
 
@@ -40,7 +40,7 @@ def eight_writers(faults: Tally, root: Path, commits: int, per_part: int) -> Non
         with faults.trial(commits):
             assert len(ending.value) == commits
         seconds += ending.value
-    assert len(parts(root)) == WRITERS * commits
+    assert len(parts(located(root))) == WRITERS * commits
     assert sorted(seconds)[int(0.99 * len(seconds))] < 1.0, "of a commit, 99 of 100"
     with open_store(root) as store:
         assert store.verify() == []
@@ -84,7 +84,7 @@ def test_one_sweep_started_several_times_at_once_is_stored_once(faults: Tally, r
             assert store.verify() == []
             (record,) = store.manifests()
             assert (record.status, record.counts) == ("complete", {"ok": POINTS, "missing": 0})
-        raw = sum(len(read_part(path)) for path in parts(root))
+        raw = sum(len(read_rows(path)) for path in parts(located(root)))
         assert POINTS <= raw <= runs * POINTS, "what was in flight, and no more"
         faults.compare(root, ids())
     alone = root.with_name("alone")

@@ -17,6 +17,7 @@ from flows.cli.app import run
 from privcore import Answer, DomainError, Status
 from storage import QueryError, StoreError, open_store, parts, publish, to_table, write_manifest
 from storage.errors import DegradedWarning
+from storage.located import located
 from tests.faults import children
 from tests.faults.children import value_of
 from tests.faults.sweeps import consume, content, ids, mend, mend_on, mending_points, sweep
@@ -98,7 +99,7 @@ def test_a_bit_that_flips_in_the_snapshot_changes_no_answer(faults: Tally, root:
 
 def test_a_bit_that_flips_in_a_manifest_is_found(faults: Tally, root: Path) -> None:
     """T10: one bit flipped in 60 places of a sweep's manifest."""
-    path = write_manifest(root, manifest(put(root, rows(3))))
+    path = write_manifest(located(root), manifest(put(root, rows(3))))
     for seed in range(FLIPS):
         with flipped(path, seed=seed), open_store(root) as store:
             complaints = store.verify()
@@ -115,7 +116,7 @@ def test_damage_is_refused_by_name_read_around_if_allowed_and_repaired(
     monkeypatch.setattr("flows.runs.orchestration.under_prefect", consume)
     value_of(sweep, root)
     answers = content(root)
-    part = parts(root)[1]
+    part = parts(located(root))[1]
     gone = set(pq.read_table(part, columns=["point_id"], partitioning=None)["point_id"].to_pylist())
     if harm == "delete":
         part.unlink()
@@ -148,7 +149,7 @@ def test_a_repair_that_is_killed_at_any_operation_is_completed_by_the_next(
         root = tmp_path / name / "store"
         root.parent.mkdir()
         value_of(sweep, root)
-        one, other, *_ = parts(root)
+        one, other, *_ = parts(located(root))
         one.write_bytes(one.read_bytes()[:-100])
         other.unlink()
         return root
@@ -187,7 +188,7 @@ def test_nan_is_refused_where_rows_are_made_and_where_they_are_written(faults: T
     table = to_table(rows(1))
     for name in ("lower", "upper", "value"):
         with faults.trial(), pytest.raises(ValueError, match=name):
-            publish(root, with_nan(table, name))
+            publish(located(root), with_nan(table, name))
     assert not root.exists()
 
 
@@ -199,7 +200,7 @@ def with_nan(table: pa.Table, name: str) -> pa.Table:
 def test_a_confidence_of_nan_is_not_published(faults: Tally, root: Path) -> None:
     """T27: NaN for a confidence, in a table that did not come from an answer."""
     with faults.trial(), pytest.raises(ValueError, match="confidence"):
-        publish(root, with_nan(to_table(rows(1)), "confidence"))
+        publish(located(root), with_nan(to_table(rows(1)), "confidence"))
 
 
 def test_rows_without_an_answer_move_no_bracket(faults: Tally, root: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from storage import open_store, parts
+from storage.located import located
 from tasks import engine
 from tasks.batch import cut, group
 from tasks.work import Job
@@ -48,8 +49,8 @@ def shuffled_sweep(root: Path, workers: int, seed: int) -> int:
     tasks.batch.SHORTEST = 1e-9
     batches = cut(group(points, asked.limits), workers=workers)
     random.Random(seed).shuffle(batches)
-    job = Job(store=root, sweep="real", limits=asked.limits)
-    return len([done for done in engine.run(engine.SERIAL, batches, job, 1) if done.part])
+    job = Job(sweep="real", limits=asked.limits)
+    return len([done for done in engine.run(engine.SERIAL, batches, job, located(root)) if done.part])
 
 
 @pytest.mark.parametrize("workers", [1, 2, 16])
@@ -72,7 +73,7 @@ def test_answers_do_not_depend_on_how_often_a_run_is_resumed(
     for _ in range(3):
         with faults.trial():
             assert run(sweep_on_spec, REAL, 40, root).killed
-            sizes.append(len(parts(root)))
+            sizes.append(len(parts(located(root))))
     assert sizes == sorted(set(sizes)), "every time it came a bit further"
     with faults.recovery():
         assert value_of(sweep, root, REAL) > 0
@@ -89,8 +90,8 @@ def test_answers_of_ray_are_those_of_one_process(
     """T28: 1, 2 and 16 workers of Ray."""
     asked = parse(REAL.encode(), "real.toml")
     batches = cut(group(expand(asked.grids), asked.limits), workers=workers)
-    job = Job(store=root, sweep="real", limits=asked.limits)
+    job = Job(sweep="real", limits=asked.limits)
     with faults.trial():
-        list(engine.run(engine.RAY, batches, job, workers))
+        list(engine.run(engine.RAY, batches, job, located(root), workers))
         faults.compare(root, answers[1])
         assert content(root) == answers[0]

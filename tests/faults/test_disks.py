@@ -12,15 +12,15 @@ import flows.runs.orchestration
 import flows.runs.run
 from flows.cli.app import run as command_line
 from storage import StoreError, open_store, parts
-from storage.parts import read_part
+from storage.located import located
 from tests.faults.children import run, value_of
 from tests.faults.sweeps import POINTS, consume, content, fault_points, ids, sweep, sweep_on
 from tests.faults.tally import Tally
-from tests.storage.made_up import put, rows
+from tests.storage.made_up import put, read_rows, rows
 
 
 def rows_in(root: Path) -> int:
-    return sum(len(read_part(path)) for path in parts(root)) if root.exists() else 0
+    return sum(len(read_rows(path)) for path in parts(located(root))) if root.exists() else 0
 
 
 def refused_at_every_operation(faults: Tally, tmp_path: Path, code: int, step: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from flows.cli.app import run
 from storage import SCHEMA_VERSION, StoreError, open_store, parts, write_manifest
+from storage.located import located
 from storage.schema import VERSION_KEY
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, rows
@@ -139,7 +140,7 @@ def test_a_store_of_a_newer_release_is_refused_by_every_command_and_left_alone(
     """T16: a store whose mark has the next version."""
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC)
-    write_manifest(root, manifest(put(root, rows(3))))
+    write_manifest(located(root), manifest(put(root, rows(3))))
     (root / "store.json").write_text(json.dumps({"schema_version": SCHEMA_VERSION + 1}))
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     with faults.trial():
@@ -161,7 +162,7 @@ def test_a_file_of_a_newer_release_in_a_store_of_today_is_refused_by_name(
 ) -> None:
     """T16: one part or manifest of another version, as from two releases at work on one store."""
     part = put(root, rows(2))
-    file = write_manifest(root, manifest(part))
+    file = write_manifest(located(root), manifest(part))
     if what == "part":
         table = pq.read_table(part, partitioning=None)
         metadata = {**table.schema.metadata, VERSION_KEY: str(version)}
@@ -175,4 +176,4 @@ def test_a_file_of_a_newer_release_in_a_store_of_today_is_refused_by_name(
         assert str(file) in str(caught.value)
         assert "version" in str(caught.value)
         assert any(str(file) in sentence for sentence in store.verify())
-    assert len(parts(root)) == 1
+    assert len(parts(located(root))) == 1

@@ -20,10 +20,10 @@ import pytest
 
 from flows.cli.app import run
 from storage import StoreError, open_store, parts
-from storage.parts import read_part
+from storage.located import located
 from tests.faults.sweeps import consume
 from tests.faults.tally import Tally
-from tests.storage.made_up import epsilon, manifest, put, row, rows
+from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 from tests.storage.test_parts import republish
 
 SPEC = """
@@ -258,7 +258,7 @@ def test_a_manifest_that_lists_files_outside_leads_nobody_there(
     secret = tmp_path / "secret.parquet"
     part = put(root, rows(3))
     secret.write_bytes(part.read_bytes())
-    path = write_manifest(root, manifest(part))
+    path = write_manifest(located(root), manifest(part))
     content = json.loads(path.read_text())
     content["parts"] = ["../../secret.parquet", str(secret)]
     path.write_text(json.dumps(content))
@@ -520,13 +520,13 @@ def test_a_pickle_in_the_type_of_a_column_is_never_loaded(
     odd = republish(part, pa.Table.from_arrays(table.columns, schema=table.schema.set(index, marked)))
     with faults.trial():
         try:
-            assert len(read_part(odd)) == 2
+            assert len(read_rows(odd)) == 2
         except StoreError as error:
             assert odd.name in error.args[0]  # noqa: PT017  refusing it by name is as good
         with open_store(root) as store:
             assert all(str(odd) in sentence for sentence in store.verify())
         assert not target.exists()
-    assert parts(root) == [odd]
+    assert parts(located(root)) == [odd]
 
 
 def test_python_objects_in_a_sweep_file_are_text(faults: Tally, tmp_path: Path, privsweep: Output) -> None:

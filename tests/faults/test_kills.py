@@ -1,14 +1,13 @@
 """Whatever instant a process is killed at, no stored row is lost, none is there twice, and a run goes on."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from storage import open_store, parts
-from storage.parts import read_part
+from storage.located import located
 from tasks.limits import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import Child, run, value_of
@@ -27,14 +26,15 @@ from tests.faults.sweeps import (
     work,
 )
 from tests.faults.tally import Tally
+from tests.storage.made_up import read_rows
 
 
 def stored(root: Path) -> set[str]:
     """Points that are stored in parts that can be read."""
     return {
         point
-        for path in (parts(root) if root.exists() else [])
-        for point in read_part(path)["point_id"].to_pylist()
+        for path in (parts(located(root)) if root.exists() else [])
+        for point in read_rows(path)["point_id"].to_pylist()
     }
 
 
@@ -98,7 +98,9 @@ def test_killed_at_any_operation_a_run_leaves_whole_files_and_the_next_computes_
             with faults.recovery():
                 assert value_of(sweep, root) == POINTS - len(before), point
             assert stored(root) == ids()
-            assert sum(len(read_part(path)) for path in parts(root)) == POINTS, "nothing was computed twice"
+            assert sum(len(read_rows(path)) for path in parts(located(root))) == POINTS, (
+                "nothing was computed twice"
+            )
             with open_store(root) as store:
                 assert store.verify() == [], point
                 assert [m.status for m in store.manifests()] == ["complete"]
@@ -127,24 +129,23 @@ def test_a_hundred_kills_of_workers_lose_nothing_and_store_nothing_twice(faults:
     """T1: SIGKILL a worker in the middle of its batch, a hundred times; the batch is handed out again."""
     batches = batches_of(MANY)
     assert (len(batches), sum(map(len, batches))) == (25, 100)
-    elsewhere = Job(store=root.with_name("elsewhere"), sweep="harmed", limits=Limits())
-    steps = [len(value_of(work, batch, elsewhere, None)) for batch in batches[:2]][1]
-    job = replace(elsewhere, store=root)
+    job, elsewhere, store = Job(sweep="harmed", limits=Limits()), root.with_name("elsewhere"), located(root)
+    steps = [len(value_of(work, batch, job, elsewhere, None)) for batch in batches[:2]][1]
     open_store(root, create=True).close()
     for number, batch in enumerate(batches):
-        before = names_of_parts(job)
+        before = names_of_parts(store)
         # Three kills before the part is there, and one about when it appears.
         for k in (0, (steps - 3) // 4, (steps - 3) // 2, steps - 3):
-            assert published(batch, job, before) is None
+            assert published(batch, store, before) is None
             with faults.trial():
-                assert run(work, batch, job, k + number % 3).killed
-                with open_store(root) as store:
-                    assert store.verify() == []
-        if published(batch, job, before) is None:
+                assert run(work, batch, job, root, k + number % 3).killed
+                with open_store(root) as opened:
+                    assert opened.verify() == []
+        if published(batch, store, before) is None:
             with faults.recovery():
-                value_of(work, batch, job, None)
+                value_of(work, batch, job, root, None)
     assert faults.numbers["survived"] == 100
-    assert sum(len(read_part(path)) for path in parts(root)) == 100
+    assert sum(len(read_rows(path)) for path in parts(located(root))) == 100
     faults.compare(root, ids(MANY))
 
 

@@ -11,6 +11,7 @@ import pytest
 from flows.cli import app as cli
 from privcore import Point, evaluate, find, find_problem
 from storage import Row, open_store, publish, to_table
+from storage.located import located
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -33,7 +34,7 @@ def store_of(root: Path, points: Sequence[Point]) -> Path:
                 finished_at=WHEN,
                 sweep="small",
             )
-            publish(root, to_table([row]))
+            publish(located(root), to_table([row]))
     return root
 
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from storage import disk, parts
-from storage.parts import read_part
+from storage.located import located
 from storage.views import CHOICE
+from tests.storage.made_up import read_rows
 
 
 class Killed(BaseException):
@@ -21,12 +22,14 @@ class Killed(BaseException):
 
 def row_hashes(root: Path) -> Counter[str]:
     """A hash of every row that is stored, with how often it is."""
-    return Counter(digest for path in parts(root) for digest in _hashes(read_part(path)))
+    return Counter(digest for path in parts(located(root)) for digest in _hashes(read_rows(path)))
 
 
 def counting(root: Path) -> list[str]:
     """The hashes of the rows that count, by the rule, whatever part they are in."""
-    rows = pa.concat_tables([read_part(p).append_column("part", _repeat(p.name, p)) for p in parts(root)])
+    rows = pa.concat_tables(
+        [read_rows(p).append_column("part", _repeat(p.name, p)) for p in parts(located(root))]
+    )
     with duckdb.connect() as connection:
         connection.register("rows", rows.append_column("number", pa.array(range(len(rows)))))
         query = (
@@ -37,7 +40,7 @@ def counting(root: Path) -> list[str]:
 
 
 def _repeat(name: str, path: Path) -> pa.Array:
-    return pa.repeat(name, len(read_part(path, ["point_id"])))
+    return pa.repeat(name, len(read_rows(path, ["point_id"])))
 
 
 def _hashes(table: pa.Table) -> list[str]:

@@ -6,9 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import pyarrow as pa
+
 from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
 from privcore.parameter import Integer
 from storage import Manifest, Row, publish, to_table
+from storage.located import located
+from storage.parts import read_part
 
 UnamplifiedEpsilon = find_problem("unamplified-epsilon")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -65,7 +69,7 @@ def rows(count: int, *, first: int = 0, seconds_later: float = 0.0) -> list[Row]
 def put(root: Path, content: Row | Iterable[Row]) -> Path:
     """Publish rows as one part."""
     several: Sequence[Row] = [content] if isinstance(content, Row) else list(content)
-    return publish(root, to_table(several))
+    return publish(located(root), to_table(several))
 
 
 def manifest(*made: Path, digest: str = "0123abcd") -> Manifest:
@@ -81,3 +85,8 @@ def manifest(*made: Path, digest: str = "0123abcd") -> Manifest:
         finished_at=NOON,
         status="complete",
     )
+
+
+def read_rows(part: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a part, whatever store it stands in."""
+    return read_part(located(part.parents[2]), part, columns)

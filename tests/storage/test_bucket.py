@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -20,17 +21,16 @@ from botocore.exceptions import ClientError
 from storage import Store, StoreError, mirror, open_store, parts, server, write_manifest
 from storage.bucket import Bucket
 from storage.compaction import compact
-from storage.disk import remove
 from storage.export import write_store_sql
+from storage.folder import Folder
 from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, stop
-from storage.located import CACHE_VARIABLE, address_of, located, refresh, shown
-from storage.parts import read_part
+from storage.located import CACHE_VARIABLE, located
 from storage.repair import set_aside
 from storage.server import connected, content_of, put_new
 from tests.s3 import keys
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
-from tests.storage.made_up import epsilon, manifest, put, row, rows
+from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 
 pytestmark = pytest.mark.xdist_group("bucket")  # one server
 
@@ -55,11 +55,11 @@ def opened(address: str) -> Store:
     return open_store(address)
 
 
-def folder(address: str) -> Path:
-    """The mirror, equal to the bucket."""
-    root = located(address)
-    refresh(root)
-    return root
+def folder(address: str) -> Folder:
+    """The place, with a mirror that is equal to the bucket."""
+    place = located(address)
+    place.refresh()
+    return place
 
 
 def damage(address: str, name: str) -> None:
@@ -72,9 +72,9 @@ def damage(address: str, name: str) -> None:
 
 def test_what_one_machine_publishes_another_reads_to_the_bit(address: str, elsewhere: Machines) -> None:
     put(Path(address), rows(5))
-    here = row_hashes(folder(address))
+    here = row_hashes(folder(address).root)
     elsewhere.go("b")
-    assert row_hashes(folder(address)) == here
+    assert row_hashes(folder(address).root) == here
     with opened(address) as store:
         assert len(store.stored("unamplified-epsilon")) == 5
         assert store.sql("select count(*) as n from results").to_pylist() == [{"n": 5}]
@@ -138,7 +138,7 @@ def test_a_damaged_object_is_replaced_when_its_part_is_published_again(
     damage(address, f"data/{part.parent.name}/{part.name}")
     elsewhere.go("b")
     part = put(Path(address), rows(2))
-    assert read_part(part).num_rows == 2
+    assert read_rows(part).num_rows == 2
     elsewhere.go("c")
     assert opened(address).verify() == []
 
@@ -151,8 +151,7 @@ def test_a_flipped_bit_in_the_bucket_is_found_and_one_in_the_mirror_is_mended(ad
     assert opened(address).verify() == []
     damage(address, f"data/{part.parent.name}/{part.name}")
     (complaint,) = opened(address).verify()
-    assert complaint.startswith(f"{part} is damaged")
-    assert shown(complaint).startswith(f"{address}/data/problem=unamplified-epsilon/")
+    assert complaint.startswith(f"{address}/data/problem=unamplified-epsilon/{part.name} is damaged")
 
 
 def test_a_missing_object_is_missed(address: str) -> None:
@@ -165,19 +164,19 @@ def test_a_missing_object_is_missed(address: str) -> None:
 
 def test_compaction_on_one_machine_changes_no_row_for_another(address: str, elsewhere: Machines) -> None:
     made = [put(Path(address), rows(6, first=4 * i, seconds_later=i)) for i in range(3)]
-    root = located(address)
-    write_manifest(root, manifest(*made))
-    before, counted = row_hashes(root), counting(root)
+    place = located(address)
+    write_manifest(place, manifest(*made))
+    before, counted = row_hashes(place.root), counting(place.root)
     elsewhere.go("b")
-    assert row_hashes(folder(address)) == before
+    assert row_hashes(folder(address).root) == before
     elsewhere.go("a")
     compact(folder(address))
     assert sum(name.endswith(".parquet") for name in keys(address)) == 1
     for machine in ("a", "b", "c"):
         elsewhere.go(machine)
-        root = folder(address)
-        assert row_hashes(root) == before
-        assert counting(root) == counted
+        place = folder(address)
+        assert row_hashes(place.root) == before
+        assert counting(place.root) == counted
         assert opened(address).verify() == []
         assert len(opened(address).manifests()[0].parts) == 1
 
@@ -185,15 +184,15 @@ def test_compaction_on_one_machine_changes_no_row_for_another(address: str, else
 def test_gc_drops_rows_that_do_not_count_from_the_bucket(address: str, elsewhere: Machines) -> None:
     put(Path(address), [row(epsilon(sigma=s)) for s in (1.0, 2.0)])
     put(Path(address), [row(epsilon(sigma=1.0), seconds_later=5)])
-    root = located(address)
-    counted = counting(root)
-    garbage = find_garbage(root)
+    place = located(address)
+    counted = counting(place.root)
+    garbage = find_garbage(place)
     assert garbage.rows == 1
-    collect(root, garbage)
+    collect(place, garbage)
     elsewhere.go("b")
-    root = folder(address)
-    assert counting(root) == counted
-    assert sum(row_hashes(root).values()) == 2
+    place = folder(address)
+    assert counting(place.root) == counted
+    assert sum(row_hashes(place.root).values()) == 2
 
 
 def test_what_is_set_aside_is_set_aside_in_the_bucket_and_can_be_removed(
@@ -203,11 +202,11 @@ def test_what_is_set_aside_is_set_aside_in_the_bucket_and_can_be_removed(
     aside = set_aside(located(address), [part])
     assert aside is not None
     elsewhere.go("b")
-    root = folder(address)
-    assert parts(root) == []
-    kept = root / "quarantine" / aside.name
+    place = folder(address)
+    assert parts(place) == []
+    kept = place.root / "quarantine" / aside.name
     assert sum(path.is_file() for path in kept.rglob("*")) == 1
-    remove(kept)
+    place.remove(kept)
     assert keys(address) == ["store.json"]
 
 
@@ -227,15 +226,15 @@ def test_a_compaction_that_is_killed_at_any_step_loses_no_row(
     for number in range(1, len(steps) + 1):
         elsewhere.go(f"a{number}")
         address = made(number)
-        root = located(address)
-        before = row_hashes(root).keys()
-        kill_at(monkeypatch, number, lambda root=root: compact(root))  # type: ignore[misc]
+        place = located(address)
+        before = row_hashes(place.root).keys()
+        kill_at(monkeypatch, number, lambda place=place: compact(place))  # type: ignore[misc]
         elsewhere.go(f"b{number}")
-        root = folder(address)
-        assert row_hashes(root).keys() == before
-        compact(root)
+        place = folder(address)
+        assert row_hashes(place.root).keys() == before
+        compact(place)
         elsewhere.go(f"c{number}")
-        assert row_hashes(folder(address)).keys() == before
+        assert row_hashes(folder(address).root).keys() == before
         assert opened(address).verify() == []
         assert len(parts(folder(address))) == 1
 
@@ -245,7 +244,7 @@ def test_a_store_that_was_deleted_is_gone_from_the_mirror_too(address: str) -> N
     connected("").rm(address, recursive=True)
     with pytest.raises(StoreError, match="There is no store at"):
         opened(address)
-    assert not located(address).exists()
+    assert not located(address).root.exists()
 
 
 def test_a_bucket_with_other_things_in_it_is_refused_and_nothing_is_fetched(bucket: str) -> None:
@@ -256,7 +255,7 @@ def test_a_bucket_with_other_things_in_it_is_refused_and_nothing_is_fetched(buck
         put(Path(f"s3://{bucket}"), rows(2))
     with pytest.raises(StoreError, match="There is no store at"):
         opened(f"s3://{bucket}")
-    assert not located(f"s3://{bucket}").exists()
+    assert not located(f"s3://{bucket}").root.exists()
 
 
 def test_a_bucket_can_be_a_store_and_a_prefix_can_hold_another(bucket: str) -> None:
@@ -275,11 +274,11 @@ def test_objects_that_can_be_no_file_of_a_store_reach_no_disk(address: str, name
     key = f"{address.removeprefix('s3://')}/{name}"
     bucket, _, key = key.partition("/")
     connected("").call_s3("put_object", Bucket=bucket, Key=key, Body=b"x")
-    root = folder(address)
+    place = folder(address)
     assert opened(address).verify() == []
-    files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    files = {path.relative_to(place.root).as_posix() for path in place.root.rglob("*") if path.is_file()}
     assert {file for file in files if not file.startswith("cache/")} == set(keys_of_store(address))
-    assert not (root.parent / "escaped").exists()
+    assert not (place.root.parent / "escaped").exists()
 
 
 def keys_of_store(address: str) -> list[str]:
@@ -321,10 +320,11 @@ def test_a_bucket_that_is_not_there_is_named(s3_server: str) -> None:
 
 def test_the_address_is_what_other_machines_are_told(address: str, tmp_path: Path) -> None:
     put(Path(address), rows(1))
-    root = located(address)
-    assert str(address_of(root)) == address.replace("//", "/")
-    assert address_of(tmp_path) == tmp_path
-    assert shown(f"{root}/data and {tmp_path}") == f"{address}/data and {tmp_path}"
+    bucket, folder = located(address), located(tmp_path)
+    assert (bucket.name, bucket.address, folder.address) == (address, address, str(tmp_path))
+    assert bucket.shown(bucket.root) == address
+    assert bucket.shown(bucket.data / "x") == f"{address}/data/x"
+    assert bucket.shown(tmp_path) == folder.shown(tmp_path) == str(tmp_path)
 
 
 def test_store_sql_is_put_beside_the_parts(address: str) -> None:
@@ -349,16 +349,16 @@ def test_objects_are_fetched_in_portions_that_fit_into_memory(
 ) -> None:
     for first in range(5):
         put(Path(address), rows(2, first=2 * first))
-    here = row_hashes(folder(address))
+    here = row_hashes(folder(address).root)
     monkeypatch.setattr("storage.bucket._BYTES_AT_ONCE", 12_000)
     monkeypatch.setattr("storage.bucket._AT_ONCE", 2)
     elsewhere.go("b")
-    assert row_hashes(folder(address)) == here
+    assert row_hashes(folder(address).root) == here
 
 
 def test_what_a_killed_process_had_fetched_is_removed_after_a_day(address: str) -> None:
     put(Path(address), rows(1))
-    left = located(address).parent / ".fetched-killed"
+    left = located(address).root.parent / ".fetched-killed"
     left.mkdir()
     folder(address)
     assert left.exists()
@@ -416,7 +416,7 @@ def test_whatever_somebody_did_to_the_mirror_it_becomes_equal_to_the_bucket(
     change(part)
     with opened(address) as store:
         assert store.verify() == []
-        assert parts(store.root) == [part]
+        assert parts(store.place) == [part]
 
 
 def test_a_store_that_was_deleted_is_made_anew_by_whoever_publishes_next(address: str) -> None:
@@ -440,10 +440,10 @@ def test_a_cache_that_is_deleted_while_a_process_works_costs_no_row(
 ) -> None:
     elsewhere.go("a")
     put(Path(address), rows(2))
-    root = located(address)
+    place = located(address)
     with opened(address) as store:
-        remove(root.parent)
-        put(root, rows(3, first=5))
+        shutil.rmtree(place.root.parent)
+        put(Path(address), rows(3, first=5))
         assert len(store.stored("unamplified-epsilon")) == 3
         time.sleep(1.1)
         assert len(store.stored("unamplified-epsilon")) == 5
@@ -454,7 +454,7 @@ def test_a_cache_that_is_deleted_while_a_process_works_costs_no_row(
 def test_a_look_at_a_bucket_without_a_store_takes_nothing_from_who_makes_it_meanwhile(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root, take = located(address), Bucket.take
+    place, take = located(address), Bucket.take
 
     def made_meanwhile(bucket: Bucket, path: Path) -> bool:
         found = take(bucket, path)
@@ -463,8 +463,8 @@ def test_a_look_at_a_bucket_without_a_store_takes_nothing_from_who_makes_it_mean
         return found
 
     monkeypatch.setattr(Bucket, "take", made_meanwhile)
-    refresh(root)
-    assert len(parts(root)) == 1
+    place.refresh()
+    assert len(parts(place)) == 1
 
 
 @pytest.mark.parametrize(
@@ -484,8 +484,8 @@ def test_names_that_look_like_patterns_are_set_aside_one_by_one(address: str) ->
     names = ["data/[x]*.txt", "data/a b+c%20&=.txt", "data/x1.txt"]
     for name in names:
         put_object(address, name)
-    root = folder(address)
-    aside = set_aside(root, [root / name for name in names[:2]])
+    place = folder(address)
+    aside = set_aside(place, [place.root / name for name in names[:2]])
     found = [name for name in keys(address) if name.endswith(".txt")]
     assert found == ["data/x1.txt", *(f"quarantine/{aside.name}/{name}" for name in names[:2])]
 
@@ -514,7 +514,7 @@ def test_a_damaged_or_locked_table_of_the_mirror_is_one_sentence(
     address: str, content: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(Path(address), rows(1))
-    table = located(address).parent / mirror.INDEX
+    table = located(address).root.parent / mirror.INDEX
     monkeypatch.setattr(mirror, "_PATIENCE", 0.1)
     holder = sqlite3.connect(table, isolation_level=None)
     if content is None:
@@ -571,7 +571,8 @@ def test_a_user_without_a_home_needs_one_for_buckets_only(
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(StoreError, match=r"^Expected PRIVSWEEP_CACHE to name a folder "):
         located(address)
-    assert shown("There is no store at x.") == "There is no store at x."
+    with pytest.raises(StoreError, match=r"^There is no store at x\.$"):
+        open_store("x")
 
 
 class _Page(BaseHTTPRequestHandler):

@@ -13,6 +13,7 @@ import pytest
 from privcore import PROBLEMS, Answer, Bracket, Status, find, intersect
 from privcore.registry import registered
 from storage import Row, Store, StoreError, open_store, publish, to_table
+from storage.located import located
 from storage.schema import PROBLEM_KEY
 from tests.storage.made_up import NOON, Claims, epsilon, put, row, rows
 
@@ -289,8 +290,10 @@ def test_rows_of_a_problem_that_this_release_does_not_know_stay_visible(root: Pa
     table = to_table(rows(3))
     metadata = {**table.schema.metadata, PROBLEM_KEY: b"quantum-epsilon"}
     table = table.rename_columns({"sigma": "noise"}).replace_schema_metadata(metadata)
-    publish(root, table.slice(0, 1))
-    publish(root, table.slice(1, 2).append_column("qubits", pa.array([5, 6])))  # a field that came later
+    publish(located(root), table.slice(0, 1))
+    publish(
+        located(root), table.slice(1, 2).append_column("qubits", pa.array([5, 6]))
+    )  # a field that came later
     with open_store(root) as store:
         assert store.sql("from quantum_epsilon")["qubits"].to_pylist() == [None, 5, 6]
         assert store.sql("select noise, sigma from results").num_rows == 5
@@ -358,7 +361,7 @@ def test_every_row_of_more_than_a_row_group_is_seen(root: Path) -> None:
     ids = [f"{i:032x}" for i in range(131_000)]
     table = pa.concat_tables([several] * 131).set_column(0, several.schema.field(0), pa.array(ids))
     for start, length in [(0, 100_000), (100_000, 30_000), (130_000, 1000)]:
-        publish(root, table.slice(start, length))
+        publish(located(root), table.slice(start, length))
     with open_store(root) as store:
         counts = store.sql("select count(*), count(distinct point_id), count(distinct part) from results")
         assert [column[0].as_py() for column in counts.columns] == [131_000, 131_000, 3]

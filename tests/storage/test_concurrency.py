@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from storage import open_store, parts, write_manifest
+from storage.folder import Folder
+from storage.located import located
 from storage.parts import survey
 from tests.storage.made_up import epsilon, manifest, put, rows
 
@@ -35,7 +37,7 @@ def write(root: Path, start: Barrier, first: int) -> None:
     for step in range(first, first + 300, 10):
         # Every part overlaps its neighbours, and those of the other writer.
         part = put(root, rows(20, first=step, seconds_later=first))
-        write_manifest(root, manifest(part, digest=f"{first:04x}{step:04x}"))
+        write_manifest(located(root), manifest(part, digest=f"{first:04x}{step:04x}"))
 
 
 def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path) -> None:
@@ -58,7 +60,7 @@ def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path)
         assert {r.point.id for r in rows(460)} == store.stored("unamplified-epsilon").keys()
         assert store.sql("from results").num_rows == 460
         assert store.verify() == []
-    assert len(parts(root)) == 60
+    assert len(parts(located(root))) == 60
     assert not list(root.rglob("*.tmp"))
 
 
@@ -69,9 +71,9 @@ def test_a_sweep_that_ends_while_a_reader_looks_is_not_taken_for_a_damaged_one(
     put(root, rows(1))
     listed = {"storage.snapshot.parts": parts, "storage.verify.survey": survey}[listing]
 
-    def list_before_the_sweep_ends(folder: Path) -> object:
-        found = listed(folder)
-        write_manifest(root, manifest(put(root, rows(1, first=1))))
+    def list_before_the_sweep_ends(place: Folder) -> object:
+        found = listed(place)
+        write_manifest(located(root), manifest(put(root, rows(1, first=1))))
         return found
 
     monkeypatch.setattr(listing, list_before_the_sweep_ends)

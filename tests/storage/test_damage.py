@@ -5,6 +5,7 @@ import pytest
 
 from privcore import Answer
 from storage import StoreError, open_store, write_manifest
+from storage.located import located
 from tests.storage.made_up import epsilon, manifest, put, row, rows
 
 
@@ -60,7 +61,7 @@ def test_a_damaged_part_is_refused_by_name_wherever_rows_are_read(
 
 def test_a_part_that_was_deleted_is_missed_by_the_manifest_that_lists_it(root: Path) -> None:
     kept, lost = put(root, rows(2)), put(root, rows(2, first=2))
-    write_manifest(root, manifest(kept, lost))
+    write_manifest(located(root), manifest(kept, lost))
     with open_store(root) as store:
         assert store.verify() == []
         assert store.sql("from results").num_rows == 4
@@ -76,7 +77,7 @@ def test_a_part_that_was_deleted_is_missed_by_the_manifest_that_lists_it(root: P
             "a sweep can still find out what to compute again"
         )
         again = put(root, rows(2, first=2))
-        write_manifest(root, manifest(kept, again))
+        write_manifest(located(root), manifest(kept, again))
         assert store.sql("from results").num_rows == 4
 
 
@@ -90,7 +91,7 @@ def test_a_part_whose_points_are_not_those_of_its_name_is_found(root: Path) -> N
 
 
 def test_a_damaged_manifest_is_found_by_name(root: Path) -> None:
-    path = write_manifest(root, manifest(put(root, rows(1))))
+    path = write_manifest(located(root), manifest(put(root, rows(1))))
     path.write_text(path.read_text()[:-20])
     with open_store(root) as store:
         (complaint,) = store.verify()

@@ -9,6 +9,7 @@ import pytest
 
 from storage import SCHEMA_VERSION, StoreError, open_store
 from storage.export import write_store_sql
+from storage.located import located
 from storage.schema import VERSION_KEY
 from tests.storage.made_up import epsilon, put, rows
 from tests.storage.plain import plainly
@@ -37,7 +38,7 @@ def test_a_store_of_every_earlier_schema_is_read(root: Path, version: int) -> No
             {"name": "made-up", "status": "complete", "parts": 1}
         ]
     put(root, rows(1, first=900))  # and today's rows go beside the old ones
-    write_store_sql(root)
+    write_store_sql(located(root))
     assert plainly(root, "select count(*) from results") == [[["5"]]]
 
 
@@ -62,7 +63,7 @@ def test_columns_that_were_added_later_are_null_or_their_default(root: Path, bes
     altered(root, "older")
     if beside_today:
         put(root, rows(1, first=900))
-    write_store_sql(root)
+    write_store_sql(located(root))
     with open_store(root) as store:
         (ours,) = store.sql(COUNT).to_pylist()
     assert list(ours.values()) == [2 + beside_today, 1, "add-remove", 0]
@@ -90,5 +91,5 @@ def test_what_would_be_misread_is_refused_by_name_here_and_in_plain_sql(
     with pytest.raises(StoreError, match=ours) as caught, open_store(root) as store:
         store.sql("select 1")
     assert str(part) in str(caught.value)
-    write_store_sql(root)
+    write_store_sql(located(root))
     assert plainly(root, COUNT) == f"Invalid Input Error: {part.relative_to(root)} {plain}"

@@ -6,6 +6,7 @@ import pytest
 from privcore import Answer, Status
 from storage import open_store, write_manifest
 from storage.export import store_sql, write_store_sql
+from storage.located import located
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 from tests.storage.plain import plainly
 
@@ -24,8 +25,8 @@ def varied(root: Path) -> Path:
     first = put(root, [row(epsilon(), Answer.enclosure(1.0, 2.0)), row(epsilon(steps=7))])
     second = put(root, [late, row(epsilon(sigma=2.0), Answer.without(Status.TIMEOUT, "It took 3 s."))])
     third = put(root, [row(epsilon(steps=7), Answer.enclosure(2.5, 4.0), method=Claims())])
-    write_manifest(root, manifest(first, second, third))
-    write_store_sql(root)
+    write_manifest(located(root), manifest(first, second, third))
+    write_store_sql(located(root))
     return root
 
 
@@ -63,16 +64,16 @@ def test_parts_that_come_later_are_seen_without_a_new_file(varied: Path) -> None
 
 def test_an_empty_store_has_all_views_and_macros(root: Path) -> None:
     open_store(root, create=True).close()
-    write_store_sql(root)
+    write_store_sql(located(root))
     counts = [f"select count(*) from {view}" for view in VIEWS]
     nothing = "select lower, upper from epsilon_at(sigma := 1, steps := 10, delta := 1e-5)"
     assert plainly(root, *counts, nothing) == [*([["0"]] for _ in VIEWS), [["0.0", str(math.inf)]]]
 
 
 def test_the_file_holds_no_absolute_path_and_is_written_only_where_it_changes(varied: Path) -> None:
-    assert str(varied) not in store_sql(varied)
+    assert str(varied) not in store_sql(located(varied))
     before = (varied / "store.sql").stat().st_mtime_ns
-    assert write_store_sql(varied) == varied / "store.sql"
+    assert write_store_sql(located(varied)) == varied / "store.sql"
     assert (varied / "store.sql").stat().st_mtime_ns == before
     with open_store(varied) as store:
         assert store.verify() == []

@@ -8,6 +8,7 @@ from privcore import Answer, Status
 from storage import open_store, parts, write_manifest
 from storage.compaction import compact
 from storage.garbage import Garbage, collect, find_garbage
+from storage.located import located
 from storage.replaced import Replacement, write_replacement
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, row, rows
@@ -27,13 +28,13 @@ def overlapping(root: Path) -> list[Path]:
         put(root, rows(4, first=2, seconds_later=5)),
         put(root, row(epsilon(sigma=1.0), Answer.without(Status.CRASHED, "gone"), seconds_later=-5)),
     ]
-    write_manifest(root, manifest(*made))
+    write_manifest(located(root), manifest(*made))
     return made
 
 
 def gc(root: Path) -> Garbage:
-    garbage = find_garbage(root)
-    collect(root, garbage)
+    garbage = find_garbage(located(root))
+    collect(located(root), garbage)
     return garbage
 
 
@@ -42,8 +43,8 @@ def test_rows_that_do_not_count_are_dropped_and_the_others_keep_their_bits(root:
     counted = counting(root)
     assert gc(root).rows == 3
     assert sorted(row_hashes(root).elements()) == counting(root) == counted
-    assert first in parts(root), "a part whose rows all count stays"
-    assert third not in parts(root)
+    assert first in parts(located(root)), "a part whose rows all count stays"
+    assert third not in parts(located(root))
     with open_store(root) as store:
         assert [finding.detail for finding in store.examine().findings] == []
         assert len(store.manifests()[0].parts) == 2
@@ -51,20 +52,20 @@ def test_rows_that_do_not_count_are_dropped_and_the_others_keep_their_bits(root:
 
 def test_finding_garbage_deletes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     overlapping(root)
-    assert steps_of(monkeypatch, lambda: find_garbage(root)) == []
+    assert steps_of(monkeypatch, lambda: find_garbage(located(root))) == []
 
 
 def test_a_second_collection_has_nothing_to_do(root: Path) -> None:
     overlapping(root)
     gc(root)
-    again = find_garbage(root)
+    again = find_garbage(located(root))
     assert (again.idle, again.files) == ((), ())
 
 
 def test_rows_that_do_not_count_are_dropped_from_a_merged_part_too(root: Path) -> None:
     overlapping(root)
     counted = counting(root)
-    compact(root)
+    compact(located(root))
     assert gc(root).rows == 3
     assert sorted(row_hashes(root).elements()) == counted
 
@@ -87,13 +88,13 @@ def test_killed_at_any_step_a_collection_loses_no_row_that_counts_and_the_next_o
 
 def test_copies_of_a_row_are_told_apart_only_when_nobody_can_be_at_work_on_them(root: Path) -> None:
     made = [put(root, [row(epsilon()), row(epsilon(sigma=2 + i))]) for i in range(2)]
-    assert find_garbage(root).rows == 0, "a compaction may be about to delete one of the two"
+    assert find_garbage(located(root)).rows == 0, "a compaction may be about to delete one of the two"
     make_old(max(made))
-    assert find_garbage(root).rows == 0
+    assert find_garbage(located(root)).rows == 0
     make_old(min(made))
-    (idle,) = find_garbage(root).idle
+    (idle,) = find_garbage(located(root)).idle
     assert idle.part == max(made)
-    collect(root, find_garbage(root))
+    collect(located(root), find_garbage(located(root)))
     assert sum(row_hashes(root).values()) == 3
 
 
@@ -102,16 +103,16 @@ def test_leftovers_snapshots_and_needless_records_go(root: Path) -> None:
     with open_store(root) as store:
         store.sql("from results")
         (stale,) = (root / "cache").iterdir()
-        compact(root)
+        compact(located(root))
         store.sql("from results")
         old, young = made[0].parent / ".old.tmp", made[0].parent / ".young.tmp"
         for path in (old, young):
             path.write_text("half a part")
         (record,) = (root / "replaced").iterdir()
         make_old(old, record)
-        assert set(find_garbage(root).files) == {old, stale}
-        write_manifest(root, manifest(*parts(root)))
-        assert set(find_garbage(root).files) >= {old, record}
+        assert set(find_garbage(located(root)).files) == {old, stale}
+        write_manifest(located(root), manifest(*parts(located(root))))
+        assert set(find_garbage(located(root)).files) >= {old, record}
         gc(root)
         assert not old.exists()
         assert not stale.exists()
@@ -126,27 +127,27 @@ def test_quarantine_is_kept_unless_asked_for(root: Path) -> None:
     (folder / "data" / "x.parquet").write_text("damaged")
     make_old(folder)
     assert gc(root).files == ()
-    assert find_garbage(root, quarantine=2 * LONG_AGO).files == ()
-    garbage = find_garbage(root, quarantine=LONG_AGO / 2)
+    assert find_garbage(located(root), quarantine=2 * LONG_AGO).files == ()
+    garbage = find_garbage(located(root), quarantine=LONG_AGO / 2)
     assert garbage.files == (folder,)
-    collect(root, garbage)
+    collect(located(root), garbage)
     assert not folder.exists()
 
 
 def test_rows_that_a_compaction_added_and_gc_dropped_again_do_not_lead_in_a_circle(root: Path) -> None:
     """What is left after gc are the rows of the first part; its name must not become that part's again."""
     first, second = put(root, row(epsilon())), put(root, row(epsilon(), seconds_later=5))
-    write_manifest(root, manifest(first, second))
+    write_manifest(located(root), manifest(first, second))
     counted = counting(root)
     for _ in range(3):
-        compact(root)
+        compact(located(root))
         gc(root)
         assert counting(root) == counted
-    assert first not in parts(root)
+    assert first not in parts(located(root))
     with open_store(root) as store:
         assert [finding.detail for finding in store.examine().findings] == []
         assert store.manifests()[0].parts == tuple(
-            str(path.relative_to(root / "data")) for path in parts(root)
+            str(path.relative_to(root / "data")) for path in parts(located(root))
         )
 
 
@@ -160,35 +161,35 @@ def test_a_day_after_a_compaction_was_killed_no_row_is_lost_whichever_name_comes
 ) -> None:
     for number in range(10, 15):  # from the record of what was replaced to the last old part
         root = tmp_path / str(number)
-        write_manifest(root, manifest(*(put(root, rows(3, first=first + 3 * i)) for i in range(3))))
+        write_manifest(located(root), manifest(*(put(root, rows(3, first=first + 3 * i)) for i in range(3))))
         counted = counting(root)
-        kill_at(monkeypatch, number, lambda root=root: compact(root))  # type: ignore[misc]
+        kill_at(monkeypatch, number, lambda root=root: compact(located(root)))  # type: ignore[misc]
         make_old(*root.rglob("*"))
         gc(root)
         assert sorted(row_hashes(root).elements()) == counted, f"step {number}"
         assert open_store(root).verify() == [], f"step {number}"
-        assert find_garbage(root) == Garbage(), f"step {number}"
+        assert find_garbage(located(root)) == Garbage(), f"step {number}"
 
 
 def test_parts_that_a_killed_compaction_left_behind_are_told_before_they_go(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [put(root, rows(3, first=3 * i)) for i in range(3)]
-    kill_at(monkeypatch, 12, lambda: compact(root))
-    assert find_garbage(root).replaced == tuple(sorted(set(made) & set(parts(root)))) != ()
+    kill_at(monkeypatch, 12, lambda: compact(located(root)))
+    assert find_garbage(located(root)).replaced == tuple(sorted(set(made) & set(parts(located(root))))) != ()
     gc(root)
-    assert not set(made) & set(parts(root))
+    assert not set(made) & set(parts(located(root)))
 
 
 def test_rows_stay_where_what_holds_them_too_was_replaced_by_their_part_meanwhile(root: Path) -> None:
     """A compaction that slept for a day between its part and its record wakes up during a collection."""
     made = [put(root, row(epsilon())), put(root, [row(epsilon()), row(epsilon(sigma=2))])]
     make_old(*made)
-    garbage = find_garbage(root)
+    garbage = find_garbage(located(root))
     (idle,) = garbage.idle
     (kept,) = (part for part in made if part != idle.part)
-    write_replacement(root, Replacement(old=(name_of(kept),), new=(name_of(idle.part),)))
-    collect(root, garbage)
+    write_replacement(located(root), Replacement(old=(name_of(kept),), new=(name_of(idle.part),)))
+    collect(located(root), garbage)
     assert row(epsilon()).point.id in open_store(root).stored("unamplified-epsilon")
 
 
@@ -197,25 +198,25 @@ def test_a_part_that_vanishes_under_the_eyes_of_a_collection_is_no_error(
 ) -> None:
     overlapping(root)
     counted = counting(root)
-    garbage = find_garbage(root)
-    monkeypatch.setattr("storage.garbage._is_held", lambda root, _idle: compact(root) is not None)
-    collect(root, garbage)
+    garbage = find_garbage(located(root))
+    monkeypatch.setattr("storage.garbage._is_held", lambda place, _idle: compact(place) is not None)
+    collect(located(root), garbage)
     assert counting(root) == counted
-    assert len(parts(root)) == 1
+    assert len(parts(located(root))) == 1
 
 
 def test_a_part_that_two_compactions_replaced_needs_the_records_of_both(root: Path) -> None:
     made = [put(root, rows(2, first=2 * i)) for i in range(4)]
     old, one, other, last = map(name_of, made)
-    write_manifest(root, manifest(made[0]))
+    write_manifest(located(root), manifest(made[0]))
     records = [
-        write_replacement(root, Replacement(old=(before,), new=(after,)))
+        write_replacement(located(root), Replacement(old=(before,), new=(after,)))
         for before, after in ((old, one), (old, other), (one, last), (other, last))
     ]
     for part in made[:3]:
         part.unlink()
     make_old(*records)
-    assert find_garbage(root).files == ()
+    assert find_garbage(located(root)).files == ()
 
 
 def test_of_a_link_among_the_leftovers_only_the_link_goes(root: Path, tmp_path: Path) -> None:

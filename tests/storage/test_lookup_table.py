@@ -8,6 +8,7 @@ import pytest
 
 from privcore import Answer, Status
 from storage import Row, StoreError, open_store
+from storage.located import located
 from storage.lookup_table import (
     KEY,
     LookupTable,
@@ -42,7 +43,7 @@ def test_a_table_brings_every_answer_with_its_provenance_into_another_store(
     put(root, [row(epsilon(sigma=9.0), method=Claims(number=k)) for k in range(3)])
     put(root, row(epsilon(sigma=7.0), Answer.without(Status.TIMEOUT, "It was slow.")))
     other = tmp_path / "other"
-    import_lookup_table(read_lookup_table(written(root)), other)
+    import_lookup_table(read_lookup_table(written(root)), located(other))
     answers = "select * exclude (part) from results where status = 'ok' order by point_id"
     with open_store(root) as here, open_store(other) as there:
         assert there.sql(answers).equals(here.sql(answers))
@@ -53,8 +54,8 @@ def test_a_table_brings_every_answer_with_its_provenance_into_another_store(
 def test_importing_twice_is_the_same_as_once(root: Path, tmp_path: Path) -> None:
     put(root, rows(5))
     table = table_of(root)
-    parts = import_lookup_table(table, tmp_path / "other")
-    assert import_lookup_table(table, tmp_path / "other") == parts
+    parts = import_lookup_table(table, located(tmp_path / "other"))
+    assert import_lookup_table(table, located(tmp_path / "other")) == parts
     assert counting(tmp_path / "other") == counting(root)
 
 
@@ -87,7 +88,7 @@ def test_a_row_under_a_question_that_is_not_its_own_is_refused(root: Path, tmp_p
     place = table.rows.column_names.index("sigma")
     moved = table.rows.set_column(place, "sigma", pa.array([0.5, 0.6, 0.7]))
     with pytest.raises(StoreError, match=r"the row \w{32} is not that of its fields"):
-        import_lookup_table(LookupTable(version=table.version, rows=moved), tmp_path / "other")
+        import_lookup_table(LookupTable(version=table.version, rows=moved), located(tmp_path / "other"))
     assert not (tmp_path / "other").exists()
 
 
@@ -161,7 +162,7 @@ def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_
     place = table.rows.column_names.index("sigma")
     without = table.rows.set_column(place, "sigma", pa.array([None] * 2, pa.float64()))
     with pytest.raises(StoreError, match="Cannot import unamplified-epsilon of version "):
-        import_lookup_table(LookupTable(version=table.version, rows=without), tmp_path / "other")
+        import_lookup_table(LookupTable(version=table.version, rows=without), located(tmp_path / "other"))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_a_forged_row_is_refused_whatever_version_the_table_gives_itself(
     path = tmp_path / "forged.parquet"
     write_lookup_table(LookupTable(version=_version(forged), rows=forged), path)
     with pytest.raises(StoreError, match=reason):
-        import_lookup_table(read_lookup_table(path), tmp_path / "other")
+        import_lookup_table(read_lookup_table(path), located(tmp_path / "other"))
     assert not (tmp_path / "other").exists()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage import Manifest, StoreError, manifests, open_store, write_manifest
+from storage.located import located
 from tests.storage.made_up import NOON, put, rows
 
 MANIFEST = Manifest(
@@ -24,10 +25,10 @@ MANIFEST = Manifest(
 def test_a_manifest_reads_back_as_it_was_written(root: Path) -> None:
     part = put(root, rows(1))
     manifest = replace(MANIFEST, parts=(str(part.relative_to(root / "data")),))
-    path = write_manifest(root, manifest)
+    path = write_manifest(located(root), manifest)
     assert path == root / "sweeps" / "0123456789abcdef.json"
     with open_store(root) as store:
-        assert store.manifests() == manifests(root) == [manifest]
+        assert store.manifests() == manifests(located(root)) == [manifest]
         (shown,) = store.sql("from sweeps").to_pylist()
     assert (shown["name"], shown["status"], shown["parts"]) == ("quick", "complete", 1)
     assert (shown["started_at"], shown["finished_at"]) == (manifest.started_at, manifest.finished_at)
@@ -37,10 +38,10 @@ def test_a_manifest_reads_back_as_it_was_written(root: Path) -> None:
 
 def test_a_sweep_that_runs_again_replaces_its_manifest(root: Path) -> None:
     open_store(root, create=True)
-    write_manifest(root, replace(MANIFEST, status="incomplete"))
-    write_manifest(root, replace(MANIFEST, digest="ff00ff00", finished_at=NOON))
-    write_manifest(root, MANIFEST)
-    assert [(m.digest, m.status) for m in manifests(root)] == [
+    write_manifest(located(root), replace(MANIFEST, status="incomplete"))
+    write_manifest(located(root), replace(MANIFEST, digest="ff00ff00", finished_at=NOON))
+    write_manifest(located(root), MANIFEST)
+    assert [(m.digest, m.status) for m in manifests(located(root))] == [
         ("ff00ff00", "complete"),
         (MANIFEST.digest, "complete"),
     ]
@@ -76,20 +77,20 @@ def test_a_manifest_that_cannot_be_read_is_refused_by_name(
     root: Path, change: dict[str, object], complaint: str
 ) -> None:
     open_store(root, create=True)
-    path = write_manifest(root, MANIFEST)
+    path = write_manifest(located(root), MANIFEST)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(StoreError) as caught:
-        manifests(root)
+        manifests(located(root))
     assert str(caught.value) == f"{path} {complaint}"
 
 
 def test_a_manifest_of_before_there_were_hashes_is_read(root: Path) -> None:
     open_store(root, create=True)
-    path = write_manifest(root, MANIFEST)
+    path = write_manifest(located(root), MANIFEST)
     content = json.loads(path.read_text())
     del content["sha256"]
     path.write_text(json.dumps(content))
-    assert manifests(root) == [MANIFEST]
+    assert manifests(located(root)) == [MANIFEST]
 
 
 @pytest.mark.parametrize(
@@ -105,17 +106,17 @@ def test_a_manifest_without_a_hash_whose_content_is_of_another_kind_is_damaged(
     root: Path, key: str, value: object, complaint: str
 ) -> None:
     open_store(root, create=True)
-    path = write_manifest(root, MANIFEST)
+    path = write_manifest(located(root), MANIFEST)
     content = json.loads(path.read_bytes())
     del content["sha256"]  # as earlier releases wrote them
     path.write_text(json.dumps(content | {key: value}))
     with pytest.raises(StoreError, match=rf"is damaged: {complaint}; run the sweep again\."):
-        manifests(root)
+        manifests(located(root))
 
 
 def test_json_that_is_nested_too_deeply_is_a_damaged_manifest(root: Path) -> None:
     open_store(root, create=True)
-    path = write_manifest(root, MANIFEST)
+    path = write_manifest(located(root), MANIFEST)
     path.write_text("[" * 200_000)
     with pytest.raises(StoreError, match="is damaged: expected a sweep's manifest"):
-        manifests(root)
+        manifests(located(root))

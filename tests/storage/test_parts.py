@@ -15,10 +15,10 @@ import pytest
 
 from privcore import Answer, find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store, parts, publish, schema_for, to_table
-from storage.layout import remove_leftovers
-from storage.parts import ids_hash, read_part
+from storage.located import located
+from storage.parts import ids_hash
 from storage.schema import VERSION_KEY
-from tests.storage.made_up import Claims, epsilon, put, row, rows
+from tests.storage.made_up import Claims, epsilon, put, read_rows, row, rows
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -37,9 +37,9 @@ def republish(part: Path, table: pa.Table) -> Path:
 
 def test_publishing_twice_changes_nothing(root: Path) -> None:
     table = to_table(rows(3))
-    first = publish(root, table)
+    first = publish(located(root), table)
     before = {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in root.rglob("*")}
-    assert publish(root, table) == first
+    assert publish(located(root), table) == first
     assert {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in root.rglob("*")} == before
 
 
@@ -54,16 +54,16 @@ def test_the_name_of_a_part_is_made_of_its_points_and_its_bytes(root: Path) -> N
 
 def test_publishing_again_mends_a_truncated_part(root: Path) -> None:
     table = to_table(rows(3))
-    part = publish(root, table)
+    part = publish(located(root), table)
     whole = part.read_bytes()
     part.write_bytes(whole[:100])
-    publish(root, table)
+    publish(located(root), table)
     assert part.read_bytes() == whole
 
 
 def test_a_part_reads_back_as_it_was_written(root: Path) -> None:
     table = to_table(rows(5))
-    assert read_part(publish(root, table)).equals(table, check_metadata=True)
+    assert read_rows(publish(located(root), table)).equals(table, check_metadata=True)
 
 
 def test_parts_are_readable_without_this_package(root: Path) -> None:
@@ -91,12 +91,12 @@ def test_a_writer_killed_at_any_instant_leaves_no_unreadable_part(root: Path) ->
         writer = SPAWN.Process(target=publish_until_killed, args=(root,))
         writer.start()
         deadline = time.monotonic() + 60
-        while len(parts(root)) <= seen and time.monotonic() < deadline:
+        while len(parts(located(root))) <= seen and time.monotonic() < deadline:
             time.sleep(0.002)
         time.sleep(0.003 * trial)  # another instant of the publication each time
         writer.kill()
         writer.join()
-        seen = len(parts(root))
+        seen = len(parts(located(root)))
     assert seen > 0
     with open_store(root) as store:
         assert store.verify() == []
@@ -128,12 +128,12 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_file(root: Path) -> None:
 def test_what_did_not_come_from_to_table_is_not_published(root: Path) -> None:
     table = to_table(rows(1))
     with pytest.raises(ValueError, match="at least one row, got 0 rows"):
-        publish(root, table.slice(0, 0))
+        publish(located(root), table.slice(0, 0))
     with pytest.raises(ValueError, match="from to_table"):
-        publish(root, pa.table({"point_id": ["a"]}))
+        publish(located(root), pa.table({"point_id": ["a"]}))
     index = table.column_names.index("upper")
     with pytest.raises(ValueError, match="Expected upper without NaN"):
-        publish(root, table.set_column(index, table.schema.field(index), pa.array([float("nan")])))
+        publish(located(root), table.set_column(index, table.schema.field(index), pa.array([float("nan")])))
     assert not root.exists()
 
 
@@ -144,7 +144,7 @@ def test_a_part_of_a_newer_release_is_refused_with_both_versions(root: Path) -> 
         part, table.replace_schema_metadata({**table.schema.metadata, VERSION_KEY: str(SCHEMA_VERSION + 6)})
     )
     with pytest.raises(StoreError) as caught:
-        read_part(newer)
+        read_rows(newer)
     assert str(caught.value) == f"{newer} has schema version 7 and this release reads 1: update privsweep."
 
 
@@ -161,7 +161,7 @@ def test_a_field_that_was_added_later_has_its_default_in_older_parts(
     root: Path, older: Callable[[pa.Table, list[str]], pa.Table]
 ) -> None:
     part = put(root, rows(2))
-    table = read_part(
+    table = read_rows(
         republish(part, older(pq.read_table(part, partitioning=None), ["epochs", "adjacency", "value"]))
     )
     assert table["epochs"].to_pylist() == [1] * 2
@@ -200,16 +200,16 @@ def test_columns_that_this_release_cannot_interpret_are_refused_by_name(root: Pa
     table = pq.read_table(part, partitioning=None)
     strange = republish(part, table.append_column("weather", pa.array(["wet", "dry"])))
     with pytest.raises(StoreError, match="has the column weather, which this release does not know"):
-        read_part(strange)
+        read_rows(strange)
     typed = republish(strange, table.set_column(6, "sigma", pa.array(["1", "inf"])))
     with pytest.raises(StoreError, match="has sigma as string, expected double"):
-        read_part(typed)
+        read_rows(typed)
     short = republish(typed, table.drop_columns(["sigma"]))
     with pytest.raises(StoreError, match="lacks the column sigma"):
-        read_part(short)
+        read_rows(short)
     holey = republish(short, without_values(table, ["sigma"]))
     with pytest.raises(StoreError, match="has rows without sigma"):
-        read_part(holey)
+        read_rows(holey)
 
 
 def test_a_part_in_the_folder_of_another_problem_is_refused(root: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_part_in_the_folder_of_another_problem_is_refused(root: Path) -> None:
     wrong.parent.mkdir()
     part.rename(wrong)
     with pytest.raises(StoreError, match="rows of unamplified-epsilon in the folder of unamplified-delta"):
-        read_part(wrong)
+        read_rows(wrong)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_foreign_file_is_refused_by_name(root: Path, name: str) -> None:
     foreign.parent.mkdir(exist_ok=True)
     foreign.write_text("not ours")
     with pytest.raises(StoreError, match="does not belong into a store") as caught:
-        parts(root)
+        parts(located(root))
     assert str(root / "data" / Path(name).parts[0]) in str(caught.value)
     (root / "data" / ".DS_Store").write_text("ignored")
     (complaint,) = open_store(root).verify()
@@ -274,11 +274,11 @@ def test_only_old_leftovers_of_killed_writers_are_removed(root: Path) -> None:
         leftover.write_text("half a file")
     for leftover in (old, folder):
         os.utime(leftover, (time.time() - 90_000,) * 2)
-    remove_leftovers(root)
+    located(root).remove_leftovers()
     assert fresh.exists()
     assert not old.exists()
     assert not folder.exists()
-    assert parts(root) == [part]
+    assert parts(located(root)) == [part]
 
 
 def test_publishing_into_a_store_of_a_newer_release_is_refused(root: Path) -> None:
@@ -286,7 +286,7 @@ def test_publishing_into_a_store_of_a_newer_release_is_refused(root: Path) -> No
     (root / "store.json").write_text(json.dumps({"schema_version": 2}))
     with pytest.raises(StoreError, match="schema version 2 and this release reads 1"):
         put(root, rows(1))
-    assert parts(root) == []
+    assert parts(located(root)) == []
 
 
 @pytest.mark.parametrize("column", ["lower", "upper", "value", "confidence"])
@@ -296,7 +296,7 @@ def test_a_part_with_nan_in_an_answer_is_refused_by_name(root: Path, column: str
     nan = pa.array([1.0, math.nan])
     harmed = republish(part, table.set_column(table.column_names.index(column), column, nan))
     with pytest.raises(StoreError) as caught:
-        read_part(harmed)
+        read_rows(harmed)
     assert str(caught.value) == f"{harmed} has NaN in {column}; privsweep repair moves it away."
 
 
@@ -305,6 +305,6 @@ def test_a_column_that_is_missing_or_of_another_type_is_refused_where_few_are_re
     table = pq.read_table(part, partitioning=None)
     lacking = republish(part, table.drop_columns(["status"]))
     with pytest.raises(StoreError) as caught:
-        read_part(lacking, ["point_id", "status"])
+        read_rows(lacking, ["point_id", "status"])
     assert str(caught.value) == f"{lacking} lacks the column status."
-    assert read_part(lacking, ["point_id"]).column_names == ["point_id"]
+    assert read_rows(lacking, ["point_id"]).column_names == ["point_id"]

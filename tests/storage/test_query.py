@@ -70,17 +70,17 @@ def store(root: Path) -> Iterator[Store]:
 )
 def test_sql_answers_selects_over_the_views_and_nothing_else(store: Store, query: str) -> None:
     secret = "a variable of this frame"  # noqa: F841  DuckDB would find it, were that not switched off
-    before = {p: p.stat().st_mtime_ns for p in store.root.rglob("*.parquet")}
+    before = {p: p.stat().st_mtime_ns for p in store.place.root.rglob("*.parquet")}
     assert store.sql("from results").num_rows == 3
-    files = set(store.root.rglob("*"))
+    files = set(store.place.root.rglob("*"))
     with pytest.raises(QueryError) as caught:
-        store.sql(query.format(root=store.root))
+        store.sql(query.format(root=store.place.root))
     sentence = str(caught.value)
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert store.sql("from results").num_rows == 3
-    assert set(store.root.rglob("*")) == files
-    assert {p: p.stat().st_mtime_ns for p in store.root.rglob("*.parquet")} == before
+    assert set(store.place.root.rglob("*")) == files
+    assert {p: p.stat().st_mtime_ns for p in store.place.root.rglob("*.parquet")} == before
 
 
 def test_syntax_errors_are_told_in_one_sentence(store: Store) -> None:

@@ -13,24 +13,26 @@ from storage import StoreError, open_store, parts, write_manifest
 from storage.compaction import compact, finish
 from storage.degraded import Around, degraded_reading
 from storage.errors import DegradedWarning
-from storage.parts import ids_hash, read_part, survey
+from storage.folder import Folder
+from storage.located import located
+from storage.parts import ids_hash, survey
 from storage.repair import set_aside, told_points, untrue_records
 from storage.replaced import Replacement, read_replacement, write_replacement
 from storage.verify import verify
 from tests.storage.contents import kill_at, steps_of
-from tests.storage.made_up import epsilon, manifest, put, rows
+from tests.storage.made_up import epsilon, manifest, put, read_rows, rows
 from tests.storage.test_damage import flip_a_bit
 
 
 def kinds(root: Path) -> list[str]:
-    return sorted(finding.kind for finding in verify(root).findings)
+    return sorted(finding.kind for finding in verify(located(root)).findings)
 
 
 def test_every_kind_of_harm_has_its_name_and_says_what_to_do(root: Path) -> None:
     made = [put(root, rows(4, first=10 * i)) for i in range(6)]
     put(root, rows(2, first=43, seconds_later=5))
-    path = write_manifest(root, manifest(*made))
-    broken = write_manifest(root, manifest(*made, digest="feedbeef"))
+    path = write_manifest(located(root), manifest(*made))
+    broken = write_manifest(located(root), manifest(*made, digest="feedbeef"))
     flip_a_bit(made[0], seed=1)
     made[1].write_bytes(made[1].read_bytes()[:-9])
     made[2].unlink()
@@ -38,7 +40,7 @@ def test_every_kind_of_harm_has_its_name_and_says_what_to_do(root: Path) -> None
     (root / "data" / "notes.txt").write_text("not ours")
     (made[4].parent / ".part.1.tmp").write_text("half")
     broken.write_text("{")
-    report = verify(root)
+    report = verify(located(root))
     assert kinds(root) == [
         *("damaged", "duplicate", "foreign", "leftover", "manifest"),
         *("misnamed", "missing", "missing", "truncated"),
@@ -55,7 +57,7 @@ def test_what_is_harmless_does_not_make_a_store_unsound(root: Path) -> None:
     made = [put(root, rows(3)), put(root, rows(3, first=1, seconds_later=1))]
     (made[0].parent / ".part.1.tmp").write_text("half")
     assert kinds(root) == ["duplicate", "leftover"]
-    assert verify(root).sound
+    assert verify(located(root)).sound
 
 
 def test_a_newer_part_is_not_taken_for_a_damaged_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,12 +71,12 @@ def test_files_are_set_aside_with_their_names_and_ignored_by_readers(root: Path)
     kept, damaged = put(root, rows(2)), put(root, rows(2, first=2))
     flip_a_bit(damaged, seed=3)
     content = damaged.read_bytes()
-    folder = set_aside(root, [damaged, damaged.with_name("gone")])
+    folder = set_aside(located(root), [damaged, damaged.with_name("gone")])
     assert folder.parent == root / "quarantine"
     assert (folder / damaged.relative_to(root)).read_bytes() == content
-    assert parts(root) == [kept]
+    assert parts(located(root)) == [kept]
     assert open_store(root).verify() == []
-    assert set_aside(root, [kept]) != folder, "nothing that was set aside is overwritten"
+    assert set_aside(located(root), [kept]) != folder, "nothing that was set aside is overwritten"
 
 
 def test_killed_at_any_step_setting_aside_loses_no_byte(
@@ -84,12 +86,12 @@ def test_killed_at_any_step_setting_aside_loses_no_byte(
         return sorted(path.read_bytes() for path in root.rglob("*.parquet"))
 
     made = [put(tmp_path / "0", rows(2, first=2 * i)) for i in range(2)]
-    steps = steps_of(monkeypatch, lambda: set_aside(tmp_path / "0", made))
+    steps = steps_of(monkeypatch, lambda: set_aside(located(tmp_path / "0"), made))
     for number in range(1, len(steps) + 1):
         root = tmp_path / str(number)
         made = [put(root, rows(2, first=2 * i)) for i in range(2)]
         before = files(root)
-        kill_at(monkeypatch, number, lambda root=root, made=made: set_aside(root, made))  # type: ignore[misc]
+        kill_at(monkeypatch, number, lambda root=root, made=made: set_aside(located(root), made))  # type: ignore[misc]
         assert files(root) == before, f"step {number}"
 
 
@@ -118,20 +120,20 @@ def test_a_file_that_is_no_part_tells_no_point(root: Path, content: bytes) -> No
 
 def test_records_of_replacements_that_lead_nowhere_are_found(root: Path) -> None:
     made = [put(root, rows(2, first=2 * i)) for i in range(2)]
-    write_manifest(root, manifest(*made))
-    compact(root)
-    assert untrue_records(root) == []
-    (merged,) = parts(root)
+    write_manifest(located(root), manifest(*made))
+    compact(located(root))
+    assert untrue_records(located(root)) == []
+    (merged,) = parts(located(root))
     merged.unlink()
     assert kinds(root) == ["missing"]
-    set_aside(root, untrue_records(root))
+    set_aside(located(root), untrue_records(located(root)))
     assert kinds(root) == ["missing", "missing"], "the manifest lists its own parts again"
 
 
 def test_damage_is_read_around_with_a_warning_for_each_file_where_that_is_allowed(root: Path) -> None:
     made = [put(root, rows(2, first=2 * i)) for i in range(4)]
-    broken = write_manifest(root, manifest(digest="feedbeef"))
-    write_manifest(root, manifest(*made))
+    broken = write_manifest(located(root), manifest(digest="feedbeef"))
+    write_manifest(located(root), manifest(*made))
     flip_a_bit(made[0], seed=1)
     made[1].unlink()
     (made[2].parent / "notes.txt").write_text("not ours")
@@ -161,7 +163,7 @@ def test_a_store_is_opened_for_reading_around_damage_wherever_that_is_allowed(ro
 
 
 def test_a_sound_store_is_read_without_a_warning(root: Path) -> None:
-    write_manifest(root, manifest(put(root, rows(2))))
+    write_manifest(located(root), manifest(put(root, rows(2))))
     with open_store(root, degraded=True) as store:
         assert store.sql("from results").num_rows == 2
 
@@ -181,15 +183,15 @@ def test_what_is_no_file_is_found_waited_for_by_nobody_and_set_aside(
     kept = put(root, rows(2))
     (root / name).parent.mkdir(exist_ok=True)
     make(root / name)
-    (finding,) = verify(root).findings
+    (finding,) = verify(located(root)).findings
     assert (finding.kind, finding.file) == ("foreign", name)
     with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match=Path(name).name):
         assert store.sql("from results").num_rows == 2
     assert told_points(root / name) == ({}, False)
-    folder = set_aside(root, [root / name])
+    folder = set_aside(located(root), [root / name])
     assert os.path.lexists(folder / name)
     assert open_store(root).verify() == []
-    assert parts(root) == [kept]
+    assert parts(located(root)) == [kept]
 
 
 def test_a_link_to_another_folder_of_the_store_is_set_aside_without_the_parts_behind_it(root: Path) -> None:
@@ -197,13 +199,13 @@ def test_a_link_to_another_folder_of_the_store_is_set_aside_without_the_parts_be
     link = root / "data" / "problem=poisson-epsilon"
     link.symlink_to(kept.parent.name)
     (kept.parent / "notes.txt").write_text("not ours")
-    assert {f.file for f in verify(root).findings} == {
+    assert {f.file for f in verify(located(root)).findings} == {
         str(link.relative_to(root)),
         str((kept.parent / "notes.txt").relative_to(root)),
     }
-    set_aside(root, [root / finding.file for finding in verify(root).findings])
-    assert verify(root).findings == []
-    assert parts(root) == [kept]
+    set_aside(located(root), [root / finding.file for finding in verify(located(root)).findings])
+    assert verify(located(root)).findings == []
+    assert parts(located(root)) == [kept]
 
 
 @pytest.mark.parametrize(
@@ -223,41 +225,42 @@ def test_a_record_that_lists_what_can_be_no_part_is_refused_by_name(root: Path, 
     path = root / "replaced" / f"{hashlib.blake2b(text, digest_size=16).hexdigest()}.json"
     path.parent.mkdir()
     path.write_bytes(text)
-    (finding,) = verify(root).findings
+    (finding,) = verify(located(root)).findings
     assert (finding.kind, finding.file) == ("manifest", str(path.relative_to(root)))
     assert finding.detail.startswith(f"{path} is damaged: ")
     with pytest.raises(StoreError, match="is damaged"):
-        compact(root)
+        compact(located(root))
 
 
 def test_a_record_that_leads_to_no_part_while_an_old_one_is_there_is_found(root: Path) -> None:
     part = put(root, rows(2))
     record = write_replacement(
-        root, Replacement(old=(f"{part.parent.name}/{part.name}",), new=(PART.removeprefix("data/"),))
+        located(root),
+        Replacement(old=(f"{part.parent.name}/{part.name}",), new=(PART.removeprefix("data/"),)),
     )
-    (finding,) = verify(root).findings
+    (finding,) = verify(located(root)).findings
     assert (finding.kind, finding.file) == ("manifest", str(record.relative_to(root)))
     with pytest.raises(StoreError):
-        compact(root)
-    set_aside(root, untrue_records(root))
-    assert verify(root).findings == []
-    assert compact(root) == []
+        compact(located(root))
+    set_aside(located(root), untrue_records(located(root)))
+    assert verify(located(root)).findings == []
+    assert compact(located(root)) == []
 
 
 def test_records_in_a_circle_hide_no_missing_part(root: Path) -> None:
     made = [put(root, rows(2, first=2 * i)) for i in range(2)]
     names = [f"{part.parent.name}/{part.name}" for part in made]
-    write_manifest(root, manifest(*made))
+    write_manifest(located(root), manifest(*made))
     for old, new in (names, names[::-1]):
-        write_replacement(root, Replacement(old=(old,), new=(new,)))
+        write_replacement(located(root), Replacement(old=(old,), new=(new,)))
     assert kinds(root) == ["manifest", "manifest"]
-    finish(root)
-    assert parts(root) == sorted(made), "nothing is deleted"
+    finish(located(root))
+    assert parts(located(root)) == sorted(made), "nothing is deleted"
     made[0].unlink()
     assert kinds(root) == ["manifest", "manifest", "missing"]
     with pytest.raises(StoreError, match="is missing"):
         open_store(root).sql("from results")
-    set_aside(root, untrue_records(root))
+    set_aside(located(root), untrue_records(located(root)))
     assert kinds(root) == ["missing"]
 
 
@@ -266,17 +269,17 @@ def test_a_record_is_not_called_untrue_because_others_merge_its_part_meanwhile(
 ) -> None:
     for first in (0, 2):
         put(root, rows(2, first=first))
-    compact(root)
+    compact(located(root))
 
-    def slow(path: Path) -> Replacement:
-        made = read_replacement(path)
+    def slow(place: Folder, path: Path) -> Replacement:
+        made = read_replacement(place, path)
         monkeypatch.setattr("storage.repair.read_replacement", read_replacement)
         put(root, rows(2, first=4))
-        compact(root)
+        compact(located(root))
         return made
 
     monkeypatch.setattr("storage.repair.read_replacement", slow)
-    assert untrue_records(root) == []
+    assert untrue_records(located(root)) == []
 
 
 @pytest.mark.parametrize(
@@ -321,7 +324,7 @@ def test_who_reads_around_damage_misses_no_row_of_parts_that_are_replaced_meanwh
 ) -> None:
     made = [put(root, rows(2, first=2 * i)) for i in range(3)]
     if listed:
-        write_manifest(root, manifest(*made))
+        write_manifest(located(root), manifest(*made))
     records = Around.manifests
 
     def compacted_after(function: Callable[..., object]) -> Callable[..., object]:
@@ -329,7 +332,7 @@ def test_who_reads_around_damage_misses_no_row_of_parts_that_are_replaced_meanwh
             found = function(*arguments)
             monkeypatch.setattr("storage.degraded.survey", survey)
             monkeypatch.setattr("storage.degraded.Around.manifests", records)
-            compact(root)
+            compact(located(root))
             return found
 
         return call
@@ -351,6 +354,6 @@ def test_a_part_of_a_problem_of_others_without_results_is_found(root: Path) -> N
     pq.write_table(pa.table({"point_id": ["x"]}).replace_schema_metadata(metadata), folder / "x")
     content = (folder / "x").read_bytes()
     other = (folder / "x").rename(folder / f"{ids_hash(['x'])}-{hashlib.sha256(content).hexdigest()}.parquet")
-    (finding,) = verify(root).findings
+    (finding,) = verify(located(root)).findings
     assert (finding.kind, finding.file) == ("foreign", str(other.relative_to(root)))
-    assert verify(root).rows == len(read_part(part))
+    assert verify(located(root)).rows == len(read_rows(part))

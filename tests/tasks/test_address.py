@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from privcore.errors import DomainError
+from storage.located import located
 from tasks import engine
 from tasks.address import Address, checked, named_cluster, why_unreachable
 from tasks.errors import EngineError
@@ -79,12 +80,12 @@ def test_ray_is_started_here_unless_a_cluster_is_named_and_the_option_wins(
 def test_a_dead_cluster_is_refused_before_the_first_batch_is_asked_for(
     port: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = Job(store=tmp_path, sweep="none", limits=Limits())
+    job, store = Job(sweep="none", limits=Limits()), located(tmp_path / "store")
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port.getsockname()[1]}")
     with pytest.raises(EngineError, match=r"RAY_ADDRESS=127\.0\.0\.1:\d+, got: Connection refused\."):
-        engine.run(engine.RAY, [], job, 1)
+        engine.run(engine.RAY, [], job, store, 1)
     with pytest.raises(EngineError, match=r"Connection refused\.") as refused:
         engine.processors(engine.RAY)
     assert refused.value.exit_code == 5, "an outage, and no misuse"
-    assert list(engine.run(engine.SERIAL, [], job, 1)) == [], "which needs no cluster"
+    assert list(engine.run(engine.SERIAL, [], job, store, 1)) == [], "which needs no cluster"
     assert engine.processors(engine.SERIAL) == engine.processors(engine.RAY, "local") == engine.cores()

@@ -15,6 +15,7 @@ import pytest
 
 from privcore import Method, Problem, Status, evaluate, find, find_problem
 from storage import open_store
+from storage.located import located
 from tasks.batch import Batch
 from tasks.guard import ChildError, Guard
 from tasks.limits import Limits
@@ -63,7 +64,7 @@ def test_a_batch_of_good_and_bad_points_gives_each_its_status(
     elsewhere = PROBLEM.from_fields({"sigma": 1, "delta": 1e-5, "epochs": 2})
     batch = batch_of(faulty.Mixed(), [*problems, elsewhere])
     store = tmp_path / "store"
-    done = run_batch(batch, Job(store=store, sweep="faults", limits=guard.limits), guard)
+    done = run_batch(batch, Job(sweep="faults", limits=guard.limits), guard, located(store))
     assert done.points == len(steps) + 1
     with open_store(store) as opened:
         rows = opened.sql("select steps, epochs, status, detail, attempt from results").to_pylist()
@@ -117,7 +118,7 @@ def test_what_is_finished_when_an_interruption_comes_is_published(faulty: Module
             list(guard.results(batch_of(faulty.Slow(seconds=0), problems[:1])))  # its child is up
             signal.setitimer(signal.ITIMER_REAL, 1.0)
             with pytest.raises(KeyboardInterrupt):
-                run_batch(batch, Job(store=tmp_path, sweep="x", limits=guard.limits), guard)
+                run_batch(batch, Job(sweep="x", limits=guard.limits), guard, located(tmp_path))
     finally:
         signal.signal(signal.SIGALRM, before)
     with open_store(tmp_path) as store:

@@ -12,9 +12,9 @@ import pytest
 
 from privcore import find, find_problem
 from storage import beacon, open_store
-from storage.beacon import lit, sees
-from storage.layout import leftovers
-from storage.parts import parts, publish_packed, read_part
+from storage.beacon import lit, seen
+from storage.located import located
+from storage.parts import parts, publish_packed
 from storage.schema import Provenance
 from tasks import look, worker
 from tasks.batch import Batch
@@ -25,13 +25,19 @@ from tasks.sources import code
 from tasks.survey import Terrain
 from tasks.work import Job, delivered
 from tasks.worker import Terms, run_on_worker, why_other_code
+from tests.storage.made_up import read_rows
 
 PROBLEM = find_problem("unamplified-epsilon")
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
-    return Job(store=tmp_path / "store", sweep="elsewhere", limits=Limits())
+def job() -> Job:
+    return Job(sweep="elsewhere", limits=Limits())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
 
 
 @pytest.fixture
@@ -53,13 +59,13 @@ def _no_child_is_left() -> Iterator[None]:
 def test_a_beacon_is_seen_in_its_own_store_only_and_only_while_it_burns(tmp_path: Path) -> None:
     store, twin = tmp_path / "a" / "store", tmp_path / "b" / "store"
     open_store(twin, create=True).close()
-    with lit(store) as token:
-        assert sees(store, token)
-        assert not sees(twin, token)
-        assert not sees(tmp_path / "nowhere", token)
+    with lit(located(store)) as token:
+        assert seen(str(store), token)
+        assert not seen(str(twin), token)
+        assert not seen(str(tmp_path / "nowhere"), token)
         with open_store(store) as opened:
             assert opened.verify() == []
-    assert not sees(store, token)
+    assert not seen(str(store), token)
     assert [path.name for path in store.iterdir()] == ["store.json"]
 
 
@@ -67,52 +73,54 @@ def test_a_beacon_never_becomes_so_old_that_another_run_clears_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(beacon, "TENDED_EVERY", 0.02)
-    with lit(tmp_path) as token:
+    with lit(located(tmp_path)) as token:
         (path,) = tmp_path.glob(".*.tmp")
         os.utime(path, (0, 0))
         give_up = time.monotonic() + 20
-        while leftovers(tmp_path) and time.monotonic() < give_up:
+        while located(tmp_path).leftovers() and time.monotonic() < give_up:
             time.sleep(0.01)
-        assert leftovers(tmp_path) == []
+        assert located(tmp_path).leftovers() == []
         path.unlink()
         while not path.exists() and time.monotonic() < give_up:
             time.sleep(0.01)
-        assert sees(tmp_path, token)
+        assert seen(str(tmp_path), token)
     assert not path.exists()
 
 
 def test_a_bucket_is_seen_from_where_it_can_be_reached(address: str) -> None:
-    with lit(Path(address)) as token:
-        assert sees(Path(address), token)
-        assert not sees(Path("s3://no-such-bucket/store"), token)
+    with lit(located(Path(address))) as token:
+        assert seen(address, token)
+        assert not seen("s3://no-such-bucket/store", token)
 
 
 def test_a_worker_that_does_not_see_the_store_returns_the_part_that_it_would_publish(
-    job: Job, batch: Batch, tmp_path: Path
+    job: Job, batch: Batch, store: Path, tmp_path: Path
 ) -> None:
-    with lit(tmp_path / "another") as beacon:
-        done = run_on_worker(batch, job, Terms(code=code(), beacon=beacon))
-    assert not job.store.exists()
+    with lit(located(tmp_path / "another")) as beacon:
+        done = run_on_worker(batch, job, str(store), Terms(code=code(), beacon=beacon))
+    assert not store.exists()
     assert done.packed is not None
-    here = delivered(done, job)
-    (path,) = parts(job.store)
+    here = delivered(done, located(store))
+    (path,) = parts(located(store))
     assert (here.packed, here.part, here.points) == (None, path.name, 3)
     assert path.read_bytes() == done.packed.content
-    assert publish_packed(job.store, done.packed) == path, "twice is the same as once"
+    assert publish_packed(located(store), done.packed) == path, "twice is the same as once"
 
 
-def test_a_worker_that_sees_the_store_publishes(job: Job, batch: Batch) -> None:
-    with lit(job.store) as beacon:
-        done = run_on_worker(batch, job, Terms(code=code(), beacon=beacon))
+def test_a_worker_that_sees_the_store_publishes(job: Job, batch: Batch, store: Path) -> None:
+    with lit(located(store)) as beacon:
+        done = run_on_worker(batch, job, str(store), Terms(code=code(), beacon=beacon))
     assert done.packed is None
-    assert [path.name for path in parts(job.store)] == [done.part]
+    assert [path.name for path in parts(located(store))] == [done.part]
 
 
-def test_rows_of_code_that_was_sent_tell_where_it_came_from_and_who_ran_it(job: Job, batch: Batch) -> None:
+def test_rows_of_code_that_was_sent_tell_where_it_came_from_and_who_ran_it(
+    job: Job, batch: Batch, store: Path
+) -> None:
     sent = Provenance(git_commit="c0ffee", git_dirty=False, versions="{}", host="driver")
-    run_on_worker(batch, replace(job, code=sent), None)
-    (path,) = parts(job.store)
-    rows = read_part(path, ["git_commit", "git_dirty", "versions", "host"]).to_pylist()
+    run_on_worker(batch, replace(job, code=sent), str(store), None)
+    (path,) = parts(located(store))
+    rows = read_rows(path, ["git_commit", "git_dirty", "versions", "host"]).to_pylist()
     assert {(row["git_commit"], row["git_dirty"], row["versions"]) for row in rows} == {
         ("c0ffee", False, "{}")
     }
@@ -137,10 +145,10 @@ def test_what_could_change_bits_is_refused(
     assert found is None if sentence is None else found is not None and found.startswith(sentence)
 
 
-def test_a_worker_with_other_code_evaluates_nothing(job: Job, batch: Batch) -> None:
+def test_a_worker_with_other_code_evaluates_nothing(job: Job, batch: Batch, store: Path) -> None:
     with pytest.raises(EngineError, match="other code of privsweep"):
-        run_on_worker(batch, job, Terms(code=replace(code(), digest="of others"), beacon=""))
-    assert not job.store.exists()
+        run_on_worker(batch, job, str(store), Terms(code=replace(code(), digest="of others"), beacon=""))
+    assert not store.exists()
 
 
 def test_a_node_without_our_packages_can_tell_so() -> None:
@@ -152,7 +160,7 @@ def test_a_node_without_our_packages_can_tell_so() -> None:
 
 
 def test_a_node_that_has_all_tells_what_the_driver_compares_with(tmp_path: Path) -> None:
-    with lit(tmp_path / "store") as token:
+    with lit(located(tmp_path / "store")) as token:
         found = look.look(str(tmp_path / "store"), token)
     assert (found["missing"], found["digest"], found["versions"], found["sees"]) == (
         "",
@@ -174,9 +182,9 @@ def test_one_line_tells_how_a_cluster_works(sent: bool, nodes: int, seeing: int,
 
 
 def test_a_batch_under_which_nodes_die_is_tried_again_as_long_as_others_finish(
-    job: Job, batch: Batch
+    job: Job, batch: Batch, store: Path
 ) -> None:
-    dispatch = Dispatch([batch], job)
+    dispatch = Dispatch([batch], job, located(store))
     for _ in range(3):
         for _ in range(DEATHS - 1):
             assert dispatch._after_a_death(batch, RuntimeError("gone")) is None
@@ -187,8 +195,8 @@ def test_a_batch_under_which_nodes_die_is_tried_again_as_long_as_others_finish(
         dispatch._after_a_death(batch, RuntimeError("gone"))
 
 
-def test_parts_on_their_way_back_are_limited_by_their_bytes(job: Job) -> None:
-    dispatch = Dispatch([], job)
+def test_parts_on_their_way_back_are_limited_by_their_bytes(job: Job, store: Path) -> None:
+    dispatch = Dispatch([], job, located(store))
     dispatch._points = 650_000
     assert not dispatch._is_full(), "nothing comes back"
     dispatch.carries = True

@@ -14,6 +14,7 @@ from flows.cli.store import _ended
 from flows.runs.status import point_ids, record
 from flows.spec.sweep import parse
 from privcore import DomainError
+from storage import open_store
 from tests.storage.made_up import NOON, epsilon, put, row, rows
 from tests.storage.plain import plainly
 
@@ -230,6 +231,6 @@ def test_the_end_of_a_sweep_writes_store_sql_beside_the_data(store: Path) -> Non
         product = {sigma = [1.0], delta = [1e-5]}
     """
     sweep = parse(text.encode(), "s.toml")
-    record(sweep, point_ids(sweep), store, NOON)
+    record(sweep, point_ids(sweep), open_store(store, missing_ok=True), NOON)
     query = "select count(*) from unamplified_epsilon where status = 'ok'"
     assert plainly(store, query, "select name, status from sweeps") == [[["3"]], [["s", "complete"]]]

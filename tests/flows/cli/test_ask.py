@@ -17,6 +17,7 @@ from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import METHODS, PROBLEMS, Answer, Point, evaluate, find, find_problem
 from storage import Manifest, Row, open_store, publish, to_table, write_manifest
+from storage.located import located
 from tests.flows.small_store import Command
 from tests.storage.made_up import put
 from tests.storage.made_up import row as made_up
@@ -48,9 +49,9 @@ def store(spec: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     sweep = load(spec)
     rows = [row_of(point, now) for point in expand(sweep.grids)]
     with open_store(root, create=True):
-        part = publish(root, to_table(rows))
+        part = publish(located(root), to_table(rows))
     write_manifest(
-        root,
+        located(root),
         Manifest(
             digest=sweep.digest,
             name=sweep.name,

@@ -23,12 +23,12 @@ from privcore import Answer, Point, Status, find, find_problem
 from privcore.evaluate import evaluate
 from storage import Row, open_store, parts, publish, to_table, write_manifest
 from storage.compaction import compact
-from storage.parts import read_part
+from storage.located import located
 from tasks.batch import Batch
 from tasks.guard import Measured
 from tasks.limits import Limits
 from tests.storage.contents import kill_at, row_hashes, steps_of
-from tests.storage.made_up import epsilon, put, row, rows
+from tests.storage.made_up import epsilon, put, read_rows, row, rows
 
 pytestmark = pytest.mark.xdist_group("maintenance")
 
@@ -75,11 +75,12 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(store: Path, text: str = SWEEP) -> flows.runs.run.Report:
-    return flows.runs.run.run(parse(text.encode(), "sweep.toml"), store, engine_name="serial", workers=1)
+    opened = open_store(store, missing_ok=True)
+    return flows.runs.run.run(parse(text.encode(), "sweep.toml"), opened, engine_name="serial", workers=1)
 
 
 def mend(store: Path, *, dry_run: bool = False) -> Repair:
-    return repair(store, engine_name="serial", workers=1, dry_run=dry_run)
+    return repair(open_store(store, missing_ok=True), engine_name="serial", workers=1, dry_run=dry_run)
 
 
 def damage(part: Path, *, truncate: bool = False) -> None:
@@ -97,7 +98,9 @@ def answers(store: Path) -> list[dict[str, Any]]:
 
 def values(store: Path) -> set[tuple[Any, ...]]:
     """The answers without building a snapshot."""
-    tables = [read_part(path).select(["point_id", "lower", "upper", "status"]) for path in parts(store)]
+    tables = [
+        read_rows(path).select(["point_id", "lower", "upper", "status"]) for path in parts(located(store))
+    ]
     return {tuple(row.values()) for table in tables for row in table.to_pylist()}
 
 
@@ -107,7 +110,7 @@ def store(tmp_path: Path) -> Path:
     store = tmp_path / "store"
     run(store)
     run(store, OTHER)
-    assert len(parts(store)) == 4
+    assert len(parts(located(store))) == 4
     return store
 
 
@@ -116,7 +119,7 @@ def test_a_damaged_part_is_set_aside_and_exactly_its_points_are_computed_again(
     store: Path, truncate: bool
 ) -> None:
     before, rows = answers(store), row_hashes(store)
-    victim = parts(store)[1]
+    victim = parts(located(store))[1]
     held = row_hashes(store) - row_hashes_without(store, victim)
     damage(victim, truncate=truncate)
     done = mend(store)
@@ -143,8 +146,8 @@ def row_hashes_without(store: Path, part: Path) -> Any:
 
 def test_a_missing_part_is_computed_again(store: Path) -> None:
     before = answers(store)
-    victim = parts(store)[0]
-    lost = len(read_part(victim))
+    victim = parts(located(store))[0]
+    lost = len(read_rows(victim))
     victim.unlink()
     assert mend(store, dry_run=True).lost == lost
     assert mend(store).lost == lost
@@ -152,7 +155,7 @@ def test_a_missing_part_is_computed_again(store: Path) -> None:
 
 
 def test_a_dry_run_changes_nothing(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    damage(parts(store)[0])
+    damage(parts(located(store))[0])
     assert steps_of(monkeypatch, lambda: mend(store, dry_run=True)) == []
 
 
@@ -163,8 +166,8 @@ def test_a_sound_store_needs_no_repair(store: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_damaged_part_of_a_compacted_store_is_computed_again(store: Path) -> None:
     before = answers(store)
-    compact(store)
-    (part,) = parts(store)
+    compact(located(store))
+    (part,) = parts(located(store))
     damage(part, truncate=True)
     assert mend(store).lost == len(before)
     assert answers(store) == before
@@ -206,7 +209,7 @@ def orphan(store: Path) -> Path:
         )
         for p in points
     ]
-    return publish(store, to_table(rows))
+    return publish(located(store), to_table(rows))
 
 
 def test_points_that_no_sweep_asks_for_are_read_out_of_the_damaged_part(store: Path) -> None:
@@ -248,9 +251,11 @@ def test_what_cannot_be_recomputed_is_said_by_name(store: Path) -> None:
 def test_a_sweep_that_was_not_finished_stays_so(store: Path) -> None:
     with open_store(store) as opened:
         sweep = next(m for m in opened.manifests() if m.name == "other")
-    victim = next(p for p in parts(store) if set(read_part(p)["sweep"].to_pylist()) == {"other"})
-    write_manifest(store, replace(sweep, status="incomplete", parts=(f"{victim.parent.name}/{victim.name}",)))
-    lost = len(read_part(victim))
+    victim = next(p for p in parts(located(store)) if set(read_rows(p)["sweep"].to_pylist()) == {"other"})
+    write_manifest(
+        located(store), replace(sweep, status="incomplete", parts=(f"{victim.parent.name}/{victim.name}",))
+    )
+    lost = len(read_rows(victim))
     damage(victim, truncate=True)
     done = mend(store)
     assert (done.lost, [s.name for s in done.recorded]) == (0, ["other"])
@@ -267,8 +272,8 @@ def test_a_sweep_that_was_not_finished_stays_so(store: Path) -> None:
 def test_killed_at_any_step_a_repair_is_completed_by_the_next_one(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    compact(store)
-    (merged,) = parts(store)
+    compact(located(store))
+    (merged,) = parts(located(store))
     damage_an_answer(orphan(store))
     damage(merged, truncate=True)
     shutil.copytree(store, tmp_path / "0")
@@ -302,7 +307,7 @@ def test_a_sweep_of_given_points_asks_for_exactly_these(store: Path) -> None:
 
 def test_the_command_line_finds_reads_around_and_repairs_damage(store: Path, privsweep: Run) -> None:
     before = answers(store)
-    victim = parts(store)[0]
+    victim = parts(located(store))[0]
     content = victim.read_bytes()
     damage(victim)
 
@@ -339,7 +344,7 @@ def test_the_command_line_finds_reads_around_and_repairs_damage(store: Path, pri
 
 
 def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    victim = parts(store)[0]
+    victim = parts(located(store))[0]
     answers(store)
     damage(victim)
     assert command_line(["sql", "select 1", "--store", str(store)]) == 2
@@ -362,10 +367,11 @@ def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Pat
     slow = Answer.without(Status.TIMEOUT, "slow")
     put(store, [row(epsilon(sigma=0.5, delta=d), slow, seconds_later=-99) for d in (1e-8, 1e-5)])
     run(store)
-    flows.runs.run.run(parse(SWEEP.encode(), "s"), store, engine_name="serial", workers=1, retry=True)
+    opened = open_store(store)
+    flows.runs.run.run(parse(SWEEP.encode(), "s"), opened, engine_name="serial", workers=1, retry=True)
     before = answers(store)
     assert {answer["status"] for answer in before} == {"ok"}
-    table = {path: read_part(path).to_pylist() for path in parts(store)}
+    table = {path: read_rows(path).to_pylist() for path in parts(located(store))}
     (victim,) = (
         p for p, found in table.items() if {(r["sigma"], r["status"]) for r in found} == {(0.5, "ok")}
     )
@@ -398,14 +404,14 @@ def test_parts_with_wrong_names_that_no_sweep_lists_lose_no_point(tmp_path: Path
 
 
 def test_a_record_that_leads_to_a_damaged_part_is_moved_with_it_and_told(store: Path) -> None:
-    compact(store)
+    compact(located(store))
     (record,) = (store / "replaced").iterdir()
-    damage(parts(store)[0], truncate=True)
+    damage(parts(located(store))[0], truncate=True)
     told = mend(store, dry_run=True).moved
     assert str(record.relative_to(store)) in told
     done = mend(store)
     assert done.moved == told
-    assert all((done.quarantine / name).exists() for name in told if done.quarantine)
+    assert all((Path(done.quarantine) / name).exists() for name in told if done.quarantine)
     assert list((store / "replaced").iterdir()) == []
 
 

@@ -27,6 +27,7 @@ from privcore import Answer, Point, Status
 from privcore.parameter import Value
 from storage import Row, publish, to_table
 from storage.catalog import open_store
+from storage.located import located
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -66,7 +67,7 @@ def store_of(path: Path, answers: dict[Point, Answer]) -> Path:
         )
         by_problem.setdefault(point.problem.name, []).append(row)
     for rows in by_problem.values():
-        publish(path, to_table(rows))
+        publish(located(path), to_table(rows))
     return path
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from flows.cli import app as cli
 from storage import open_store
+from storage.located import located
 from storage.parts import parts as parts_of
-from storage.parts import read_part
 from tests.flows.runs.test_faults import (
     POINTS,
     REAL,
@@ -26,6 +26,7 @@ from tests.flows.runs.test_faults import (
     wait_for_parts,
 )
 from tests.ray_cluster import RayCluster, interpreter_without
+from tests.storage.made_up import read_rows
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -101,13 +102,13 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
 
 JOIN = """
 import sys
-from pathlib import Path
+from storage.located import located
 from tasks import engine
 from tasks.errors import EngineError
 from tasks.limits import Limits
 from tasks.work import Job
 try:
-    list(engine.run("ray", [], Job(store=Path(sys.argv[1]), sweep="none", limits=Limits())))
+    list(engine.run("ray", [], Job(sweep="none", limits=Limits()), located(sys.argv[1])))
 except EngineError as error:
     sys.exit(str(error))
 """
@@ -182,7 +183,7 @@ def test_nodes_killed_again_and_again_cost_a_batch_each_and_come_back(
     assert json.loads(out)["computed"] == points
     evaluations = len(log.read_text().split())
     with open_store(store) as opened:
-        sizes = [len(read_part(path, ["point_id"])) for path in parts_of(store)]
+        sizes = [len(read_rows(path, ["point_id"])) for path in parts_of(located(store))]
         assert rows_and_points(opened) == (points, points)
         assert opened.verify() == []
     with capsys.disabled():

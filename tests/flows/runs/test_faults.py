@@ -18,11 +18,12 @@ import pytest
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from storage import Store, open_store
+from storage.located import located
 from storage.parts import parts as parts_of
-from storage.parts import read_part
 from tasks import engine
 from tasks.batch import cut, group
 from tasks.work import Job
+from tests.storage.made_up import read_rows
 
 pytestmark = pytest.mark.xdist_group("ray")
 
@@ -52,8 +53,8 @@ def wait_for_parts(store: Path, number: int, running: Any) -> None:
 
 def rows_and_points(store: Store) -> tuple[int, int]:
     """Number of rows of the slow points, duplicates included, and number of points among them."""
-    mine = [path for path in parts_of(store.root) if path.parent.name == "problem=unamplified-epsilon"]
-    rows = sum(len(read_part(path, ["point_id"])) for path in mine)
+    mine = [path for path in parts_of(store.place) if path.parent.name == "problem=unamplified-epsilon"]
+    rows = sum(len(read_rows(path, ["point_id"])) for path in mine)
     return rows, len(store.stored("unamplified-epsilon"))
 
 
@@ -247,8 +248,8 @@ def answers_of_the_serial_engine(store: Path) -> list[dict[str, Any]]:
     text = 'name = "serial"' + REAL.replace("[0.7, 1.3]", "[1.3, 0.7]")
     sweep = parse(text.encode(), "serial.toml")
     batches = cut(group(expand(sweep.grids), sweep.limits), workers=1)
-    job = Job(store=store, sweep=sweep.name, limits=sweep.limits)
-    assert sum(done.points for done in engine.run(engine.SERIAL, batches, job, workers=1)) == 16
+    job = Job(sweep=sweep.name, limits=sweep.limits)
+    assert sum(done.points for done in engine.run(engine.SERIAL, batches, job, located(store))) == 16
     with open_store(store) as opened:
         return answers(opened)
 

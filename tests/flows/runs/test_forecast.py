@@ -25,6 +25,8 @@ from flows.runs.forecast import (
 from flows.runs.plan import make_plan
 from flows.runs.workload import PER_BATCH, PER_POINT, Work, work_of
 from flows.spec.sweep import Sweep, parse
+from storage import open_store
+from storage.located import located
 from tasks import engine
 from tasks.limits import Limits
 from tasks.work import Job
@@ -130,16 +132,16 @@ def test_nothing_to_do_takes_the_time_of_planning() -> None:
 
 
 def test_a_plan_gives_the_batches_that_a_run_would_have(tmp_path: Path) -> None:
-    made = work_of(trial(), tmp_path / "store", 4)
-    plan = make_plan(trial(), tmp_path / "store", workers=4)
+    made = work_of(trial(), open_store(tmp_path / "store", missing_ok=True), 4)
+    plan = make_plan(trial(), open_store(tmp_path / "store", missing_ok=True), workers=4)
     expected = [b.seconds + PER_BATCH + PER_POINT * len(b) for b in plan.batches]
     assert made.seconds.tolist() == expected
     assert (made.points, made.sampled, made.measured_share) == (plan.new, None, 0.0)
 
 
 def test_drawn_points_tell_nearly_what_all_points_tell(tmp_path: Path) -> None:
-    exact = work_of(trial(), tmp_path / "store", 2)
-    drawn = work_of(trial(), tmp_path / "store", 2, max_points=10)
+    exact = work_of(trial(), open_store(tmp_path / "store", missing_ok=True), 2)
+    drawn = work_of(trial(), open_store(tmp_path / "store", missing_ok=True), 2, max_points=10)
     assert drawn.sampled is not None
     assert drawn.points == pytest.approx(exact.points, rel=0.02)
     assert drawn.seconds.sum() == pytest.approx(exact.seconds.sum(), rel=0.05)
@@ -155,12 +157,14 @@ def test_rows_of_the_store_correct_the_estimates(tmp_path: Path) -> None:
     methods = ["unamplified.exact"]
     product = {sigma = {geometric = [0.7, 9, 40]}, delta = 1e-5}
     """)
-    plan = make_plan(small, store)
-    list(engine.run(engine.SERIAL, plan.batches, Job(store=store, sweep="small", limits=Limits()), 1))
-    before, after = (work_of(trial(), place, 2) for place in (tmp_path / "none", store))
+    plan = make_plan(small, open_store(store, missing_ok=True))
+    list(engine.run(engine.SERIAL, plan.batches, Job(sweep="small", limits=Limits()), located(store)))
+    before, after = (
+        work_of(trial(), open_store(place, missing_ok=True), 2) for place in (tmp_path / "none", store)
+    )
     assert 0 < after.measured_share < 1, "the other methods have no rows"
     assert after.seconds.sum() != before.seconds.sum()
-    drawn = work_of(trial(), store, 2, max_points=10)
+    drawn = work_of(trial(), open_store(store, missing_ok=True), 2, max_points=10)
     assert drawn.measured_share == pytest.approx(after.measured_share, rel=0.1)
 
 

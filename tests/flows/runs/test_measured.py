@@ -9,6 +9,7 @@ from flows.runs.measured import measured
 from privcore import evaluate, find, find_problem
 from privcore.point import Point
 from storage import open_store
+from storage.located import located
 from storage.parts import pack, publish_packed
 from storage.schema import Row, to_table
 from tasks.limits import estimate
@@ -35,8 +36,8 @@ def ratio(store: Path, times_as_long: list[float]) -> float:
             )
         )
     open_store(store, create=True).close()
-    publish_packed(store, pack(to_table(rows)))
-    found = measured(store, [KIND])[KIND.name, METHOD.name]
+    publish_packed(located(store), pack(to_table(rows)))
+    found = measured(open_store(store, missing_ok=True), [KIND])[KIND.name, METHOD.name]
     assert found.points == len(times_as_long)
     return found.ratio
 

@@ -13,6 +13,7 @@ from flows.runs.plan import Plan, make_plan
 from flows.spec.sweep import Sweep, parse
 from privcore import DomainError
 from storage import open_store
+from storage.located import located
 from tasks import engine
 from tasks.limits import Limits
 from tasks.work import Job
@@ -31,33 +32,33 @@ def sweep_of(sigmas: str, more: str = "") -> Sweep:
 
 def compute(plan: Plan, store: Path) -> int:
     """Compute what a plan says, without Ray and Prefect."""
-    job = Job(store=store, sweep="trial", limits=Limits())
-    return sum(done.points for done in engine.run(engine.SERIAL, plan.batches, job, 1))
+    job = Job(sweep="trial", limits=Limits())
+    return sum(done.points for done in engine.run(engine.SERIAL, plan.batches, job, located(store)))
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the points of sigma 1 and 2."""
     store = tmp_path_factory.mktemp("plan") / "store"
-    assert compute(make_plan(sweep_of("[1, 2]"), store), store) == 4
+    assert compute(make_plan(sweep_of("[1, 2]"), open_store(store, missing_ok=True)), store) == 4
     return store
 
 
 def test_all_is_new_where_there_is_no_store(tmp_path: Path) -> None:
-    plan = make_plan(sweep_of("[1, 2, 3]"), tmp_path / "store")
+    plan = make_plan(sweep_of("[1, 2, 3]"), open_store(tmp_path / "store", missing_ok=True))
     assert (plan.total, plan.new, dict(plan.stored), plan.refused) == (6, 6, {}, None)
     assert sum(len(batch) for batch in plan.batches) == 6
     assert not (tmp_path / "store").exists()
 
 
 def test_a_wider_grid_computes_only_what_is_new(store: Path) -> None:
-    plan = make_plan(sweep_of("[1, 2, 3, 4, 5]"), store)
+    plan = make_plan(sweep_of("[1, 2, 3, 4, 5]"), open_store(store, missing_ok=True))
     assert (plan.total, plan.new, plan.stored) == (10, 6, {"ok": 4})
     assert {p.problem.as_fields()["sigma"] for b in plan.batches for p in b.points()} == {3.0, 4.0, 5.0}
 
 
 def test_nothing_is_new_when_all_is_stored(store: Path) -> None:
-    plan = make_plan(sweep_of("[2, 1]"), store)
+    plan = make_plan(sweep_of("[2, 1]"), open_store(store, missing_ok=True))
     assert (plan.new, plan.batches, plan.cpu_seconds, plan.memory_bytes) == (0, (), 0.0, 0.0)
 
 
@@ -73,7 +74,7 @@ def test_points_of_another_problem_or_method_do_not_count(store: Path) -> None:
     methods = ["allocation.certified", {name = "allocation.certified", tolerance = 0.001}]
     product = {sigma = [1, 2], delta = 1e-5, steps = 10}
     """
-    plan = make_plan(parse(text.encode(), "other.toml"), store)
+    plan = make_plan(parse(text.encode(), "other.toml"), open_store(store, missing_ok=True))
     assert plan.new == plan.total == 6
     assert [(s.problem, s.method, s.points) for s in plan.shares] == [
         ("unamplified-delta", "unamplified.exact", 2),
@@ -85,17 +86,22 @@ def test_points_of_another_problem_or_method_do_not_count(store: Path) -> None:
 
 def test_points_beyond_the_limits_are_counted_and_get_a_row(tmp_path: Path) -> None:
     sweep = sweep_of("[1, 2]", "\n[limits]\npoint_seconds = 1e-9")
-    plan = make_plan(sweep, tmp_path)
+    plan = make_plan(sweep, open_store(tmp_path, missing_ok=True))
     assert (plan.beyond, plan.cpu_seconds) == (4, 0.0)
-    job = Job(store=tmp_path, sweep="trial", limits=sweep.limits)
-    (done,) = engine.run(engine.SERIAL, plan.batches, job, 1)
+    job = Job(sweep="trial", limits=sweep.limits)
+    (done,) = engine.run(engine.SERIAL, plan.batches, job, located(tmp_path))
     assert done.statuses == {"timeout": 4}
-    assert make_plan(sweep, tmp_path).new == 0, "a stored failure is done"
-    assert make_plan(sweep, tmp_path, retry=True).new == 4, "until it is asked for again"
+    assert make_plan(sweep, open_store(tmp_path, missing_ok=True)).new == 0, "a stored failure is done"
+    assert make_plan(sweep, open_store(tmp_path, missing_ok=True), retry=True).new == 4, (
+        "until it is asked for again"
+    )
 
 
 def test_what_one_worker_may_need_counts_for_every_worker(tmp_path: Path) -> None:
-    alone, four = (make_plan(sweep_of("{linear = [1, 2, 4000]}"), tmp_path, workers=n) for n in (1, 4))
+    alone, four = (
+        make_plan(sweep_of("{linear = [1, 2, 4000]}"), open_store(tmp_path, missing_ok=True), workers=n)
+        for n in (1, 4)
+    )
     assert four.memory_bytes == pytest.approx(4 * alone.memory_bytes)
     assert len(four.batches) >= 4
 
@@ -107,17 +113,19 @@ def test_a_cluster_is_asked_for_its_size_only_where_something_is_new(store: Path
         asked.append(40)
         return 40
 
-    assert make_plan(sweep_of("[1, 2]"), store, workers=size).batches == ()
+    assert make_plan(sweep_of("[1, 2]"), open_store(store, missing_ok=True), workers=size).batches == ()
     assert asked == []
     large = sweep_of("{linear = [1, 2, 4000]}")
-    batches = make_plan(large, store, workers=size).batches
+    batches = make_plan(large, open_store(store, missing_ok=True), workers=size).batches
     assert asked == [40]
-    assert batches == make_plan(large, store, workers=40).batches
+    assert batches == make_plan(large, open_store(store, missing_ok=True), workers=40).batches
 
 
 def test_a_contradiction_is_found_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(DomainError, match="Expected participations <= steps"):
-        make_plan(sweep_of("[1, 2], steps = [20, 5], participations = 10"), tmp_path)
+        make_plan(
+            sweep_of("[1, 2], steps = [20, 5], participations = 10"), open_store(tmp_path, missing_ok=True)
+        )
 
 
 def test_plan_prints_what_it_would_do_and_writes_nothing(
@@ -190,19 +198,19 @@ def test_refusing_a_monstrous_sweep_takes_two_seconds_and_200_megabytes_at_most(
 
 
 def test_max_points_is_a_limit_that_can_be_moved(tmp_path: Path) -> None:
-    refused = make_plan(sweep_of("[1, 2]"), tmp_path, max_points=3).refused
+    refused = make_plan(sweep_of("[1, 2]"), open_store(tmp_path, missing_ok=True), max_points=3).refused
     assert refused == "trial has 4 points, 4 of them in grid 1, more than --max-points 3."
-    assert make_plan(sweep_of("[1, 2]"), tmp_path, max_points=4).refused is None
+    assert make_plan(sweep_of("[1, 2]"), open_store(tmp_path, missing_ok=True), max_points=4).refused is None
 
 
 def test_a_stored_crash_is_computed_again(store: Path, tmp_path: Path) -> None:
     from tasks.work import give_up
 
-    plan = make_plan(sweep_of("[9]"), tmp_path)
-    job = Job(store=tmp_path, sweep="trial", limits=Limits())
+    plan = make_plan(sweep_of("[9]"), open_store(tmp_path, missing_ok=True))
+    job = Job(sweep="trial", limits=Limits())
     for batch in plan.batches:
-        give_up(batch, job, "Its worker died twice.")
-    assert make_plan(sweep_of("[9]"), tmp_path).new == 2
-    assert compute(make_plan(sweep_of("[9]"), tmp_path), tmp_path) == 2
+        give_up(batch, job, located(tmp_path), "Its worker died twice.")
+    assert make_plan(sweep_of("[9]"), open_store(tmp_path, missing_ok=True)).new == 2
+    assert compute(make_plan(sweep_of("[9]"), open_store(tmp_path, missing_ok=True)), tmp_path) == 2
     with open_store(tmp_path) as opened:
         assert opened.sql("select distinct status from results").to_pylist() == [{"status": "ok"}]

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Problem, find_problem
 from privcore.parameter import Choice
+from storage.folder import Folder
 from tasks import worker
 from tasks.batch import Batch
 from tasks.guard import Guard
@@ -38,10 +39,11 @@ class Fatal(Method):
         return Answer.enclosure(0.0, 1.0 / float(problem.as_fields()["sigma"]))
 
 
-def run_batch(batch: Batch, job: Job, guard: Guard, *, publishes: bool = True) -> Done:
+def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Done:
     """Run a batch and publish it; the first time, kill the victim before the result is known elsewhere."""
-    done = run_batch_alive(batch, job, guard, publishes=publishes)
-    killed = job.store.with_suffix(".killed")
+    done = run_batch_alive(batch, job, guard, place)
+    assert place is not None
+    killed = place.root.with_suffix(".killed")
     if isinstance(batch.method, Fatal) and not killed.exists():
         killed.touch()
         raylet = os.getppid()

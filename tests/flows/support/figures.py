@@ -14,6 +14,7 @@ from flows.figures.panels import Kind, Panel
 from flows.figures.stored import Stored
 from privcore import Answer, Point
 from storage import Row, publish, to_table
+from storage.located import located
 
 
 def points_of(figure: Figure) -> list[Point]:
@@ -36,7 +37,7 @@ def store_of(path: Path, answers: Mapping[Point, Answer]) -> Path:
         )
         by_problem.setdefault(point.problem.name, []).append(row)
     for rows in by_problem.values():
-        publish(path, to_table(rows))
+        publish(located(path), to_table(rows))
     return path
 
 
