@@ -127,7 +127,7 @@ def _best(
         if name not in kind.monotone:
             continue
         # From a cell the corners of its upper end lie where the truth is larger.
-        larger_first = (kind.monotone[name].trend is Trend.INCREASING) == (end == "upper")
+        larger_first = relation(kind, name, end) == ">="
         ends_along, rows_along = np.moveaxis(best, axis, 0), np.moveaxis(row, axis, 0)
         if larger_first:
             ends_along, rows_along = ends_along[::-1], rows_along[::-1]

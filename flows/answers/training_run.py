@@ -8,7 +8,7 @@ from typing import Any
 
 from flows.answers.ask import Asked, ask, is_tight
 from flows.printing import as_json, exactly, rounded_down, rounded_up, show
-from privcore import DomainError, find_problem
+from privcore import DomainError, Trend, find_problem
 from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
 
 BATCH_SIZE = replace(
@@ -108,7 +108,7 @@ class Run:
         """
         down, up = self.examples // self.batch_size, -(-self.examples // self.batch_size)
         ways = {"exact": down} if down == up else {"down": down, "up": up}
-        safe = {"allocation": "down", "poisson": "up"}[sampling]
+        safe = "up" if grows_with_steps(sampling) else "down"
         rate, used = self.rate if sampling == "poisson" else None, self.participations * self.batch_size
         return tuple(
             Rounding(
@@ -148,11 +148,9 @@ class Run:
         taken, *rest = sorted(self.roundings(name), key=lambda rounding: not rounding.safe)
         notes = [f"steps={taken.steps}: examples / batch_size, nothing to round."]
         if rest:
-            told = {
-                "allocation": "fewer steps is worse",
-                "poisson": "more steps is worse",
-                "none": "steps that do not use an example do not matter",
-            }[sampling]
+            told = f"{'more' if grows_with_steps(name) else 'fewer'} steps is worse"
+            if sampling == "none":
+                told = "steps that do not use an example do not matter"
             notes[0] = (
                 f"steps={taken.steps}: examples / batch_size = {self.quotient}, rounded {taken.way}, "
                 f"since {told}; rounded {rest[0].way} it is {rest[0].steps}."
@@ -163,6 +161,11 @@ class Run:
                 f"{self.participations} a step uses {taken.mean_batch:.6g} examples on average."
             )
         return notes
+
+
+def grows_with_steps(sampling: str) -> bool:
+    """Return whether epsilon is proved to grow with the steps of an epoch, and not to fall."""
+    return find_problem(f"{sampling}-epsilon").monotone["steps"].trend is Trend.INCREASING
 
 
 def epsilons(run: Run, noise: Mapping[str, Any], limit_seconds: float) -> list[Asked]:

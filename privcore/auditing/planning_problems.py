@@ -6,15 +6,20 @@ from typing import Annotated
 
 from privcore import params
 from privcore.auditing import params as audit_params
-from privcore.auditing.problems import FEWER_GUESSES, AuditProblem, Counts, GuessedCanaries
+from privcore.auditing.problems import (
+    FEWER_GUESSES,
+    LESS_PRIVATE,
+    MORE_CORRECT,
+    AuditProblem,
+    Counts,
+    GuessedCanaries,
+)
 from privcore.problem import AtMost, Monotone, Trend
 
-_NESTED = "The events of at least so many correct guesses are nested."
-_LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
 _STRICTER = "A higher confidence allows a smaller p-value."
 
 _REFUTABLE = {
-    "delta": Monotone(trend=Trend.DECREASING, proof=_LESS_PRIVATE),
+    "delta": Monotone(trend=Trend.DECREASING, proof=LESS_PRIVATE),
     "audit_confidence": Monotone(trend=Trend.DECREASING, proof=_STRICTER),
 }
 
@@ -29,7 +34,7 @@ class AuditExpectedCorrect(GuessedCanaries):
 
     name = "audit-expected-correct"
     asks = "correct"
-    monotone = MappingProxyType({"mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE)})
+    monotone = MappingProxyType({"mu": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE)})
 
     mu: Annotated[float, audit_params.MU]
     alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
@@ -46,7 +51,9 @@ class AuditCeiling(Counts):
 
     name = "audit-ceiling"
     asks = "epsilon"
-    monotone = MappingProxyType({**_REFUTABLE, "correct": Monotone(trend=Trend.INCREASING, proof=_NESTED)})
+    monotone = MappingProxyType(
+        {**_REFUTABLE, "correct": Monotone(trend=Trend.INCREASING, proof=MORE_CORRECT)}
+    )
 
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95

@@ -10,8 +10,8 @@ from privcore.auditing import params as audit_params
 from privcore.method import Cost
 from privcore.problem import AtMost, Constraint, Monotone, Problem, Trend
 
-_MORE_CORRECT = "The events of at least so many correct guesses are nested."
-_LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
+MORE_CORRECT = "The events of at least so many correct guesses are nested."
+LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
 
 FEWER_GUESSES: tuple[Constraint, ...] = (AtMost("guesses", "canaries"),)
 
@@ -91,9 +91,9 @@ class AuditTail(Counts):
     largest = 1.0
     monotone = MappingProxyType(
         {
-            "correct": Monotone(trend=Trend.DECREASING, proof=_MORE_CORRECT),
-            "claimed_epsilon": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),
-            "delta": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),
+            "correct": Monotone(trend=Trend.DECREASING, proof=MORE_CORRECT),
+            "claimed_epsilon": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE),
+            "delta": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE),
         }
     )
 
@@ -110,8 +110,8 @@ class AuditGaussianTail(Counts):
     largest = 1.0
     monotone = MappingProxyType(
         {
-            "correct": Monotone(trend=Trend.DECREASING, proof=_MORE_CORRECT),
-            "mu": Monotone(trend=Trend.INCREASING, proof=_LESS_PRIVATE),
+            "correct": Monotone(trend=Trend.DECREASING, proof=MORE_CORRECT),
+            "mu": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE),
         }
     )
 
