@@ -3,10 +3,13 @@
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from flows.answers.ask import ask as ask_methods
+from flows.answers.catalogue import catalogue, show_fields, show_matrix, show_methods, show_one
+from flows.answers.parse import answer_lines
 from flows.cli import completion
 from flows.cli.options import (
     Json,
@@ -17,9 +20,9 @@ from flows.cli.options import (
     finish_all,
     named_methods,
 )
-
-if TYPE_CHECKING:
-    from privcore import Method
+from flows.printing import as_json, listed
+from flows.spec.words import fields_from
+from privcore import DomainError, Method, find_problem
 
 
 def ask(
@@ -39,10 +42,6 @@ def ask(
 ) -> None:
     """Any problem, answered now by all methods that apply, or by the named ones."""
     from flows.answers import show as answers
-    from flows.answers.ask import ask as ask_methods
-    from flows.printing import as_json, listed
-    from flows.spec.words import fields_from
-    from privcore import DomainError, find_problem
 
     if (problem is None) == (batch is None):
         raise DomainError("Expected the name of a problem, or --batch with a file.")
@@ -76,10 +75,6 @@ def methods(
     json: Json = False,
 ) -> None:
     """Which methods bound which problem and how; with a name, its fields or knobs."""
-    from flows.answers.catalogue import catalogue, show_fields, show_matrix, show_methods, show_one
-    from flows.printing import as_json
-    from privcore import DomainError
-
     if name is not None:
         if everything:
             raise DomainError("Expected a name or --all, got both.")
@@ -95,13 +90,8 @@ def methods(
             show_fields()
 
 
-def _answer_batch(
-    path: Path, chosen: "list[Method] | None", limit_seconds: float, limit_bytes: float
-) -> None:
+def _answer_batch(path: Path, chosen: list[Method] | None, limit_seconds: float, limit_bytes: float) -> None:
     """Print one JSON line for each line of a file, as soon as it is known."""
-    from flows.answers.parse import answer_lines
-    from flows.printing import as_json
-
     statuses: set[str] = set()
     with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
         contents = answer_lines(lines, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)

@@ -8,6 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.options import Json
+from flows.printing import as_json, exactly, rounded_down, rounded_up, show
+from flows.spec.words import checked, number
+from privcore import DomainError
+from privcore.params import CONFIDENCE, DELTA, REPETITIONS
 
 
 def audit(  # noqa: PLR0913  the options of a command are its arguments
@@ -53,10 +57,6 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     with a seed that is a hash of the scores.
     """
     from flows.answers.audit import Counted, audited, counted
-    from flows.printing import as_json
-    from flows.spec.words import checked, number
-    from privcore import DomainError
-    from privcore.params import CONFIDENCE, DELTA, REPETITIONS
 
     domain = partial(checked, "audit-tail")
     if (scores is None) == (counts is None):
@@ -91,8 +91,6 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
 
 def _show(content: Mapping[str, Any]) -> None:
     """Print an audit for people."""
-    from flows.printing import exactly, rounded_down, rounded_up, show
-
     level, delta = exactly(content["confidence"]), exactly(content["delta"])
     print(
         f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct"

@@ -1,6 +1,7 @@
 """The command compare: one training run under four ways to choose the examples of a step."""
 
-from flows.cli.options import DEFAULT_STORE, Explain, Json, LimitSeconds, StorePath, finish_all
+from flows.answers.ask import UncoveredError
+from flows.cli.options import DEFAULT_STORE, Explain, Json, LimitSeconds, StorePath, finish_all, waiting
 from flows.cli.store import stored_answer
 from flows.cli.training import (
     Adjacency,
@@ -12,7 +13,10 @@ from flows.cli.training import (
     Sigma,
     Steps,
     StoredOnly,
+    tell,
 )
+from flows.spec.words import number
+from privcore import Problem
 
 
 def compare(  # noqa: PLR0913  the options of a command are its arguments
@@ -36,14 +40,9 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     Every row comes from the store if that has the very question, or bounds within 1 % by monotonicity;
     otherwise it is computed now.
     """
-    from flows.answers.ask import UncoveredError
     from flows.answers.compare import print_rows, problems, rows
     from flows.answers.explain import explained
     from flows.answers.sourced import Sourced, computed, from_store
-    from flows.cli.training import tell
-    from flows.cli.waiting import waiting
-    from flows.spec.words import number
-    from privcore import Problem
 
     def answering(problem: Problem) -> Sourced | None:
         if found := stored_answer(store, problem, any_width=stored_only):

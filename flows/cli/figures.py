@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath, shown
+from flows.printing import as_json
+from privcore import DomainError, ExitCode
 
 if TYPE_CHECKING:
     from flows.figures.figure import Picture
@@ -38,7 +40,6 @@ def figures(
     from flows.figures.draw import FORMATS
     from flows.figures.figure import picture
     from flows.figures.papers import PAPERS
-    from privcore import DomainError
 
     if paper not in PAPERS:
         raise DomainError(f"Expected a paper in {{{', '.join(PAPERS)}}}, got {paper}.")
@@ -79,8 +80,6 @@ def _choices(names: list[str]) -> str:
 def _report(pictures: "Sequence[Picture]", store: Path, out: Path, kind: str, *, json: bool) -> None:
     """Draw what is stored, and print the files, the fitted rates, and what is missing."""
     from flows.figures.draw import draw
-    from flows.printing import as_json
-    from privcore import ExitCode
 
     content: list[dict[str, Any]] = []
     for picture in pictures:

@@ -6,7 +6,11 @@ from typing import Annotated
 
 import typer
 
+from flows.answers.labels import LabelComparison, content_of, text_of
 from flows.cli.options import Json
+from flows.printing import as_json
+from flows.spec.words import checked
+from privcore import DomainError
 
 
 def labels(
@@ -32,11 +36,6 @@ def labels(
     quantile of the absolute log-likelihood ratio of the two labels (multiplicative advantage), in nats and in
     bits, its logarithm to base 2.
     """
-    from flows.answers.labels import LabelComparison, content_of, text_of
-    from flows.printing import as_json
-    from flows.spec.words import checked
-    from privcore import DomainError
-
     domain = partial(checked, "label-ratio-quantile")
     if bag_size is None and versus_rr is None:
         raise DomainError("Expected --bag-size, --versus-rr, or both.")

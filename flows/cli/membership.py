@@ -5,7 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.answers.membership import AccuracyWeights, Known, sandwich
 from flows.cli.options import Json
+from flows.printing import as_json, exactly, rounded_down, rounded_up, show
+from flows.spec.words import checked, number
+from privcore import DomainError, ExitCode
 
 
 def membership(  # noqa: PLR0913  the options of a command are its arguments
@@ -49,11 +53,6 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     The advantage is 0 for guessing and 1 for certainty; the security is 1 minus the advantage. Limits hold
     for every attack on every learner of whom the same is known, over training runs and records.
     """
-    from flows.answers.membership import AccuracyWeights, Known, sandwich
-    from flows.printing import as_json
-    from flows.spec.words import checked, number
-    from privcore import DomainError, ExitCode
-
     privacy = None
     if epsilon is not None:
         privacy = (
@@ -95,7 +94,6 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
 def _show(content: Mapping[str, Any]) -> None:
     """Print a sandwich for people."""
     from flows.answers.show import sure
-    from flows.printing import exactly, rounded_down, rounded_up, show
 
     rows = [
         [

@@ -1,18 +1,19 @@
-"""Options that several commands share, and how a command ends."""
+"""Options that several commands share, the sign of life while one computes, and how a command ends."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows.cli import completion
+from privcore import ExitCode, Method, find
 
 if TYPE_CHECKING:
     from flows.answers.ask import Asked
     from flows.answers.sourced import Sourced
-    from privcore import ExitCode, Method
 
 DEFAULT_STORE = Path("store")
 
@@ -101,17 +102,13 @@ def check_engine(engine: str, ray_address: str | None) -> None:
         raise typer.BadParameter(f"Expected --ray-address with --engine {RAY} only, got it with {SERIAL}.")
 
 
-def named_methods(names: list[str] | None) -> "list[Method] | None":
+def named_methods(names: list[str] | None) -> list[Method] | None:
     """Return the methods of these names with their usual knobs; None, meaning all, without a name."""
-    from privcore import find
-
     return [find(name)() for name in names] if names else None
 
 
-def exit_code(status: str) -> "ExitCode":
+def exit_code(status: str) -> ExitCode:
     """Return the exit code that stands for the status of an answer."""
-    from privcore import ExitCode
-
     codes = {
         "ok": ExitCode.DONE,
         "misuse": ExitCode.MISUSE,
@@ -123,12 +120,27 @@ def exit_code(status: str) -> "ExitCode":
 
 def finish_all(statuses: Iterable[str]) -> None:
     """End with the gravest code for the statuses of several answers, if any of them failed."""
-    from privcore import ExitCode
-
     codes = {exit_code(status) for status in statuses}
     for code in (ExitCode.MISUSE, ExitCode.FAILED, ExitCode.LIMIT):
         if code in codes:
             raise typer.Exit(code)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show what is being done on standard error, and take it away at the end.
+
+    Args:
+        what: What is done, such as `computing allocation-epsilon`.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(f"{what} ...")):
+        yield
 
 
 def finish(asked: "Asked | Sourced") -> None:

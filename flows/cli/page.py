@@ -1,11 +1,14 @@
 """Commands for the lookup page: build it as files, or serve it with computation behind it."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
+from flows.printing import as_json
 
 
 def build(
@@ -16,11 +19,7 @@ def build(
     json: Json = False,
 ) -> None:
     """A static folder that answers from the store without a backend; any file server will do."""
-    import shlex
-    import sys
-
     from flows.page.build import build as build_page
-    from flows.printing import as_json
     from flows.runs.progress import size
     from storage import open_store
 
@@ -48,7 +47,6 @@ def serve(
 ) -> None:
     """The same page on this machine alone, which also computes what is not stored. Ctrl-C ends it."""
     from flows.page.serve import serve as serve_page
-    from flows.printing import as_json
     from storage import open_store
 
     def ready(address: str) -> None:

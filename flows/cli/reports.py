@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
+from flows.printing import as_json
+from privcore import DomainError, ExitCode
 
 if TYPE_CHECKING:
     from flows.reports.document import Document
@@ -39,7 +41,6 @@ def sweep(
     """What came of a sweep: tables, charts, failures and provenance; the word sweep may be left out."""
     from flows.answers.sweep_table import sweep_named
     from flows.reports.sweep_report import sweep_report
-    from privcore import DomainError
 
     asked = sweep_named(name, store)
     if asked is None:
@@ -85,10 +86,8 @@ def _write(
     make: "Callable[[], Document]", out: Path, kind: str, figures: bool, all_settings: bool, json: bool
 ) -> None:
     """Write a report, and say where it is and what it lacks."""
-    from flows.printing import as_json
     from flows.reports.charts import NEEDED, available
     from flows.reports.files import FORMATS, write
-    from privcore import DomainError, ExitCode
 
     if kind not in FORMATS:
         raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")

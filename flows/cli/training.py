@@ -1,10 +1,12 @@
 """Commands about one training run: epsilon, noise and steps."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from flows.answers.parse import large_delta, training_question
+from flows.answers.training_run import Run, epsilons, print_roundings
 from flows.cli import completion
 from flows.cli.options import (
     DEFAULT_STORE,
@@ -15,11 +17,11 @@ from flows.cli.options import (
     StorePath,
     finish,
     named_methods,
+    waiting,
 )
 from flows.cli.store import stored_answer
-
-if TYPE_CHECKING:
-    from privcore import Problem
+from flows.spec.words import number
+from privcore import Problem
 
 Sigma = Annotated[
     str | None,
@@ -90,7 +92,6 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.show import print_answer
     from flows.answers.sourced import Sourced, computed, from_store
     from flows.cli.uncovered import uncovered
-    from flows.cli.waiting import waiting
 
     def answered(answer: Sourced) -> None:
         print_answer(answer, json, explained(answer, store) if explain and answer.ok else None)
@@ -140,8 +141,6 @@ def noise(  # noqa: PLR0913
 ) -> None:
     """The least noise multiplier whose epsilon is proved to be at most the target."""
     from flows.answers.noise import PRECISION, TARGET, find_noise, print_noise
-    from flows.cli.waiting import waiting
-    from flows.spec.words import number
 
     kind, fields = _question(
         sampling,
@@ -184,11 +183,6 @@ def steps_of(  # noqa: PLR0913
 
     With --sigma and --delta, also the epsilon of either rounding.
     """
-    from flows.answers.parse import large_delta
-    from flows.answers.training_run import Run, epsilons, print_roundings
-    from flows.cli.waiting import waiting
-    from flows.spec.words import number
-
     given = {"epochs": epochs, "participations": participations}
     numbers = {name: number(text) for name, text in given.items() if text is not None}
     run = Run.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
@@ -204,10 +198,8 @@ def steps_of(  # noqa: PLR0913
 
 def _question(
     sampling: str, examples: str | None, batch_size: str | None, **options: str | None
-) -> "tuple[type[Problem], dict[str, Any]]":
+) -> tuple[type[Problem], dict[str, Any]]:
     """Return the question that options describe, having told what has to be told about it."""
-    from flows.answers.parse import training_question
-
     kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
     tell(notes)
     return kind, fields
