@@ -1,5 +1,7 @@
 """Random allocation and its neighbours: Poisson sampling, shuffling and no amplification."""
 
+from typing import TYPE_CHECKING, Any
+
 from privcore.allocation.comparisons import (
     PoissonDelta,
     PoissonEpsilon,
@@ -8,7 +10,6 @@ from privcore.allocation.comparisons import (
     UnamplifiedDelta,
     UnamplifiedEpsilon,
 )
-from privcore.allocation.composable import allocated, allocation_pld
 from privcore.allocation.problems import (
     AllocationDelta,
     AllocationEpsilon,
@@ -19,6 +20,19 @@ from privcore.allocation.problems import (
     SampledAllocationDelta,
     SampledAllocationEpsilon,
 )
+
+if TYPE_CHECKING:
+    from privcore.allocation.composable import allocated, allocation_pld
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Import the numerics when they are used: a lookup needs the problems alone."""
+        if name not in ("allocated", "allocation_pld"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from privcore.allocation import composable
+
+        return getattr(composable, name)
+
 
 __all__ = [
     "AllocationDelta",
