@@ -187,9 +187,16 @@ def test_a_run_opens_its_store_once_and_hands_it_down(
 
     count(Store, "store")
     count(Folder, "place")
-    words = "allocation-epsilon sigma=1,2 steps=10 delta=1e-5 --method allocation.decomposition".split()
-    words += ["--engine", "serial", "--store", str(tmp_path / "store")]
-    assert run(["run", *words]) == 0
+    question = ["allocation-epsilon", "sigma=1,2", "steps=10", "delta=1e-5"]
+    options = [
+        "--method",
+        "allocation.decomposition",
+        "--engine",
+        "serial",
+        "--store",
+        str(tmp_path / "store"),
+    ]
+    assert run(["run", *question, *options]) == 0
     assert opened == ["place", "store"]
 
 

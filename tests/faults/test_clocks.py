@@ -34,7 +34,7 @@ WALL_CLOCKS = {
     "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat needs no watching: it is fresh
     "storage/mirror.py": {"time.time"},  # the age of what killed processes fetched, in days
     "storage/repair.py": {"datetime.now"},  # the name of a folder in quarantine
-    "storage/layout.py": {"time.time"},  # the age of leftovers, in days
+    "storage/folder.py": {"time.time"},  # the age of leftovers, in days
     "tasks/guard.py": {"datetime.now"},  # when a point was finished: between equal answers, the earliest
     "tasks/work.py": {"datetime.now"},  # the same for points that are given up
 }

@@ -168,7 +168,7 @@ def test_readers_and_writers_at_every_operation_of_a_compaction_lose_nothing(
     with faults.trial():
         written, *complaints = value_of(disturbed, work, root)
         assert complaints == []
-        value_of(compact, root)
+        value_of(compact_all, root)
     faults.compare(root, {row.point.id for row in rows(int(written))})
 
 
