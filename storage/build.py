@@ -1,4 +1,4 @@
-"""What a snapshot contains, and how it is built: rows, brackets, corners, views and macros."""
+"""The contents of a snapshot, and how it is built: rows, brackets, their monotone index, views and macros."""
 
 import hashlib
 import json
@@ -9,11 +9,11 @@ import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
-from storage.corners import add_corners
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.macros import macros
 from storage.manifest import Manifest
+from storage.monotone_index import add_monotone_index
 from storage.parts import ROW_GROUP, problem_of, read_part
 from storage.schema import schema_for
 from storage.views import (
@@ -71,7 +71,7 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
                 _drop_duplicates(connection, view_name(problem))
             _add_brackets(connection, view_name(problem), fields_of(schema), bool(files))
             if files and problem in kinds:
-                add_corners(connection, kinds[problem])
+                add_monotone_index(connection, kinds[problem])
         _load_sweeps(connection, sweeps)
         connection.execute(";".join([*views(schemas), *macros()]))
         connection.execute("checkpoint")  # a close would do it too, but tells nobody where the disk is full

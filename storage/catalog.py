@@ -20,8 +20,8 @@ from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of, read_part
 from storage.query import run_query
-from storage.replaced import steadily
-from storage.verify import Report, verify
+from storage.replacements import steadily
+from storage.verify import Verification, verify
 from storage.views import CHOICE
 
 
@@ -192,7 +192,7 @@ class Store:
         """Return what is wrong with the store, one sentence each that names the file, or nothing."""
         return [finding.detail for finding in self.examine().findings if not finding.harmless]
 
-    def examine(self) -> Report:
+    def examine(self) -> Verification:
         """Return all that a verification finds, what is harmless included."""
         return verify(self.place)
 

@@ -13,7 +13,7 @@ from privcore import PROBLEMS
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
-from storage.replaced import (
+from storage.replacements import (
     Replacement,
     delete_replaced,
     lingering,

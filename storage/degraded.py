@@ -19,7 +19,7 @@ from storage.errors import DegradedWarning, StoreError
 from storage.folder import Folder
 from storage.manifest import Manifest, missing, read_manifest, to_json
 from storage.parts import ids_hash, read_part, survey
-from storage.replaced import Replacement, files, newest, read_replacement
+from storage.replacements import Replacement, files, newest, read_replacement
 from storage.schema import SCHEMA_VERSION, schema_for
 from storage.snapshot import Contents
 

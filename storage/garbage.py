@@ -15,7 +15,7 @@ from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.manifest import read_manifest
 from storage.parts import parts, problem_of, read_part
-from storage.replaced import (
+from storage.replacements import (
     Replacement,
     delete_replaced,
     lingering,

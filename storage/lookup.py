@@ -10,8 +10,8 @@ import duckdb
 
 from privcore.parameter import Value
 from privcore.problem import Problem
-from storage.corners import relation
 from storage.errors import StoreError
+from storage.monotone_index import relation
 from storage.views import quoted, view_name
 
 _Corner = tuple[float, str | None, dict[str, Value] | None]

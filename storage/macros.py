@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from privcore import PROBLEMS, find_problem
 from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.problem import Problem
-from storage.corners import relation
+from storage.monotone_index import relation
 from storage.views import view_name
 
 SHORT = {

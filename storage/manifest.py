@@ -13,7 +13,7 @@ from storage import layout
 from storage.errors import DamagedError, StoreError, reason
 from storage.folder import Folder
 from storage.parts import is_name
-from storage.replaced import newest, replacements
+from storage.replacements import newest, replacements
 from storage.schema import SCHEMA_VERSION
 
 COMPLETE = "complete"

@@ -16,7 +16,7 @@ from storage import disk, layout
 from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.parts import ids_hash
-from storage.replaced import Replacement, reached, read_replacement, settled, successors
+from storage.replacements import Replacement, reached, read_replacement, settled, successors
 
 
 def set_aside(place: Folder, paths: Iterable[Path]) -> Path:

@@ -13,7 +13,7 @@ from storage.errors import DamagedError, StoreError
 from storage.folder import Folder
 from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import ids_hash, problem_of, read_part, survey
-from storage.replaced import Replacement, newest, reached, read_replacement, settled, successors
+from storage.replacements import Replacement, newest, reached, read_replacement, settled, successors
 from storage.views import CHOICE
 
 DAMAGED, TRUNCATED, MISSING, FOREIGN, MISNAMED = "damaged", "truncated", "missing", "foreign", "misnamed"
@@ -48,7 +48,7 @@ class Finding:
 
 
 @dataclass
-class Report:
+class Verification:
     """What a verification found, and how much it looked at."""
 
     findings: list[Finding] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Report:
         return all(finding.harmless for finding in self.findings)
 
 
-def verify(place: Folder) -> Report:
+def verify(place: Folder) -> Verification:
     """Return what is wrong with a store.
 
     Every byte is read, of a bucket anew from there: hashes, page checksums, schema, the points that a part's
@@ -91,9 +91,9 @@ class _Seen:
     findings: tuple[Finding, ...] = ()
 
 
-def _look(place: Folder, seen: dict[Path, _Seen]) -> Report:
+def _look(place: Folder, seen: dict[Path, _Seen]) -> Verification:
     """Return what one pass over a store finds; parts that were read before are not read again."""
-    report = Report()
+    report = Verification()
     # Before the parts: a sweep that ends meanwhile lists later ones.
     sweeps, made, report.findings = _records(place)
     found, foreign = survey(place)

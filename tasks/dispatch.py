@@ -12,18 +12,18 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from privcore.errors import PrivsweepError
-from storage.beacon import lit
 from storage.folder import Folder
 from storage.schema import provenance
+from storage.shared_store_token import shared_store_token
 from tasks import cluster
 from tasks.address import Address
 from tasks.batch import Batch
+from tasks.cluster_info import probe_cluster
 from tasks.errors import StoppedError, first_line
 from tasks.health import LOOK_EVERY, HeadGoneError, Health
 from tasks.sources import code
-from tasks.survey import explore
 from tasks.work import Done, Job, delivered, give_up, names_of_parts, published
-from tasks.worker import Terms, run_on_worker
+from tasks.worker import Requirements, run_on_worker
 
 AHEAD = 3  # batches in flight for each processor: enough that none waits, few enough to keep memory small
 BYTES_AHEAD = 256e6  # of parts that are on their way back to this process, estimated
@@ -69,16 +69,16 @@ def run_on_cluster(
         StoppedError: It is gone.
         StoreError: A part cannot be written.
     """
-    with lit(place) as beacon, cluster.joined(address):
+    with shared_store_token(place) as token, cluster.joined(address):
         from ray.exceptions import RayError
 
         try:
-            terrain = explore(address, place.address, beacon)
+            info = probe_cluster(address, place.address, token)
             erase = "\r\x1b[2K" if sys.stderr.isatty() else ""  # a bar may be there
-            print(f"{erase}{terrain}", file=sys.stderr)
-            sent = replace(job, code=provenance()) if terrain.sent else job
-            dispatch = Dispatch(batches, sent, place, Terms(code=code(), beacon=beacon), limit=workers)
-            dispatch.carries = terrain.seeing < terrain.nodes
+            print(f"{erase}{info}", file=sys.stderr)
+            sent = replace(job, code=provenance()) if info.sent else job
+            dispatch = Dispatch(batches, sent, place, Requirements(code=code(), token=token), limit=workers)
+            dispatch.carries = info.seeing < info.nodes
             try:
                 yield from dispatch.work()
             finally:
@@ -100,7 +100,7 @@ class Dispatch:
         batches: Iterable[Batch],
         job: Job,
         place: Folder,
-        terms: Terms | None = None,
+        requirements: Requirements | None = None,
         limit: int | None = None,
     ) -> None:
         self.carries = False
@@ -113,7 +113,7 @@ class Dispatch:
         self._deaths: Counter[int] = Counter()  # of nodes by batch since anything was finished
         self._job = job
         self._place = place
-        self._terms = terms
+        self._requirements = requirements
         self._limit = limit
         self._before = names_of_parts(place)
 
@@ -126,7 +126,7 @@ class Dispatch:
         """
         import ray
 
-        where: Literal["SPREAD", "DEFAULT"] = "SPREAD" if self._terms else "DEFAULT"
+        where: Literal["SPREAD", "DEFAULT"] = "SPREAD" if self._requirements else "DEFAULT"
         remote = ray.remote(max_retries=0, num_cpus=1, scheduling_strategy=where)(run_on_worker)
         health = Health()
         yield from self._found()
@@ -135,7 +135,7 @@ class Dispatch:
             window = self._limit or AHEAD * max(1, processors)
             while self._waiting and len(self._running) < window and not self._is_full():
                 batch = self._waiting.popleft()
-                reference = remote.remote(batch, self._job, self._place.address, self._terms)
+                reference = remote.remote(batch, self._job, self._place.address, self._requirements)
                 self._running[reference], self._dead[reference] = batch, health.dead
                 self._points += len(batch)
             flying = list(self._running)
@@ -217,7 +217,7 @@ class Dispatch:
         try:
             done: Done = ray.get(reference)
         except RayTaskError as error:
-            if self._terms is None or isinstance(error.cause, PrivsweepError):
+            if self._requirements is None or isinstance(error.cause, PrivsweepError):
                 raise error.cause from error
             raise StoppedError(f"A worker of the Ray cluster failed ({first_line(error.cause)})") from error
         except (NodeDiedError, ObjectLostError) as error:

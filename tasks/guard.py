@@ -24,8 +24,8 @@ from privcore.evaluate import evaluate
 from privcore.numerics.compiled import load
 from privcore.point import Point
 from tasks.batch import Batch
-from tasks.lifeline import die_with
 from tasks.limits import Limits, estimate
+from tasks.parent_death import die_with
 
 ATTEMPTS = 2  # the first crash may have come from outside: a kill, or a machine short of memory
 START_SECONDS = 300.0  # a child that has not imported the method by then never will

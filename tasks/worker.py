@@ -4,9 +4,9 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
-from storage.beacon import seen
 from storage.folder import Folder
 from storage.located import located
+from storage.shared_store_token import store_with
 from tasks.batch import Batch
 from tasks.errors import SetupError
 from tasks.guard import Guard
@@ -17,26 +17,26 @@ _guard: Guard | None = None  # one a worker process: its child outlives a batch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class Requirements:
     """What a worker on another machine has to find there.
 
     Attributes:
         code: The driver's code; a node may have joined after the others were looked at.
-        beacon: Burns in the store, where it is the same store.
+        token: Stands in the store, if it is the same store.
     """
 
     code: Code
-    beacon: str
+    token: str
 
 
-def run_on_worker(batch: Batch, job: Job, store: str, terms: Terms | None) -> Done:
+def run_on_worker(batch: Batch, job: Job, store: str, requirements: Requirements | None) -> Done:
     """Run a batch, with the child that this process already has, if it has one.
 
     Args:
         batch: The points.
         job: What every worker has to know.
         store: Address of the store.
-        terms: What to check, or None on the machine that the driver runs on.
+        requirements: What to check, or None on the machine that the driver runs on.
 
     Returns:
         What became of it, with the part itself where this process does not see the store.
@@ -46,13 +46,13 @@ def run_on_worker(batch: Batch, job: Job, store: str, terms: Terms | None) -> Do
         StoreError: The part cannot be written.
     """
     global _guard  # noqa: PLW0603  a process-wide child is the point
-    if terms is not None:
+    if requirements is not None:
         here = platform.node(), code().digest, code().versions
-        if sentence := why_other_code(*here, terms.code):
+        if sentence := why_other_code(*here, requirements.code):
             raise SetupError(sentence)
     if _guard is None or _guard.limits != job.limits:
         _guard = Guard(job.limits)
-    return run_batch(batch, job, _guard, _opened(store, terms.beacon if terms else None))
+    return run_batch(batch, job, _guard, _opened(store, requirements and requirements.token))
 
 
 def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Code) -> str | None:
@@ -69,6 +69,6 @@ def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Cod
 
 
 @cache
-def _opened(store: str, beacon: str | None) -> Folder | None:
+def _opened(store: str, token: str | None) -> Folder | None:
     """Return the store, or None if this process does not see it; looked at once a run."""
-    return located(store) if beacon is None else seen(store, beacon)
+    return located(store) if token is None else store_with(store, token)

@@ -9,7 +9,7 @@ from flows.cli.options import DEFAULT_STORE, shown
 from flows.printing import exactly, listed
 from privcore import Problem
 from storage import Store, open_store
-from storage.corners import relation
+from storage.monotone_index import relation
 
 MOST_WORDS = 12
 """Values that are told one by one; of more the first and the last."""

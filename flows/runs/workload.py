@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from flows.runs.measured import Measured, measured
+from flows.runs.calibration import Calibration, calibration
 from flows.runs.plan import MAX_POINTS, TooLargeError, make_plan, readable
 from flows.spec.grid import Grid, count, expand
 from flows.spec.sweep import Sweep
@@ -75,7 +75,7 @@ def work_of(
         DomainError: Parameters contradict one another at a point that no `where` excludes.
         StoreError: The store cannot be read.
     """
-    ratios = measured(store, dict.fromkeys(grid.problem for grid in sweep.grids))
+    ratios = calibration(store, dict.fromkeys(grid.problem for grid in sweep.grids))
     if count(sweep.grids) > max_points:
         return _sampled(sweep, ratios, workers)
     began = time.perf_counter()
@@ -93,7 +93,7 @@ def work_of(
     )
 
 
-def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Measured], workers: int) -> Work:
+def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Calibration], workers: int) -> Work:
     """Return the batches of a sweep whose points are drawn, since they are too many to be made."""
     total = count(sweep.grids)
     if total > MOST:

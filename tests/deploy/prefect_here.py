@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "flows" / "support"
 PATIENCE = 240.0  # seconds for anything, on a busy machine
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
-_DIES_WITH_US = "from tasks.lifeline import die_with; die_with({parent}); "
+_DIES_WITH_US = "from tasks.parent_death import die_with; die_with({parent}); "
 _SERVER = "import uvicorn; uvicorn.main()"
 _PREFECT = "import runpy; runpy.run_module('prefect', run_name='__main__')"
 

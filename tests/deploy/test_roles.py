@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.lifeline import die_with
+from tasks.parent_death import die_with
 from tests.deploy.containerfile import Rehearsal
 from tests.deploy.manifests import REPOSITORY
 

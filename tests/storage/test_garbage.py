@@ -9,7 +9,7 @@ from storage import open_store, parts, write_manifest
 from storage.compaction import compact
 from storage.garbage import Garbage, collect, find_garbage
 from storage.located import located
-from storage.replaced import Replacement, write_replacement
+from storage.replacements import Replacement, write_replacement
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, row, rows
 

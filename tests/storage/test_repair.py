@@ -17,7 +17,7 @@ from storage.folder import Folder
 from storage.located import located
 from storage.parts import ids_hash, survey
 from storage.repair import set_aside, told_points, untrue_records
-from storage.replaced import Replacement, read_replacement, write_replacement
+from storage.replacements import Replacement, read_replacement, write_replacement
 from storage.verify import verify
 from tests.storage.contents import kill_at, steps_of
 from tests.storage.made_up import epsilon, manifest, put, read_rows, rows

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from privcore import find, find_problem
-from storage import beacon, open_store
-from storage.beacon import lit, seen
+from storage import open_store, shared_store_token
 from storage.located import located
 from storage.parts import parts, publish_packed
 from storage.schema import Provenance
-from tasks import look, worker
+from storage.shared_store_token import store_with
+from tasks import probe, worker
 from tasks.batch import Batch
+from tasks.cluster_info import ClusterInfo
 from tasks.dispatch import DEATHS, Dispatch
 from tasks.errors import EngineError, StoppedError
 from tasks.limits import Limits
 from tasks.sources import code
-from tasks.survey import Terrain
 from tasks.work import Job, delivered
-from tasks.worker import Terms, run_on_worker, why_other_code
+from tasks.worker import Requirements, run_on_worker, why_other_code
 from tests.storage.made_up import read_rows
 
 PROBLEM = find_problem("unamplified-epsilon")
@@ -56,24 +56,24 @@ def _no_child_is_left() -> Iterator[None]:
         worker._guard = None
 
 
-def test_a_beacon_is_seen_in_its_own_store_only_and_only_while_it_burns(tmp_path: Path) -> None:
+def test_a_token_is_seen_in_its_own_store_only_and_only_while_it_is_kept(tmp_path: Path) -> None:
     store, twin = tmp_path / "a" / "store", tmp_path / "b" / "store"
     open_store(twin, create=True).close()
-    with lit(located(store)) as token:
-        assert seen(str(store), token)
-        assert not seen(str(twin), token)
-        assert not seen(str(tmp_path / "nowhere"), token)
+    with shared_store_token.shared_store_token(located(store)) as token:
+        assert store_with(str(store), token)
+        assert not store_with(str(twin), token)
+        assert not store_with(str(tmp_path / "nowhere"), token)
         with open_store(store) as opened:
             assert opened.verify() == []
-    assert not seen(str(store), token)
+    assert not store_with(str(store), token)
     assert [path.name for path in store.iterdir()] == ["store.json"]
 
 
-def test_a_beacon_never_becomes_so_old_that_another_run_clears_it_away(
+def test_a_token_never_becomes_so_old_that_another_run_clears_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beacon, "TENDED_EVERY", 0.02)
-    with lit(located(tmp_path)) as token:
+    monkeypatch.setattr(shared_store_token, "TENDED_EVERY", 0.02)
+    with shared_store_token.shared_store_token(located(tmp_path)) as token:
         (path,) = tmp_path.glob(".*.tmp")
         os.utime(path, (0, 0))
         give_up = time.monotonic() + 20
@@ -83,21 +83,21 @@ def test_a_beacon_never_becomes_so_old_that_another_run_clears_it_away(
         path.unlink()
         while not path.exists() and time.monotonic() < give_up:
             time.sleep(0.01)
-        assert seen(str(tmp_path), token)
+        assert store_with(str(tmp_path), token)
     assert not path.exists()
 
 
 def test_a_bucket_is_seen_from_where_it_can_be_reached(address: str) -> None:
-    with lit(located(Path(address))) as token:
-        assert seen(address, token)
-        assert not seen("s3://no-such-bucket/store", token)
+    with shared_store_token.shared_store_token(located(Path(address))) as token:
+        assert store_with(address, token)
+        assert not store_with("s3://no-such-bucket/store", token)
 
 
 def test_a_worker_that_does_not_see_the_store_returns_the_part_that_it_would_publish(
     job: Job, batch: Batch, store: Path, tmp_path: Path
 ) -> None:
-    with lit(located(tmp_path / "another")) as beacon:
-        done = run_on_worker(batch, job, str(store), Terms(code=code(), beacon=beacon))
+    with shared_store_token.shared_store_token(located(tmp_path / "another")) as token:
+        done = run_on_worker(batch, job, str(store), Requirements(code=code(), token=token))
     assert not store.exists()
     assert done.packed is not None
     here = delivered(done, located(store))
@@ -108,8 +108,8 @@ def test_a_worker_that_does_not_see_the_store_returns_the_part_that_it_would_pub
 
 
 def test_a_worker_that_sees_the_store_publishes(job: Job, batch: Batch, store: Path) -> None:
-    with lit(located(store)) as beacon:
-        done = run_on_worker(batch, job, str(store), Terms(code=code(), beacon=beacon))
+    with shared_store_token.shared_store_token(located(store)) as token:
+        done = run_on_worker(batch, job, str(store), Requirements(code=code(), token=token))
     assert done.packed is None
     assert [path.name for path in parts(located(store))] == [done.part]
 
@@ -147,12 +147,14 @@ def test_what_could_change_bits_is_refused(
 
 def test_a_worker_with_other_code_evaluates_nothing(job: Job, batch: Batch, store: Path) -> None:
     with pytest.raises(EngineError, match="other code of privsweep"):
-        run_on_worker(batch, job, str(store), Terms(code=replace(code(), digest="of others"), beacon=""))
+        run_on_worker(
+            batch, job, str(store), Requirements(code=replace(code(), digest="of others"), token="")
+        )
     assert not store.exists()
 
 
 def test_a_node_without_our_packages_can_tell_so() -> None:
-    script = Path(look.__file__).read_text() + "\nprint(look('store', '')['missing'])"
+    script = Path(probe.__file__).read_text() + "\nprint(probe('store', '')['missing'])"
     found = subprocess.run(
         [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True
     )
@@ -160,8 +162,8 @@ def test_a_node_without_our_packages_can_tell_so() -> None:
 
 
 def test_a_node_that_has_all_tells_what_the_driver_compares_with(tmp_path: Path) -> None:
-    with lit(located(tmp_path / "store")) as token:
-        found = look.look(str(tmp_path / "store"), token)
+    with shared_store_token.shared_store_token(located(tmp_path / "store")) as token:
+        found = probe.probe(str(tmp_path / "store"), token)
     assert (found["missing"], found["digest"], found["versions"], found["sees"]) == (
         "",
         code().digest,
@@ -178,7 +180,7 @@ def test_a_node_that_has_all_tells_what_the_driver_compares_with(tmp_path: Path)
     ],
 )
 def test_one_line_tells_how_a_cluster_works(sent: bool, nodes: int, seeing: int, line: str) -> None:
-    assert str(Terrain(sent=sent, nodes=nodes, seeing=seeing)) == line
+    assert str(ClusterInfo(sent=sent, nodes=nodes, seeing=seeing)) == line
 
 
 def test_a_batch_under_which_nodes_die_is_tried_again_as_long_as_others_finish(

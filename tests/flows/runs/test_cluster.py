@@ -97,7 +97,7 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
         assert answers(opened) == answers_of_the_serial_engine(folder / "serial")
         told = opened.sql("select distinct git_commit, git_dirty, versions from results")
     assert told.num_rows == 1, "what was sent is told to be what it is"
-    assert list(store.glob(".*")) == [], "no beacon is left"
+    assert list(store.glob(".*")) == [], "no token is left"
 
 
 JOIN = """

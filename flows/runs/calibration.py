@@ -1,4 +1,4 @@
-"""What points took against what their methods had estimated, from the rows of a store."""
+"""The calibration of estimates: seconds that stored points took over those that their methods estimated."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ and kept. Of 200 rows from two workers, their first ones had made the ratio six 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class Calibration:
     """Measured over estimated seconds of one method on one kind of problem.
 
     Attributes:
@@ -40,7 +40,7 @@ class Measured:
     points: int
 
 
-def measured(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], Measured]:
+def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], Calibration]:
     """Return measured over estimated seconds by names of problem and method; nothing without a store.
 
     Knobs do not count: a method's estimate is to follow them.
@@ -52,7 +52,7 @@ def measured(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[st
     Raises:
         StoreError: The store cannot be read.
     """
-    found: dict[tuple[str, str], Measured] = {}
+    found: dict[tuple[str, str], Calibration] = {}
     stored = [kind for kind in kinds if store.stored(kind.name)]
     for kind in stored:
         query = f"select distinct method from results where problem = '{kind.name}' and status = 'ok'"
@@ -67,7 +67,7 @@ def measured(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[st
     return found
 
 
-def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) -> Measured | None:
+def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) -> Calibration | None:
     took: list[float] = []
     estimated: list[float] = []
     for row in rows:
@@ -82,7 +82,7 @@ def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) 
             estimated.append(cost.seconds)
     if not sum(took):
         return None
-    return Measured(ratio=_usual(np.array(took), np.array(estimated)), points=len(took))
+    return Calibration(ratio=_usual(np.array(took), np.array(estimated)), points=len(took))
 
 
 def _usual(took: NDArray[np.float64], estimated: NDArray[np.float64]) -> float:

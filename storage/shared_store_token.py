@@ -1,4 +1,4 @@
-"""A beacon: a hidden file in a store, by which a process elsewhere can tell that it sees the same store.
+"""A hidden file in a store, whose token tells a process elsewhere that it sees the same store.
 
 A folder of the same name on another machine may be another folder; what is written there would be lost.
 """
@@ -19,12 +19,12 @@ TENDED_EVERY = 60.0  # seconds: a file of its kind that is a day old is cleared 
 
 
 @contextmanager
-def lit(place: Folder) -> Iterator[str]:
-    """Have a beacon in a store for the length of the block; yield what `seen` has to be told.
+def shared_store_token(place: Folder) -> Iterator[str]:
+    """Keep a hidden file in a store for the length of the block; yield the token in its name.
 
     Args:
-        place: The store; it is made if it does not exist. A bucket is the same from everywhere and needs no
-            beacon.
+        place: The store; it is made if it does not exist. A bucket is the same from everywhere and
+            needs no file.
 
     Raises:
         StoreError: The disk refused.
@@ -34,36 +34,36 @@ def lit(place: Folder) -> Iterator[str]:
     if place.is_remote:
         yield token
         return
-    beacon = _path(place, token)
+    file = _path(place, token)
     try:
-        disk.write(beacon, b"")
+        disk.write(file, b"")
         disk.sync_folder(place.root)
     except OSError as error:
-        raise StoreError(f"Cannot write {beacon}: {reason(error)}.") from error
+        raise StoreError(f"Cannot write {file}: {reason(error)}.") from error
     over = threading.Event()
-    keeper = threading.Thread(target=_tend, args=(beacon, over), name="beacon", daemon=True)
+    keeper = threading.Thread(target=_tend, args=(file, over), name="shared-store token", daemon=True)
     keeper.start()
     try:
         yield token
     finally:
         over.set()
         keeper.join()
-        disk.unlink(beacon)
+        disk.unlink(file)
 
 
-def _tend(beacon: Path, over: threading.Event) -> None:
-    """Keep a beacon young until its run is over, and light it again should somebody have cleared it away."""
+def _tend(file: Path, over: threading.Event) -> None:
+    """Keep the file young until its run is over, and make it again if somebody has cleared it away."""
     while not over.wait(TENDED_EVERY):
         with suppress(OSError):  # the store's disk is away; who publishes there will say so
-            beacon.touch()
+            file.touch()
 
 
-def seen(address: str, token: str) -> Folder | None:
-    """Return the store in which the beacon is lit, or None if this process cannot publish there.
+def store_with(address: str, token: str) -> Folder | None:
+    """Return the store that has the token, or None if this process cannot publish there.
 
     Args:
-        address: From the process that lit the beacon.
-        token: From `lit`.
+        address: From the process that keeps the token there.
+        token: From `shared_store_token`.
     """
     try:
         place = located(address)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.runs.measured import measured
+from flows.runs.calibration import calibration
 from privcore import evaluate, find, find_problem
 from privcore.point import Point
 from storage import open_store
@@ -37,7 +37,7 @@ def ratio(store: Path, times_as_long: list[float]) -> float:
         )
     open_store(store, create=True).close()
     publish_packed(located(store), pack(to_table(rows)))
-    found = measured(open_store(store, missing_ok=True), [KIND])[KIND.name, METHOD.name]
+    found = calibration(open_store(store, missing_ok=True), [KIND])[KIND.name, METHOD.name]
     assert found.points == len(times_as_long)
     return found.ratio
 

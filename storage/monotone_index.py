@@ -1,4 +1,4 @@
-"""Corners: for every cell of the grid that stored values span, the brackets that say most about it.
+"""The monotone index: for each cell of the grid that stored values span, the brackets that say most of it.
 
 A lookup between grid points asks for the best bracket among all stored problems that are proved no better. On
 ten million rows that search takes a tenth of a second. Its result depends only on the cell between stored
@@ -26,7 +26,7 @@ LARGEST_AXIS = 2_000
 Integers = npt.NDArray[np.int64]
 
 
-def add_corners(connection: duckdb.DuckDBPyConnection, kind: type[Problem]) -> None:
+def add_monotone_index(connection: duckdb.DuckDBPyConnection, kind: type[Problem]) -> None:
     """Tabulate the corners of a problem's stored brackets, which lie sorted in `brackets.<problem>`.
 
     `axes.<problem>` gets the stored values of every field. `corners.<problem>` gets a row for each cell of

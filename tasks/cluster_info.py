@@ -1,21 +1,23 @@
-"""A look at every node of a cluster before the first batch: whose code runs there, and who sees the store."""
+"""The probe of each node of a cluster before the first batch: its code, and whether it sees the store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tasks import cluster
-from tasks import look as travelling
+from tasks import probe as travelling
 from tasks.address import Address
 from tasks.errors import EngineError, SetupError
 from tasks.sources import Code, code
 from tasks.worker import why_other_code
 
-LOOK_SECONDS = 120.0  # for a node to start a worker that imports everything; one that is slower looks later
+PROBE_SECONDS = (
+    120.0  # for a node to start a worker that imports everything; one that is slower is probed later
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terrain:
+class ClusterInfo:
     """What a cluster has, as far as its nodes have told.
 
     Attributes:
@@ -39,17 +41,17 @@ class Terrain:
         return f"Ray cluster of {self.nodes} {'node' if self.nodes == 1 else 'nodes'}: {whose}; {how}"
 
 
-def explore(address: Address, store: str, beacon: str) -> Terrain:
-    """Look at a cluster that was joined; where a node has not our code, send it and look again.
+def probe_cluster(address: Address, store: str, token: str) -> ClusterInfo:
+    """Probe a cluster that was joined; if a node has other code, send ours and probe again.
 
     Raises:
         SetupError: A node lacks a package, or has another version of one.
     """
-    nodes = _look_everywhere(store, beacon)
+    nodes = _probe_everywhere(store, token)
     sent = not nodes or any(node["missing"] or _why_other(node, code()) for node in nodes)
     if sent:
         cluster.send_code(address)
-        nodes = _look_everywhere(store, beacon)
+        nodes = _probe_everywhere(store, token)
     for node in nodes:
         if node["missing"]:
             raise SetupError(
@@ -58,14 +60,14 @@ def explore(address: Address, store: str, beacon: str) -> Terrain:
             )
         if sentence := _why_other(node, code()):
             raise SetupError(sentence)
-    return Terrain(sent=sent, nodes=len(nodes), seeing=sum(bool(node["sees"]) for node in nodes))
+    return ClusterInfo(sent=sent, nodes=len(nodes), seeing=sum(bool(node["sees"]) for node in nodes))
 
 
 def _why_other(node: dict[str, Any], wanted: Code) -> str | None:
     return why_other_code(node["host"], node["digest"], node["versions"], wanted)
 
 
-def _look_everywhere(store: str, beacon: str) -> Sequence[dict[str, Any]]:
+def _probe_everywhere(store: str, token: str) -> Sequence[dict[str, Any]]:
     """Return what each node with processors has; one that dies meanwhile, or is slow, is left out."""
     import ray
     from ray.exceptions import RayError, RayTaskError
@@ -73,17 +75,17 @@ def _look_everywhere(store: str, beacon: str) -> Sequence[dict[str, Any]]:
 
     ray.cloudpickle.register_pickle_by_value(travelling)  # type: ignore[no-untyped-call]
     try:
-        remote = ray.remote(num_cpus=0, max_retries=0)(travelling.look)
+        remote = ray.remote(num_cpus=0, max_retries=0)(travelling.probe)
         asked = [
             remote.options(
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            ).remote(store, beacon)
+            ).remote(store, token)
             for node in ray.nodes()  # type: ignore[no-untyped-call]
             if node["Alive"] and node["Resources"].get("CPU")
         ]
     finally:
         ray.cloudpickle.unregister_pickle_by_value(travelling)  # type: ignore[no-untyped-call]
-    answered = ray.wait(asked, num_returns=len(asked), timeout=LOOK_SECONDS)[0] if asked else []
+    answered = ray.wait(asked, num_returns=len(asked), timeout=PROBE_SECONDS)[0] if asked else []
     found = []
     for reference in answered:
         try:
