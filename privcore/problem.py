@@ -28,6 +28,26 @@ class Monotone:
     proof: str
 
 
+def grows(proof: str) -> Monotone:
+    """Return the monotonicity of a truth that grows with a parameter, or stays."""
+    return Monotone(trend=Trend.INCREASING, proof=proof)
+
+
+def falls(proof: str) -> Monotone:
+    """Return the monotonicity of a truth that falls as a parameter grows, or stays."""
+    return Monotone(trend=Trend.DECREASING, proof=proof)
+
+
+def proved(**trends: Monotone) -> Mapping[str, Monotone]:
+    """Return the monotonicities of a truth in its parameters.
+
+    Example:
+        >>> proved(sigma=falls("More noise is post-processing."))["sigma"].trend.name
+        'DECREASING'
+    """
+    return MappingProxyType(trends)
+
+
 @dataclass(frozen=True)
 class Constraint(ABC):
     """Base of all constraints: a field, and the bound that it is compared with.
@@ -155,7 +175,7 @@ class Problem:
     """The quantity asked for: the name of a column in reports, such as epsilon or delta."""
     largest: ClassVar[float] = float("inf")
     """No truth of this problem exceeds this."""
-    monotone: ClassVar[Mapping[str, Monotone]] = MappingProxyType({})
+    monotone: ClassVar[Mapping[str, Monotone]] = proved()
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     """What several fields have to satisfy together, in the order in which it is checked."""
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})

@@ -7,6 +7,8 @@ from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation import proofs
 from privcore.allocation.problems import (
+    AT_DELTA,
+    AT_EPSILON,
     Allocated,
     AllocationProblem,
     AtDelta,
@@ -15,21 +17,21 @@ from privcore.allocation.problems import (
     GaussianSteps,
     SampledSteps,
 )
-from privcore.problem import Trend
+from privcore.problem import falls, grows, proved
 
-_POISSON = {
-    "sigma": (Trend.DECREASING, proofs.MORE_NOISE),
-    "steps": (Trend.INCREASING, proofs.COMPOSED),
-    "sampling_probability": (Trend.INCREASING, proofs.SAMPLED),
-    "epochs": (Trend.INCREASING, proofs.COMPOSED),
-}
-_SHUFFLING = {"sigma": (Trend.DECREASING, proofs.MORE_NOISE)}
-_UNAMPLIFIED = {
-    "sigma": (Trend.DECREASING, proofs.MORE_NOISE),
-    "participations": (Trend.INCREASING, proofs.COMPOSED),
-    "epochs": (Trend.INCREASING, proofs.COMPOSED),
-    "steps": (Trend.INCREASING, proofs.PUBLIC),  # nor falling: rows at the least and most steps serve all
-}
+_POISSON = proved(
+    sigma=falls(proofs.MORE_NOISE),
+    steps=grows(proofs.COMPOSED),
+    sampling_probability=grows(proofs.SAMPLED),
+    epochs=grows(proofs.COMPOSED),
+)
+_SHUFFLING = proved(sigma=falls(proofs.MORE_NOISE))
+_UNAMPLIFIED = proved(
+    sigma=falls(proofs.MORE_NOISE),
+    participations=grows(proofs.COMPOSED),
+    epochs=grows(proofs.COMPOSED),
+    steps=grows(proofs.PUBLIC),  # nor falling: rows at the least and most steps serve all
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ class PoissonEpsilon(AtDelta, SampledSteps):
     """Smallest epsilon of DP-SGD where every step includes every example independently."""
 
     name = "poisson-epsilon"
-    monotone = proofs.declare(_POISSON, "delta")
+    monotone = proved(**_POISSON, **AT_DELTA)
 
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
@@ -55,7 +57,7 @@ class PoissonDelta(AtEpsilon, SampledSteps):
     """Delta of DP-SGD at a given epsilon, where every step includes every example independently."""
 
     name = "poisson-delta"
-    monotone = proofs.declare(_POISSON, "epsilon")
+    monotone = proved(**_POISSON, **AT_EPSILON)
 
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
@@ -66,7 +68,7 @@ class ShufflingEpsilon(AtDelta, GaussianSteps):
     """Smallest epsilon of an epoch over shuffled examples with clipped gradients, all others known."""
 
     name = "shuffling-epsilon"
-    monotone = proofs.declare(_SHUFFLING, "delta")
+    monotone = proved(**_SHUFFLING, **AT_DELTA)
 
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
@@ -76,7 +78,7 @@ class ShufflingDelta(AtEpsilon, GaussianSteps):
     """Delta of an epoch over shuffled examples with clipped gradients, all others known."""
 
     name = "shuffling-delta"
-    monotone = proofs.declare(_SHUFFLING, "epsilon")
+    monotone = proved(**_SHUFFLING, **AT_EPSILON)
 
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
@@ -86,7 +88,7 @@ class UnamplifiedEpsilon(Allocated, PublicSteps, AtDelta, GaussianNoise):
     """Smallest epsilon where the k steps that use an example are public, in every epoch: no amplification."""
 
     name = "unamplified-epsilon"
-    monotone = proofs.declare(_UNAMPLIFIED, "delta")
+    monotone = proved(**_UNAMPLIFIED, **AT_DELTA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,4 +96,4 @@ class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
     """Delta at a given epsilon where the k steps that use an example are public: no amplification."""
 
     name = "unamplified-delta"
-    monotone = proofs.declare(_UNAMPLIFIED, "epsilon")
+    monotone = proved(**_UNAMPLIFIED, **AT_EPSILON)

@@ -6,17 +6,17 @@ from typing import Annotated
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation import proofs
-from privcore.problem import AtMost, Problem, Trend
+from privcore.problem import AtMost, Problem, falls, grows, proved
 
-_ALLOCATION = {
-    "steps": (Trend.DECREASING, proofs.SPREAD),
-    "participations": (Trend.INCREASING, proofs.NESTED),
-    "epochs": (Trend.INCREASING, proofs.COMPOSED),
-}
-_GAUSSIAN = {"sigma": (Trend.DECREASING, proofs.MORE_NOISE)} | _ALLOCATION
-_SAMPLED = {"sampling_probability": (Trend.INCREASING, proofs.SAMPLED)} | _GAUSSIAN
-_LAPLACE = {"scale": (Trend.DECREASING, proofs.MORE_LAPLACE)} | _ALLOCATION
-_RESPONSE = {"local_epsilon": (Trend.INCREASING, proofs.MORE_FLIPS)} | _ALLOCATION
+AT_DELTA = proved(delta=falls(proofs.PROFILE))
+AT_EPSILON = proved(epsilon=falls(proofs.PROFILE))
+_ALLOCATION = proved(
+    steps=falls(proofs.SPREAD), participations=grows(proofs.NESTED), epochs=grows(proofs.COMPOSED)
+)
+_GAUSSIAN = proved(sigma=falls(proofs.MORE_NOISE), **_ALLOCATION)
+_SAMPLED = proved(sampling_probability=grows(proofs.SAMPLED), **_GAUSSIAN)
+_LAPLACE = proved(scale=falls(proofs.MORE_LAPLACE), **_ALLOCATION)
+_RESPONSE = proved(local_epsilon=grows(proofs.MORE_FLIPS), **_ALLOCATION)
 
 FEWER_THAN_STEPS = AtMost("participations", "steps")
 
@@ -103,7 +103,7 @@ class AllocationEpsilon(Allocated, AtDelta, GaussianSteps):
     """Smallest epsilon of DP-SGD where every epoch uses an example in k steps chosen at random out of t."""
 
     name = "allocation-epsilon"
-    monotone = proofs.declare(_GAUSSIAN, "delta")
+    monotone = proved(**_GAUSSIAN, **AT_DELTA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
     """Delta of DP-SGD at a given epsilon, where every epoch uses an example in k random steps out of t."""
 
     name = "allocation-delta"
-    monotone = proofs.declare(_GAUSSIAN, "epsilon")
+    monotone = proved(**_GAUSSIAN, **AT_EPSILON)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
     """Smallest epsilon where an epoch includes an example with a probability, and then in k random steps."""
 
     name = "sampled-allocation-epsilon"
-    monotone = proofs.declare(_SAMPLED, "delta")
+    monotone = proved(**_SAMPLED, **AT_DELTA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class SampledAllocationDelta(Allocated, AtEpsilon, SampledSteps):
     """Delta where an epoch includes an example with a probability, and then in k of t random steps."""
 
     name = "sampled-allocation-delta"
-    monotone = proofs.declare(_SAMPLED, "epsilon")
+    monotone = proved(**_SAMPLED, **AT_EPSILON)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class LaplaceAllocationEpsilon(Allocated, AtDelta, LaplaceSteps):
     """Smallest epsilon of random allocation where every step adds Laplace noise."""
 
     name = "laplace-allocation-epsilon"
-    monotone = proofs.declare(_LAPLACE, "delta")
+    monotone = proved(**_LAPLACE, **AT_DELTA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class LaplaceAllocationDelta(Allocated, AtEpsilon, LaplaceSteps):
     """Delta of random allocation at a given epsilon, where every step adds Laplace noise."""
 
     name = "laplace-allocation-delta"
-    monotone = proofs.declare(_LAPLACE, "epsilon")
+    monotone = proved(**_LAPLACE, **AT_EPSILON)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
     """Smallest epsilon of allocating randomized responses, the worst among pure local randomizers."""
 
     name = "response-allocation-epsilon"
-    monotone = proofs.declare(_RESPONSE, "delta")
+    monotone = proved(**_RESPONSE, **AT_DELTA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,4 +159,4 @@ class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
     """Delta of allocating randomized responses, the worst among pure local randomizers."""
 
     name = "response-allocation-delta"
-    monotone = proofs.declare(_RESPONSE, "epsilon")
+    monotone = proved(**_RESPONSE, **AT_EPSILON)

@@ -1,10 +1,5 @@
 """Why the truths of this topic are monotone in their parameters: one sentence a proof, with its source."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from privcore.problem import Monotone, Trend
-
 PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
 MORE_NOISE = (
     "Adding independent Gaussian noise to the outputs is post-processing, so more noise is a garbling."
@@ -24,10 +19,3 @@ COMPOSED = "Leaving out the outputs of an epoch is post-processing."
 SAMPLED = (
     "A smaller sampling probability is a subsampling of the larger; both directions of every factor decrease."
 )
-
-
-def declare(trends: Mapping[str, tuple[Trend, str]], threshold: str) -> Mapping[str, Monotone]:
-    """Return the monotonicities of a problem, with the one in its threshold added."""
-    declared = {name: Monotone(trend=trend, proof=proof) for name, (trend, proof) in trends.items()}
-    declared[threshold] = Monotone(trend=Trend.DECREASING, proof=PROFILE)
-    return MappingProxyType(declared)

@@ -1,13 +1,12 @@
 """What privacy costs in accuracy: the error of a mean that private sums over the steps of an epoch give."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationProblem
-from privcore.problem import AtLeast, Monotone, Trend
+from privcore.problem import AtLeast, falls, grows, proved
 
 # Below this, noise is a question of total variation, to which the brackets of epsilon are blind.
 TARGET = AtLeast("epsilon", 1e-3, "Expected epsilon >= {bound} as a target, got epsilon={epsilon}.")
@@ -21,13 +20,11 @@ _MORE_COORDINATES = "The least noise does not depend on d, which enters as a fac
 
 # No claim about steps: t sigma^2 is proved to grow along multiples of t only, where sums of neighbouring
 # outputs are the outputs of fewer steps. No claim about proportion: p (1 - p) turns round.
-_MONOTONE = MappingProxyType(
-    {
-        "epsilon": Monotone(trend=Trend.DECREASING, proof=_LESS_NOISE),
-        "delta": Monotone(trend=Trend.DECREASING, proof=_LESS_NOISE),
-        "examples": Monotone(trend=Trend.DECREASING, proof=_MORE_EXAMPLES),
-        "dimension": Monotone(trend=Trend.INCREASING, proof=_MORE_COORDINATES),
-    }
+_MONOTONE = proved(
+    epsilon=falls(_LESS_NOISE),
+    delta=falls(_LESS_NOISE),
+    examples=falls(_MORE_EXAMPLES),
+    dimension=grows(_MORE_COORDINATES),
 )
 
 

@@ -1,7 +1,6 @@
 """Questions before an audit, about several runs, about DP-SGD with every step seen, and about a training."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -14,14 +13,11 @@ from privcore.auditing.problems import (
     Counts,
     GuessedCanaries,
 )
-from privcore.problem import AtMost, Monotone, Trend
+from privcore.problem import AtMost, falls, grows, proved
 
 _STRICTER = "A higher confidence allows a smaller p-value."
 
-_REFUTABLE = {
-    "delta": Monotone(trend=Trend.DECREASING, proof=LESS_PRIVATE),
-    "audit_confidence": Monotone(trend=Trend.DECREASING, proof=_STRICTER),
-}
+_REFUTABLE = proved(delta=falls(LESS_PRIVATE), audit_confidence=falls(_STRICTER))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +30,7 @@ class AuditExpectedCorrect(GuessedCanaries):
 
     name = "audit-expected-correct"
     asks = "correct"
-    monotone = MappingProxyType({"mu": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE)})
+    monotone = proved(mu=grows(LESS_PRIVATE))
 
     mu: Annotated[float, audit_params.MU]
     alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
@@ -51,9 +47,7 @@ class AuditCeiling(Counts):
 
     name = "audit-ceiling"
     asks = "epsilon"
-    monotone = MappingProxyType(
-        {**_REFUTABLE, "correct": Monotone(trend=Trend.INCREASING, proof=MORE_CORRECT)}
-    )
+    monotone = proved(**_REFUTABLE, correct=grows(MORE_CORRECT))
 
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
@@ -69,7 +63,7 @@ class AuditPlannedEpsilon(GuessedCanaries):
 
     name = "audit-planned-epsilon"
     asks = "epsilon"
-    monotone = MappingProxyType(_REFUTABLE)
+    monotone = _REFUTABLE
 
     mu: Annotated[float, audit_params.MU]
     delta: Annotated[float, params.DELTA]

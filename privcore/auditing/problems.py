@@ -1,14 +1,13 @@
 """Questions about the counts of an audit in one run: the epsilon they refute, and their p-values."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
 from privcore.answer import Answer
 from privcore.auditing import params as audit_params
 from privcore.method import Cost
-from privcore.problem import AtMost, Constraint, Monotone, Problem, Trend
+from privcore.problem import AtMost, Constraint, Problem, falls, grows, proved
 
 MORE_CORRECT = "The events of at least so many correct guesses are nested."
 LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
@@ -89,12 +88,8 @@ class AuditTail(Counts):
     name = "audit-tail"
     asks = "probability"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "correct": Monotone(trend=Trend.DECREASING, proof=MORE_CORRECT),
-            "claimed_epsilon": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE),
-            "delta": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE),
-        }
+    monotone = proved(
+        correct=falls(MORE_CORRECT), claimed_epsilon=grows(LESS_PRIVATE), delta=grows(LESS_PRIVATE)
     )
 
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
@@ -108,12 +103,7 @@ class AuditGaussianTail(Counts):
     name = "audit-gaussian-tail"
     asks = "probability"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "correct": Monotone(trend=Trend.DECREASING, proof=MORE_CORRECT),
-            "mu": Monotone(trend=Trend.INCREASING, proof=LESS_PRIVATE),
-        }
-    )
+    monotone = proved(correct=falls(MORE_CORRECT), mu=grows(LESS_PRIVATE))
 
     mu: Annotated[float, audit_params.MU]
 

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -11,15 +10,12 @@ from numpy.typing import NDArray
 from privcore.distributions.prior_notation import class_rows, probabilities
 from privcore.labels import params as label_params
 from privcore.labels.problems import MECHANISM, ReleaseProblem
-from privcore.problem import CountOf, Monotone, NoneOf, OneOf, Trend
+from privcore.problem import CountOf, NoneOf, OneOf, grows, proved
 
-_LESS_NOISE = MappingProxyType(
-    {
-        "label_epsilon": Monotone(
-            trend=Trend.INCREASING,
-            proof="The release at a smaller epsilon is a randomisation of that at a larger one, for all x.",
-        )
-    }
+_LESS_NOISE = proved(
+    label_epsilon=grows(
+        "The release at a smaller epsilon is a randomisation of that at a larger one, for all x."
+    )
 )
 
 
@@ -51,13 +47,8 @@ class BagPosterior(BagProblem):
     name = "label-posterior"
     asks = "posterior"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "released": Monotone(
-                trend=Trend.INCREASING,
-                proof="A sum of independent labels is log-concave, as is the noise: the ratio is monotone.",
-            )
-        }
+    monotone = proved(
+        released=grows("A sum of independent labels is log-concave, as is the noise: the ratio is monotone.")
     )
     constraints = (
         *MECHANISM,

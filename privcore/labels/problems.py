@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
 from privcore.labels import params as label_params
-from privcore.problem import Constraint, Monotone, NoneOf, OneOf, Problem, Trend
+from privcore.problem import Constraint, NoneOf, OneOf, Problem, falls, grows, proved
 
 NOISELESS = ("none", "llp")
 SINGLE = ("none", "rr")
@@ -44,12 +43,7 @@ _LARGER_BAGS = (
     "An attacker who sees the sum of k labels can add a simulated label of known law to it, with the same "
     "noise, and has the release of a bag of k + 1."
 )
-_MONOTONE = MappingProxyType(
-    {
-        "label_epsilon": Monotone(trend=Trend.INCREASING, proof=_LESS_NOISE),
-        "bag_size": Monotone(trend=Trend.DECREASING, proof=_LARGER_BAGS),
-    }
-)
+_MONOTONE = proved(label_epsilon=grows(_LESS_NOISE), bag_size=falls(_LARGER_BAGS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +115,9 @@ class LabelAdvantageTail(LabelProblem):
     name = "label-advantage-tail"
     asks = "probability"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "label_epsilon": Monotone(
-                trend=Trend.INCREASING, proof=_LESS_NOISE + " This holds for all features x."
-            ),
-            "threshold": Monotone(trend=Trend.DECREASING, proof="The events are nested."),
-        }
+    monotone = proved(
+        label_epsilon=grows(_LESS_NOISE + " This holds for all features x."),
+        threshold=falls("The events are nested."),
     )
 
     threshold: Annotated[float, label_params.ADVANTAGE_THRESHOLD]
@@ -141,9 +131,7 @@ class LabelRatioTail(LabelProblem):
     name = "label-ratio-tail"
     asks = "probability"
     largest = 1.0
-    monotone = MappingProxyType(
-        {"log_ratio": Monotone(trend=Trend.DECREASING, proof="The events are nested.")}
-    )
+    monotone = proved(log_ratio=falls("The events are nested."))
 
     log_ratio: Annotated[float, label_params.LOG_RATIO]
 
@@ -154,13 +142,7 @@ class LabelRatioQuantile(LabelProblem):
 
     name = "label-ratio-quantile"
     asks = "log_ratio"
-    monotone = MappingProxyType(
-        {
-            "level": Monotone(
-                trend=Trend.INCREASING, proof="A distribution function and its inverse are monotone."
-            )
-        }
-    )
+    monotone = proved(level=grows("A distribution function and its inverse are monotone."))
 
     level: Annotated[float, label_params.LEVEL]
 
@@ -172,13 +154,7 @@ class LabelRatioInfinite(LabelProblem):
     name = "label-ratio-infinite"
     asks = "probability"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "bag_size": Monotone(
-                trend=Trend.DECREASING, proof="Both terms of the closed form are powers of probabilities."
-            )
-        }
-    )
+    monotone = proved(bag_size=falls("Both terms of the closed form are powers of probabilities."))
 
 
 @dataclass(frozen=True, kw_only=True)

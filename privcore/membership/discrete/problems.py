@@ -2,20 +2,19 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore.distributions import record_notation as spelling
 from privcore.distributions.record import RecordDistribution
 from privcore.membership import params as membership_params
 from privcore.membership.problem import MembershipProblem
-from privcore.problem import AtLeast, AtMost, Monotone, Trend
+from privcore.problem import AtLeast, AtMost, falls, grows, proved
 
 _MARTINGALE = (
     "Given all counts of n + 1 records, the mean of the relative counts of n of them is theirs, and a "
     "positive part is convex (Jensen)."
 )
-_FEWER = MappingProxyType({"records": Monotone(trend=Trend.DECREASING, proof=_MARTINGALE)})
+_FEWER = proved(records=falls(_MARTINGALE))
 _LEAST_ODDS, _MOST_ODDS = membership_params.ODDS.lower, membership_params.ODDS.upper
 _NO_ODDS = (
     f"Expected nonmember_share / (member_weight (1 - nonmember_share)) in [{_LEAST_ODDS:g}, {_MOST_ODDS:g}], "
@@ -85,7 +84,7 @@ class MembershipSecurity(WorstLearnerProblem):
     name = "membership-security"
     asks = "security"
     largest = 1.0
-    monotone = MappingProxyType({"records": Monotone(trend=Trend.INCREASING, proof=_MARTINGALE)})
+    monotone = proved(records=grows(_MARTINGALE))
 
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
@@ -131,17 +130,12 @@ class MembershipRecordRisk(MembershipProblem):
     name = "membership-record-risk"
     asks = "risk"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "records": Monotone(trend=Trend.DECREASING, proof=_MARTINGALE),
-            "atom_probability": Monotone(
-                trend=Trend.DECREASING,
-                proof=(
-                    "The count of a rarer value is a thinning of that of a commoner one, so the relative "
-                    "count of the latter is a conditional mean of that of the former (Jensen)."
-                ),
-            ),
-        }
+    monotone = proved(
+        records=falls(_MARTINGALE),
+        atom_probability=falls(
+            "The count of a rarer value is a thinning of that of a commoner one, so the relative "
+            "count of the latter is a conditional mean of that of the former (Jensen)."
+        ),
     )
 
     atom_probability: Annotated[float, membership_params.ATOM_PROBABILITY]
@@ -160,13 +154,8 @@ class MembershipRiskQuantile(DistributionProblem):
     name = "membership-risk-quantile"
     asks = "risk"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "records": _FEWER["records"],
-            "risk_level": Monotone(
-                trend=Trend.INCREASING, proof="A distribution function and its inverse are monotone."
-            ),
-        }
+    monotone = proved(
+        records=_FEWER["records"], risk_level=grows("A distribution function and its inverse are monotone.")
     )
 
     records: Annotated[int, membership_params.RECORDS]
@@ -196,14 +185,9 @@ class MembershipRoc(DistributionProblem):
     name = "membership-roc"
     asks = "true_positive_rate"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "records": Monotone(
-                trend=Trend.DECREASING,
-                proof=_MARTINGALE + " The rate is the infimum of lines that fall with these advantages.",
-            ),
-            "false_positive_rate": Monotone(trend=Trend.INCREASING, proof="The sets of attacks are nested."),
-        }
+    monotone = proved(
+        records=falls(_MARTINGALE + " The rate is the infimum of lines that fall with these advantages."),
+        false_positive_rate=grows("The sets of attacks are nested."),
     )
 
     records: Annotated[int, membership_params.RECORDS]
@@ -216,9 +200,7 @@ class MembershipRecords(DistributionProblem):
 
     name = "membership-records"
     asks = "records"
-    monotone = MappingProxyType(
-        {"target_advantage": Monotone(trend=Trend.DECREASING, proof="What satisfies it is nested.")}
-    )
+    monotone = proved(target_advantage=falls("What satisfies it is nested."))
 
     target_advantage: Annotated[float, membership_params.TARGET_ADVANTAGE]
     odds: Annotated[float, membership_params.ODDS] = 1.0

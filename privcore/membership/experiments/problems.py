@@ -1,12 +1,11 @@
 """Experiments with learners: what share of the records they fit, and what quantised images are worth."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem, MembershipProblem
-from privcore.problem import AtLeast, Monotone, NoneOf, OneOf, Trend
+from privcore.problem import AtLeast, NoneOf, OneOf, falls, grows, proved
 
 _OF_NETWORKS = ("width", "iterations", "stopping_loss")
 _NO_NETWORK = (
@@ -29,9 +28,7 @@ class MembershipFit(MembershipProblem):
     name = "membership-overfitting"
     asks = "probability"
     largest = 1.0
-    monotone = MappingProxyType(
-        {"loss_level": Monotone(trend=Trend.INCREASING, proof="The events are nested.")}
-    )
+    monotone = proved(loss_level=grows("The events are nested."))
     constraints = (
         AtLeast(
             "width",
@@ -85,13 +82,7 @@ class MembershipQuantisedAdvantage(AdvantageProblem):
     """
 
     name = "membership-quantised-advantage"
-    monotone = MappingProxyType(
-        {
-            "records": Monotone(
-                trend=Trend.DECREASING, proof="Relative counts are a reverse martingale (Jensen)."
-            )
-        }
-    )
+    monotone = proved(records=falls("Relative counts are a reverse martingale (Jensen)."))
     # Raw images have no distribution with atoms.
     constraints = (AtLeast("clusters", 1, "Expected clusters >= 1 for quantised images, got clusters=0."),)
 

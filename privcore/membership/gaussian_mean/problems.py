@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem
-from privcore.problem import Monotone, Trend
+from privcore.problem import falls, grows, proved
 
 _NOISIER = "Gaussian noise on the release turns one correlation with a record into any smaller one."
 
@@ -22,12 +21,10 @@ class MembershipMeanAdvantage(AdvantageProblem):
     """
 
     name = "membership-mean-advantage"
-    monotone = MappingProxyType(
-        {
-            "coordinates": Monotone(trend=Trend.INCREASING, proof="An attack may ignore coordinates."),
-            "records": Monotone(trend=Trend.DECREASING, proof=_NOISIER),
-            "release_noise": Monotone(trend=Trend.DECREASING, proof=_NOISIER),
-        }
+    monotone = proved(
+        coordinates=grows("An attack may ignore coordinates."),
+        records=falls(_NOISIER),
+        release_noise=falls(_NOISIER),
     )
 
     coordinates: Annotated[int, membership_params.COORDINATES]

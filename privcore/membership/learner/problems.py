@@ -1,15 +1,14 @@
 """What is known of the advantage of attacks from a property of the learner alone."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
 from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem, MembershipProblem
-from privcore.problem import Monotone, Trend
+from privcore.problem import falls, grows, proved
 
-_WEAKER = Monotone(trend=Trend.INCREASING, proof="More learners satisfy the weaker condition.")
+_WEAKER = grows("More learners satisfy the weaker condition.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +20,7 @@ class MembershipPrivateAdvantage(AdvantageProblem):
     """
 
     name = "membership-private-advantage"
-    monotone = MappingProxyType({"claimed_epsilon": _WEAKER, "claimed_delta": _WEAKER})
+    monotone = proved(claimed_epsilon=_WEAKER, claimed_delta=_WEAKER)
 
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
     claimed_delta: Annotated[float, membership_params.CLAIMED_DELTA] = 0.0
@@ -37,7 +36,7 @@ class MembershipInformationAdvantage(AdvantageProblem):
     """
 
     name = "membership-information-advantage"
-    monotone = MappingProxyType({"information": _WEAKER})
+    monotone = proved(information=_WEAKER)
 
     information: Annotated[float, membership_params.INFORMATION]
 
@@ -47,7 +46,7 @@ class MembershipBitsAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner that releases b bits about n independent records."""
 
     name = "membership-bits-advantage"
-    monotone = MappingProxyType({"bits": _WEAKER})
+    monotone = proved(bits=_WEAKER)
 
     bits: Annotated[int, membership_params.BITS]
     records: Annotated[int, membership_params.RECORDS]
@@ -81,11 +80,9 @@ class MembershipInterpolationCap(MembershipProblem):
     name = "membership-interpolation-cap"
     asks = "probability"
     largest = 1.0
-    monotone = MappingProxyType(
-        {
-            "loss_level": Monotone(trend=Trend.INCREASING, proof="The events are nested."),
-            "noise_deviation": Monotone(trend=Trend.DECREASING, proof="It is a function of their quotient."),
-        }
+    monotone = proved(
+        loss_level=grows("The events are nested."),
+        noise_deviation=falls("It is a function of their quotient."),
     )
 
     loss_level: Annotated[float, membership_params.LOSS_LEVEL]
