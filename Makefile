@@ -6,8 +6,9 @@ WORKERS ?= 2
 SPEC ?= flows/sweeps/quickstart.toml
 SWEEP ?= quickstart
 FIGURES ?= figures
+ALLOCATION := allocation-figure1 allocation-figure2 allocation-figure3 allocation-figure4 allocation-figure5 allocation-figure6 allocation-figure7 allocation-figure8 allocation-figure9
 LABELS := labels-advantage labels-quantile labels-ratio labels-rates labels-learning labels-claims labels-bounds
-AUDITS := audits-guesses audits-alternatives audits-confidence audits-training-free audits-claims
+AUDITING := audits-guesses audits-alternatives audits-confidence audits-training-free audits-claims
 MEMBERSHIP := membership-overfitting membership-dimension membership-quantised membership-rates membership-roc membership-regression membership-privacy membership-claims
 
 BIN := .venv/bin
@@ -30,7 +31,7 @@ export DO_NOT_TRACK = 1
 .PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 install: $(STAMP)  ## build .venv from the lock
 
@@ -47,26 +48,20 @@ sweep: $(STAMP)  ## run the quickstart sweep and look at what it stored
 	$(BIN)/privsweep run $(SPEC)
 	$(BIN)/privsweep lookup $(SWEEP)
 
-figures: $(STAMP)  ## run the sweeps of the nine figures and draw them into figures/
+figures: figures-allocation  ## the same as figures-allocation
+label-figures: figures-labels
+audit-figures: figures-auditing
+membership-figures: figures-membership
+
+figures-allocation: SWEEPS := $(ALLOCATION)
+figures-labels: SWEEPS := $(LABELS)
+figures-auditing: SWEEPS := $(AUDITING)
+figures-membership: SWEEPS := $(MEMBERSHIP)
+figures-%: $(STAMP)  ## run the sweeps of a paper (allocation, labels, auditing, membership) and draw them into figures/
 	@# Code 1: some points failed. The report draws the others and says so.
-	@for n in 1 2 3 4 5 6 7 8 9; do \
-	   $(BIN)/privsweep run figure$$n || test $$? -eq 1 || exit 1; done
-	$(BIN)/privsweep report figures --out $(FIGURES)
-
-label-figures: $(STAMP)  ## run the sweeps on label inference and draw their figures into figures/
-	@for name in $(LABELS); do \
+	@for name in $(SWEEPS); do \
 	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
-	$(BIN)/privsweep report label-figures --out $(FIGURES)
-
-audit-figures: $(STAMP)  ## run the sweeps on audits in one run and draw their figures into figures/
-	@for name in $(AUDITS); do \
-	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
-	$(BIN)/privsweep report audit-figures --out $(FIGURES)
-
-membership-figures: $(STAMP)  ## run the sweeps on membership inference (ten minutes) and draw their figures into figures/
-	@for name in $(MEMBERSHIP); do \
-	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
-	$(BIN)/privsweep report membership-figures --out $(FIGURES)
+	$(BIN)/privsweep report figures $* --out $(FIGURES)
 
 table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answers as one file in tables/
 	$(BIN)/privsweep run lookup

@@ -1,16 +1,14 @@
 """The lookup table of a sweep: one line for each problem, with the best bounds that are stored."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.answers.show import methods_text, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
-from flows.spec.sweep import Sweep, from_spec, load
+from flows.spec.sweep import Sweep, embedded, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
 from storage import Store, open_store
@@ -58,14 +56,14 @@ def sweep_named(name: str, store: Path) -> Sweep | None:
             ran = {manifest.name: manifest.spec for manifest in opened.manifests()}
     if name in ran:
         return from_spec(ran[name], f"sweep {name}")
-    folder = resources.files("flows") / "sweeps"
-    embedded = {re.sub(r"\.toml$", "", file.name) for file in folder.iterdir() if file.name.endswith(".toml")}
-    if name in embedded:
-        return load(name)
+    known = embedded()
+    if name in known:
+        sweep = load(name)
+        return from_spec(ran[sweep.name], f"sweep {name}") if sweep.name in ran else sweep
     problems = [kind.name for kind in PROBLEMS]
     if name in problems:
         return None
-    raise unknown("problem or sweep", name, [*problems, *ran, *embedded])
+    raise unknown("problem or sweep", name, [*problems, *ran, *known])
 
 
 def show_sweep(sweep: Sweep, store: Path, json: bool) -> None:

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 
 from flows.answers.show import methods_text, sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Heading, Table, Text
 from flows.reports.plot import Mark, Plot, drawable
 from flows.spec.grid import count
-from flows.spec.sweep import load
+from flows.spec.sweep import embedded, load
 from privcore import Bracket
 from privcore.parameter import Value
 
@@ -157,20 +156,16 @@ def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]
         what: The part, in words.
         asks_for: Whether a grid is about it, from the name of its problem and the values of its fields.
     """
-    folder = resources.files("flows") / "sweeps"
     sizes = {}
-    for file in folder.iterdir():
-        if file.name.endswith(".toml"):
-            sweep = load(file.name.removesuffix(".toml"))
-            grids = [
-                grid
-                for grid in sweep.grids
-                if asks_for(
-                    grid.problem.name, {n: set(a) for n, a in [*grid.product.items(), *grid.zip.items()]}
-                )
-            ]
-            if grids:
-                sizes[sweep.name] = count(sweep.grids)
+    for file in set(embedded().values()):
+        sweep = load(file)
+        grids = [
+            grid
+            for grid in sweep.grids
+            if asks_for(grid.problem.name, {n: set(a) for n, a in [*grid.product.items(), *grid.zip.items()]})
+        ]
+        if grids:
+            sizes[sweep.name] = count(sweep.grids)
     names = sorted(sizes, key=lambda name: (sizes[name], name))[:2]
     runs = " or ".join(f"`privsweep run {name}`" for name in names)
     return f"Nothing of {what} is stored" + (f"; {runs} computes it." if runs else ".")

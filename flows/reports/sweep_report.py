@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 
 from flows.answers.ask import UncoveredError
@@ -17,7 +16,7 @@ from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failu
 from flows.runs.plan import check_size
 from flows.runs.status import point_ids
 from flows.spec.grid import Axis, Grid
-from flows.spec.sweep import Sweep
+from flows.spec.sweep import Sweep, embedded
 from privcore import Problem, Status
 from privcore.answer import FAILURES
 from storage.schema import problem_id
@@ -75,8 +74,7 @@ def sweep_report(sweep: Sweep, store: Path) -> Document:
 def _asked(sweep: Sweep) -> Iterator[Block]:
     """Yield what the sweep asks for, a row for each grid."""
     yield Heading(text="What was asked")
-    embedded = (resources.files("flows") / "sweeps" / f"{sweep.name}.toml").is_file()
-    command = f"privsweep run {sweep.name}{'' if embedded else '.toml'}"
+    command = f"privsweep run {sweep.name}{'' if sweep.name in embedded() else '.toml'}"
     yield Text(text=f"Sweep `{sweep.name}`. `{command}` computes what is not stored yet.")
     rows = []
     for grid, spec in zip(sweep.grids, sweep.spec["grid"], strict=True):

@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,9 @@ from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 LARGEST_FILE = 1_000_000  # bytes; a grid is a rule, not a list of its points
+_EMBEDDED = Path(__file__).parents[1] / "sweeps"
+_STORED_NAMES = {f"allocation-figure{n}": f"figure{n}" for n in range(1, 10)}
+"""Embedded sweeps whose files got other names than they have in stores: a name is part of a digest."""
 RULES = {"linear": "first, last, count", "geometric": "first, last, count", "range": "first, last, step"}
 
 
@@ -51,6 +53,12 @@ class Sweep:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+def embedded() -> dict[str, Path]:
+    """Return the files of the embedded sweeps by their names; a stored name stands for its file too."""
+    files = {path.stem: path for path in sorted(_EMBEDDED.glob("*.toml"))}
+    return files | {stored: files[name] for name, stored in _STORED_NAMES.items()}
+
+
 def load(reference: str | Path) -> Sweep:
     """Return the sweep in a file, or the embedded sweep of that name.
 
@@ -63,12 +71,11 @@ def load(reference: str | Path) -> Sweep:
     source = str(reference)
     try:
         path = Path(source)
-        embedded = resources.files("flows") / "sweeps"
         if NAME.fullmatch(source) and not path.is_file():
-            known = sorted(entry.name[:-5] for entry in embedded.iterdir() if entry.name.endswith(".toml"))
+            known = embedded()
             if source not in known:
-                raise SweepError(str(unknown("sweep", source, known)))
-            content = (embedded / f"{source}.toml").read_bytes()
+                raise SweepError(str(unknown("sweep", source, list(known))))
+            content = known[source].read_bytes()
         else:
             if path.stat().st_size > LARGEST_FILE:
                 raise SweepError(f"{source}: Expected a file of at most {LARGEST_FILE} bytes.")

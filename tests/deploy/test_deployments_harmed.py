@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,6 +20,7 @@ import psutil
 import pytest
 import yaml
 
+from flows.spec.sweep import embedded, load
 from storage import open_store
 from tests.deploy.prefect_here import FINAL, ROOT, PrefectHere
 
@@ -128,9 +128,9 @@ def wait_for_parts(prefect: PrefectHere, store: str, number: int) -> None:
 
 
 def test_every_embedded_sweep_is_deployed_with_its_schedule(prefect: PrefectHere) -> None:
-    embedded = {file.name[:-5] for file in (resources.files("flows") / "sweeps").iterdir()}
+    stored_names = {load(file).name for file in embedded().values()}
     deployed = {each["name"]: each for each in prefect.ask("deployments/filter") if each["name"] != "faulty"}
-    assert deployed.keys() == embedded
+    assert deployed.keys() == stored_names
     for name, each in deployed.items():
         assert each["parameters"]["sweep"] == name
         assert each["global_concurrency_limit"]["limit"] == 1

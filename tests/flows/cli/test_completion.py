@@ -52,7 +52,7 @@ def test_each_shell_is_told_the_words_that_fit(shell: str, words: str, wanted: s
         ("privsweep lookup ", {"allocation-epsilon", "quickstart"}),
         ("privsweep methods allocation", {"allocation-epsilon", "allocation.certified"}),
         ("privsweep lookup --store s3://bucket/that-nobody-may-ask allocation-e", {"allocation-epsilon"}),
-        ("privsweep plan figure", {f"figure{n}" for n in range(1, 10)}),
+        ("privsweep plan allocation-f", {f"allocation-figure{n}" for n in range(1, 10)}),
         ("privsweep status ", {"quickstart"}),
         ("privsweep compare --adjacency ", {"add", "remove", "add-remove"}),
         ("privsweep noise --sampling ", {"allocation", "poisson", "none"}),

@@ -8,7 +8,7 @@ import pytest
 
 from flows.cli.app import run
 from flows.spec.grid import count, expand
-from flows.spec.sweep import from_spec, load, parse
+from flows.spec.sweep import embedded, from_spec, load, parse
 from flows.spec.toml import SweepError
 from privcore import find
 from tasks.limits import Limits
@@ -59,6 +59,31 @@ def test_comments_and_spaces_do_not_change_the_digest_but_content_does() -> None
     assert parse(spaced.encode(), "a").digest == parse(GOOD.encode(), "b").digest
     other = GOOD.replace("0.5", "0.6")
     assert parse(other.encode(), "a").digest != parse(GOOD.encode(), "b").digest
+
+
+DIGESTS = (
+    "f112fd6b791b31e050a015e34b2c618d",
+    "29908b4b2cbb4be9ea02d38625bfb584",
+    "51bb0fe7611df99645fd3c147b8007d2",
+    "49e5e1fd8628ca6b94bae64d64ac5d3b",
+    "2108805f6cd010be0c60116c106a206d",
+    "70a4139480fb9613fdde611bab3949fb",
+    "a5a6bbf96c3c6b35023c1be918ffb3ae",
+    "2d3320076a129a2631bf9b8d210288b3",
+    "c728b1f2202a667d3cc5282d71840ff9",
+)
+
+
+def test_the_sweeps_of_the_nine_figures_keep_their_stored_names_and_digests() -> None:
+    for number, digest in enumerate(DIGESTS, start=1):
+        sweep = load(f"allocation-figure{number}")
+        assert (sweep.name, sweep.digest) == (f"figure{number}", digest)
+        assert load(sweep.name).digest == digest
+
+
+def test_every_other_embedded_sweep_is_stored_under_the_name_of_its_file() -> None:
+    for name, file in embedded().items():
+        assert load(name).name == file.stem.removeprefix("allocation-")
 
 
 def test_the_embedded_quickstart_is_found_by_name() -> None:

@@ -96,9 +96,10 @@ class Claims:
             assert agree(values, printed), (number, values)
 
 
-def made(target: str, variable: str) -> tuple[list[str], str]:
-    """Return the sweeps that a target of the Makefile runs, and its recipe."""
-    makefile = (ROOT / "Makefile").read_text()
-    (listed,) = re.findall(rf"^{variable} := (.*)$", makefile, re.MULTILINE)
-    (recipe,) = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
-    return listed.split(), recipe
+def made(paper: str) -> list[str]:
+    """Return the sweeps that `make figures-PAPER` runs before it draws."""
+    target = ["make", "--dry-run", f"figures-{paper}"]
+    recipe = subprocess.run(target, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert f"privsweep report figures {paper} " in recipe
+    (listed,) = re.findall(r"for name in (.*); do", recipe)
+    return str(listed).split()
