@@ -1,4 +1,4 @@
-"""How the texts of laws, priors and columns are written: numbers, and calls such as `beta(2,30)`."""
+"""Notation that priors, record distributions and columns share: numbers, and calls such as `beta(2,30)`."""
 
 import math
 import re

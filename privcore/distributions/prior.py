@@ -1,4 +1,4 @@
-"""What a prior is: the law of eta with the few functionals of it that advantages depend on."""
+"""Base of the priors: the distribution of eta with the few functionals that advantages depend on."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Cells:
 
 
 class Prior(ABC):
-    r"""Law D of eta on [0, 1].
+    r"""Distribution D of eta on [0, 1].
 
     An optimal guess of a label, from outputs z of likelihoods $g_1(z)$, $g_0(z)$, gains over guessing blindly
 
@@ -67,7 +67,7 @@ class Prior(ABC):
 
     @property
     def atoms(self) -> tuple[Array, Array] | None:
-        """Values and probabilities of a law with finite support, values rising; None for others."""
+        """Values and probabilities of a distribution with finite support, values rising; None for others."""
         return None
 
     @property

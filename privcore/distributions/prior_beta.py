@@ -12,7 +12,7 @@ _LEAST, _MOST = 0.05, 1000.0
 
 
 class Beta(Density):
-    r"""Beta(a, b) law: $\ln f(z) = a \ln \sigma(z) + b \ln \sigma(-z) - \ln B(a, b)$."""
+    r"""Beta(a, b) distribution: $\ln f(z) = a \ln \sigma(z) + b \ln \sigma(-z) - \ln B(a, b)$."""
 
     def __init__(self, a: float, b: float) -> None:
         for x in (a, b):
@@ -71,7 +71,7 @@ class Beta(Density):
         return rng.beta(self.a, self.b, shape)
 
     def cells(self, number: int) -> Cells:
-        # Cells of equal probability under the law whose density is the cube root: it makes the error least.
+        # Equal probability of the cells under the density's cube root, normalised, makes the error least.
         a, b = 1.0 + (self.a - 1.0) / 3.0, 1.0 + (self.b - 1.0) / 3.0
         edges = scipy.special.betaincinv(a, b, np.linspace(0.0, 1.0, number + 1))
         mass = self._differences(self.a, self.b, edges)
@@ -91,7 +91,7 @@ class Beta(Density):
 
 
 class Uniform(Prior):
-    r"""Uniform law; $\Psi(t) = (1/2 - t)^2 / 2$."""
+    r"""Uniform distribution; $\Psi(t) = (1/2 - t)^2 / 2$."""
 
     error = 1e-15
 

@@ -22,7 +22,7 @@ def fingerprint(path: Path, name: str) -> str:
 
 
 def column_prior(text: str, inside: str) -> FinitePrior:
-    """Return the law that gives every row of a column the same probability.
+    """Return the distribution that gives every row of a column the same probability.
 
     Args:
         text: The canonical spelling.

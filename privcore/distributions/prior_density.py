@@ -17,7 +17,7 @@ _LARGEST_TABLE = 2**17
 
 
 class Density(Prior):
-    r"""Law with the density f of $z = \ln(\eta / (1 - \eta))$, analytic and without singularities.
+    r"""Distribution with the density f of $z = \ln(\eta / (1 - \eta))$, analytic and without singularities.
 
     With $z_0 = \ln(g_0 / g_1) < 0$ the overturned mass of an output is
     $g_1 \int_{z_0}^0 \sigma(z) (1 - e^{z_0 - z}) f(z) dz$, an integral of a positive function; $z_0 > 0$ is
@@ -128,7 +128,7 @@ class _Side:
     def integral(self, distance: Array) -> Array:
         r"""Return $\int_0^d \sigma(-x) (1 - e^{x - d}) f(x) dx$ for distances d, infinity included."""
         end = np.minimum(distance, self.width * self.panels)
-        # the panel of the end and the one before are integrated anew, so that nothing cancels in the others
+        # the panel of the end and the one before are integrated again, so that nothing cancels in the others
         whole = np.maximum(0, np.minimum((end / self.width).astype(int), self.panels) - 1)
         fall = np.exp(-distance)
         total = self.ones[whole] - fall * self.zeros[whole]

@@ -17,7 +17,7 @@ _RARE = 1e-12
 
 
 class FinitePrior(Prior):
-    r"""Law of values $\eta_b$ with weights $w_b$; $\Psi(t)$ sums $w_b |\eta_b - t|$ between t and 1/2."""
+    r"""Values $\eta_b$ with weights $w_b$; $\Psi(t)$ sums $w_b |\eta_b - t|$ between t and 1/2."""
 
     def __init__(self, text: str, values: Array, weights: Array, error: float = 1e-14) -> None:
         self._text = text
@@ -27,13 +27,13 @@ class FinitePrior(Prior):
 
     @classmethod
     def point(cls, p: float) -> Self:
-        """Return the law of a constant; raises `DomainError` where it is no probability."""
+        """Return the distribution of a constant; raises `DomainError` if it is not a probability."""
         _check(p)
         return cls(f"point({spelled(p)})", np.array([p]), np.array([1.0]))
 
     @classmethod
     def two_point(cls, a: float, b: float, w: float) -> Self:
-        """Return the law of a value that is b with probability w, else a."""
+        """Return the distribution of a value that is b with probability w, else a."""
         for x in (a, b, w):
             _check(x)
         if a > b and 0.0 < w < _RARE:  # whose 1 - w would not be what was written

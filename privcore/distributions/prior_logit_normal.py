@@ -13,7 +13,7 @@ from privcore.errors import DomainError
 
 
 class LogitNormal(Density):
-    """Law of sigma(m + s g) with a standard Gaussian variable g: a logistic model with Gaussian features."""
+    """Distribution of sigma(m + s g) for standard Gaussian g: a logistic model with Gaussian features."""
 
     moment_error = 1e-12
 

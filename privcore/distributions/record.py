@@ -1,4 +1,4 @@
-"""What the law of a record is: its atoms by falling probability, and sums over those that come after."""
+"""Base of the record distributions: atoms by falling probability, and sums over those that come after."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Atoms:
 
 
 class RecordDistribution(ABC):
-    """Law of a record.
+    """Distribution of a record.
 
     Attributes:
         error: Bound for the relative errors of the probabilities p, of 1 - p, and of sums of their powers.

@@ -1,4 +1,4 @@
-"""Laws from a column of a file: how often its categories occur, or the counts that it holds."""
+"""Distributions from a column of a file: how often its categories occur, or the counts that it holds."""
 
 import hashlib
 from pathlib import Path
@@ -15,7 +15,7 @@ _MOST_RECORDS = 2.0**53
 
 
 def canonical_column(kind: str, inside: str) -> str | None:
-    """Return the one spelling of a law from a column, with the hash of the counts; None where it is none.
+    """Return the one spelling of a distribution from a column, with the hash of the counts, or None.
 
     Args:
         kind: `column`, whose categories are counted, or `counts`, which holds counts.
@@ -29,7 +29,7 @@ def canonical_column(kind: str, inside: str) -> str | None:
 
 
 def column_law(text: str, kind: str, inside: str) -> FiniteRecord:
-    """Return the law of a canonical spelling; raises `DomainError` where the counts have changed."""
+    """Return the distribution of a canonical spelling; raises `DomainError` where the counts have changed."""
     counts = referenced(inside, _categories if kind == "column" else _counts, _sha256)
     return FiniteRecord.weighted(text, counts)
 
@@ -54,5 +54,5 @@ def _counts(path: Path, name: str) -> Array:
 
 
 def _sha256(counts: Array) -> str:
-    """Return the hash of sorted counts: a law is a set of probabilities, whatever the names of the atoms."""
+    """Return the hash of sorted counts: the names of the atoms do not matter."""
     return hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest()

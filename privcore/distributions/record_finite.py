@@ -1,4 +1,4 @@
-"""Laws with finitely many atoms: written out, uniform, of one bit, or from counts."""
+"""Distributions with finitely many atoms: written out, uniform, of one bit, or from counts."""
 
 import math
 from typing import Self
@@ -16,25 +16,25 @@ _SUM_ERROR = 1e-9
 
 
 class FiniteRecord(RecordDistribution):
-    """Law of finitely many atoms; equal ones are kept once, with their number."""
+    """Distribution of finitely many atoms; equal ones are kept once, with their number."""
 
     def __init__(self, text: str, atoms: Atoms) -> None:
         self._text, self._atoms = text, atoms
 
     @classmethod
     def weighted(cls, text: str, weights: Array) -> Self:
-        """Return the law with one atom for every positive weight."""
+        """Return the distribution with one atom for every positive weight."""
         distinct, number = np.unique(weights, return_counts=True)
         return cls(text, _normalised(distinct[::-1], number[::-1].astype(np.float64)))
 
     @classmethod
     def uniform(cls, size: int) -> Self:
-        """Return the uniform law of so many atoms."""
+        """Return the uniform distribution of so many atoms."""
         return cls(f"uniform({size})", _normalised(np.ones(1), np.array([float(size)])))
 
     @classmethod
     def zipf(cls, s: float, size: int) -> Self:
-        """Return the law of so many atoms with probabilities proportional to $k^{-s}$."""
+        """Return the distribution of so many atoms with probabilities proportional to $k^{-s}$."""
         with np.errstate(under="ignore"):
             weights = np.arange(1.0, size + 1.0) ** -s
         weights = weights[weights > 0.0]
@@ -44,7 +44,7 @@ class FiniteRecord(RecordDistribution):
 
     @classmethod
     def bernoulli(cls, p: float) -> Self:
-        """Return the law of one bit."""
+        """Return the distribution of one bit."""
         text, small, large = f"bernoulli({spelled(p)})", min(p, 1.0 - p), max(p, 1.0 - p)
         if small == 0.0:
             return cls(text, Atoms(np.ones(1), np.zeros(1), np.ones(1)))
@@ -54,7 +54,7 @@ class FiniteRecord(RecordDistribution):
 
     @classmethod
     def atoms_of(cls, probabilities: list[float]) -> Self:
-        """Return the law of atoms as `written` gives them."""
+        """Return the distribution of atoms as `written` gives them."""
         return cls.weighted(f"atoms({','.join(map(spelled, probabilities))})", np.array(probabilities))
 
     @property

@@ -52,7 +52,7 @@ def hurwitz(s: float, a: Array) -> Array:
 
 
 class Infinite(RecordDistribution):
-    """Base of the laws with infinitely many atoms, all of different probability."""
+    """Base of the distributions with infinitely many atoms, all of different probability."""
 
     @property
     def finite(self) -> bool:
@@ -64,7 +64,7 @@ class Infinite(RecordDistribution):
 
 
 class Geometric(Infinite):
-    r"""Law $p_k = (1 - r) r^{k-1}$; $\sum_{k > T} p_k^a = (1 - r)^a r^{a T} / (1 - r^a)$."""
+    r"""Distribution $p_k = (1 - r) r^{k-1}$; $\sum_{k > T} p_k^a = (1 - r)^a r^{a T} / (1 - r^a)$."""
 
     error = 1e-14
 
@@ -91,7 +91,7 @@ class Geometric(Infinite):
 
 
 class Zipf(Infinite):
-    r"""Law $p_k = k^{-s} / \zeta(s)$, s > 1."""
+    r"""Distribution $p_k = k^{-s} / \zeta(s)$, s > 1."""
 
     error = 1e-14
 
@@ -119,7 +119,7 @@ class Zipf(Infinite):
 
 
 class Mixed(RecordDistribution):
-    """With probability w a value that nothing else has, else drawn from a law of atoms."""
+    """With probability w a value that nothing else has, else drawn from a distribution of atoms."""
 
     def __init__(self, w: float, law: RecordDistribution) -> None:
         self.continuous, self.law = w, law

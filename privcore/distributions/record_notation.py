@@ -1,4 +1,4 @@
-"""How the laws of a record are written: the grammar, and the one spelling of each."""
+"""Notation of record distributions: the grammar, and the one spelling of each."""
 
 import math
 from functools import lru_cache
@@ -12,11 +12,11 @@ from privcore.errors import DomainError
 
 _COLUMNS = ("column", "counts")
 _MOST_ATOMS = 10**7
-"""Atoms of a law that has them all in memory."""
+"""Atoms of a distribution that has them all in memory."""
 
 
 def canonical_law(text: str) -> str | None:
-    """Return the one spelling of a law, or None; that of a column carries the hash of its counts.
+    """Return the one spelling of a distribution, or None; that of a column carries the hash of its counts.
 
     Args:
         text: `uniform(K)`, `geometric(r)` which is $(1 - r) r^{k - 1}$, `zipf(s)` or `zipf(s,K)` with
@@ -48,7 +48,7 @@ def canonical_law(text: str) -> str | None:
 
 @lru_cache(maxsize=8)
 def law(text: str) -> RecordDistribution:
-    """Return the law of a canonical spelling.
+    """Return the distribution of a canonical spelling.
 
     Raises:
         DomainError: The counts of a column are no longer those that were hashed.
@@ -66,7 +66,7 @@ def law(text: str) -> RecordDistribution:
 
 
 def _numeric(kind: str, values: list[float]) -> RecordDistribution:
-    """Return the law of a canonical spelling with numbers alone."""
+    """Return the distribution of a canonical spelling with numbers alone."""
     found: RecordDistribution
     match kind, values:
         case "uniform", [size]:
@@ -97,7 +97,7 @@ def _canonical_mixed(inside: str) -> str | None:
 
 
 def _canonical_numeric(kind: str, values: list[float]) -> str | None:
-    """Return the one spelling of a law that is written with numbers alone; None where there is none."""
+    """Return the one spelling of a distribution that is written with numbers alone, or None."""
     found = None
     match kind, values:
         case "atoms", _:

@@ -52,7 +52,7 @@ class RatioDistribution:
 
 @dataclass(frozen=True, kw_only=True)
 class RatioBracket:
-    """Two laws between which X lies in convex order: `lower` is a garbling, `upper` dominates."""
+    """Distributions that enclose X in convex order: `lower` is a post-processing, `upper` dominates."""
 
     lower: RatioDistribution
     upper: RatioDistribution
