@@ -49,9 +49,11 @@ def store(root: Path) -> Iterator[Store]:
         yield store
 
 
-def test_the_kept_points_are_of_every_problem_and_have_the_same_ids() -> None:
+def test_the_kept_points_are_of_every_problem_of_then_and_have_the_same_ids() -> None:
     entries = kept("points.json")
-    assert {entry["problem"] for entry in entries} == {kind.name for kind in PROBLEMS}
+    problems = {entry["problem"] for entry in entries}
+    assert len(problems) == 59
+    assert problems <= set(PROBLEMS.names)
     for entry in entries:
         point = Point(problem=asked(entry), method=find(entry["method"]).from_knobs(entry["knobs"]))
         assert point.id == entry["id"], entry
