@@ -11,7 +11,7 @@ from flows.answers.explain import SAMPLING_FIELDS, Explanation
 from flows.answers.parse import SAMPLING, training_question
 from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import COMPUTED, Sourced
-from flows.answers.training_run import Run
+from flows.answers.training_run import TrainingRun
 from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, show
 from flows.spec.words import number
 from privcore import Bracket, Problem, find_problem, intersect
@@ -100,7 +100,7 @@ def problems(
     rest = {name: fields[name] for name in ("sigma", "delta", "adjacency")}
     if examples is not None and batch_size is not None:
         sizes = {"examples": number(examples), "batch_size": number(batch_size)}
-        run = Run.checked(sizes | {name: fields[name] for name in ("epochs", "participations")})
+        run = TrainingRun.checked(sizes | {name: fields[name] for name in ("epochs", "participations")})
         poisson = run.fields(run.safe("poisson"))
     else:
         rate = float(fields["participations"]) / float(fields["steps"])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
-from flows.answers.training_run import Run
+from flows.answers.training_run import TrainingRun
 from flows.printing import exactly
 from flows.spec.words import number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
@@ -146,7 +146,7 @@ def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling
         raise DomainError("Expected steps or batch_size, got both.")
     if "sampling_probability" in fields:
         raise DomainError("Expected sampling_probability or batch_size, got both.")
-    run = Run.checked({"examples": size, "batch_size": batch, "participations": 1} | fields)
+    run = TrainingRun.checked({"examples": size, "batch_size": batch, "participations": 1} | fields)
     rounding = run.safe("poisson" if sampling == "poisson" else "allocation")
     fields["steps"] = rounding.steps
     if rounding.sampling_probability is not None:

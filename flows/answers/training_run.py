@@ -52,7 +52,7 @@ class Rounding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class TrainingRun:
     """A training run: n examples, batches of b, E epochs, k participations of an example in each.
 
     The steps of an epoch are n / b, rounded. With k participations a step uses k b examples on average.
@@ -64,7 +64,7 @@ class Run:
     participations: int = 1
 
     @classmethod
-    def checked(cls, given: Mapping[str, object]) -> "Run":
+    def checked(cls, given: Mapping[str, object]) -> "TrainingRun":
         """Return the run that these numbers describe, those of the class's fields.
 
         Raises:
@@ -168,7 +168,7 @@ def grows_with_steps(sampling: str) -> bool:
     return find_problem(f"{sampling}-epsilon").monotone["steps"].trend is Trend.INCREASING
 
 
-def epsilons(run: Run, noise: Mapping[str, Any], limit_seconds: float) -> list[Asked]:
+def epsilons(run: TrainingRun, noise: Mapping[str, Any], limit_seconds: float) -> list[Asked]:
     """Return brackets of epsilon for every rounding of a run, in the order of `all_roundings`.
 
     Args:
@@ -187,7 +187,7 @@ def epsilons(run: Run, noise: Mapping[str, Any], limit_seconds: float) -> list[A
     return [ask(problem, limit_seconds=limit_seconds, until=tight) for problem in problems]
 
 
-def print_roundings(run: Run, asked: Sequence[Asked], json: bool) -> None:
+def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> None:
     """Print both roundings of both schemes beside each other, which one is safe, and why.
 
     Args:

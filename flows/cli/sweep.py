@@ -20,7 +20,7 @@ from flows.cli.schedule import show_schedule
 
 if TYPE_CHECKING:
     from flows.runs.plan import Plan
-    from flows.runs.run import Report
+    from flows.runs.run import RunReport
 
 SweepName = Annotated[
     str,
@@ -158,7 +158,7 @@ def _show_plan(name: str, made: "Plan", workers: int) -> None:
         print(f"limits   {made.beyond} points may need more than the limits allow and will not be started")
 
 
-def _report_content(report: "Report") -> dict[str, Any]:
+def _report_content(report: "RunReport") -> dict[str, Any]:
     return {
         "sweep": report.now.sweep,
         "points": report.now.total,
@@ -173,7 +173,7 @@ def _report_content(report: "Report") -> dict[str, Any]:
     }
 
 
-def _show_report(report: "Report") -> None:
+def _show_report(report: "RunReport") -> None:
     from flows.runs.progress import duration
     from privcore.answer import FAILURES
 

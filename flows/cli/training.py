@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.answers.parse import large_delta, training_question
-from flows.answers.training_run import Run, epsilons, print_roundings
+from flows.answers.training_run import TrainingRun, epsilons, print_roundings
 from flows.cli import completion
 from flows.cli.options import (
     DEFAULT_STORE,
@@ -185,7 +185,7 @@ def steps_of(  # noqa: PLR0913
     """
     given = {"epochs": epochs, "participations": participations}
     numbers = {name: number(text) for name, text in given.items() if text is not None}
-    run = Run.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
+    run = TrainingRun.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
     given = {"sigma": sigma, "delta": delta, "adjacency": adjacency}
     noise = {name: number(text) for name, text in given.items() if text is not None}
     tell(large_delta(noise.get("delta"), run.examples))

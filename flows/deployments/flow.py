@@ -25,7 +25,7 @@ from flows.deployments.summary import Computed
 from flows.runs.orchestration import STAGES_ON_SERVER
 from flows.runs.plan import MAX_POINTS, Plan
 from flows.runs.progress import duration
-from flows.runs.run import InterruptedRunError, Report, run
+from flows.runs.run import InterruptedRunError, RunReport, run
 from flows.runs.signals import end_with_parent
 from flows.spec.sweep import Sweep, load
 from privcore.answer import FAILURES
@@ -105,7 +105,7 @@ def _of_a_deployment() -> bool:
     return context is not None and context.flow_run is not None and bool(context.flow_run.deployment_id)
 
 
-def _ending(report: Report) -> State[None]:
+def _ending(report: RunReport) -> State[None]:
     """Return the state that a run ends in, with counts and the command that shows what failed."""
     now = report.now
     done = f"{now.total} points, {report.computed} computed in {duration(report.seconds)}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.answers.export import MARK
-from flows.page.data import Table, catalogue, content, tables
+from flows.page.data import ProblemTable, catalogue, content, tables
 from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError
@@ -82,7 +82,7 @@ def build(store: "Store", out: Path, *, live: bool = False) -> Built:
     )
 
 
-def _address(table: Table, files: dict[str, bytes]) -> str:
+def _address(table: ProblemTable, files: dict[str, bytes]) -> str:
     """Return where the page finds a problem's data; a browser must not take an older one from its cache."""
     name = f"data/{table.kind.name}.json"
     return f"{name}?v={_hash(files[name])}"

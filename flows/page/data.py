@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flows.answers.catalogue import meaning_of
 from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, TABS
 from flows.printing import exactly
@@ -24,7 +25,7 @@ _STATED = ("lower", "upper", "confidence", "method", "point")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ProblemTable:
     """The stored answers to one problem.
 
     Attributes:
@@ -53,7 +54,7 @@ class Table:
         return sorted(names - {None})
 
 
-def tables(store: "Store") -> list[Table]:
+def tables(store: "Store") -> list[ProblemTable]:
     """Return the stored answers to every problem that has any, in the order of the registry.
 
     Raises:
@@ -64,7 +65,7 @@ def tables(store: "Store") -> list[Table]:
     return [table for table in found if table.rows]
 
 
-def _table(store: "Store", kind: type[Problem]) -> Table:
+def _table(store: "Store", kind: type[Problem]) -> ProblemTable:
     view, names = kind.name.replace("-", "_"), list(kind.parameters)
     fields = ", ".join(f'"{name}"' for name in names)
     tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]
@@ -80,7 +81,7 @@ def _table(store: "Store", kind: type[Problem]) -> Table:
     if (rows := len(brackets) + len(stated)) > LARGEST:
         raise DomainError(f"Expected at most {LARGEST} stored rows of {kind.name} for a page, got {rows}.")
     date = store.sql(f"select max(finished_at)::varchar as t from \"{view}\" where status = 'ok'")
-    return Table(
+    return ProblemTable(
         kind=kind,
         tie="nearest" if tabulated else "first",
         brackets=_columns(brackets, [*names, *_ENDS]),
@@ -93,7 +94,7 @@ def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
     return {name: table[name].to_pylist() for name in names}
 
 
-def content(table: Table) -> dict[str, Any]:
+def content(table: ProblemTable) -> dict[str, Any]:
     """Return a problem's answers as JSON types; methods are numbers of a list of names."""
     methods = table.methods
     number: dict[str | None, int] = {name: k for k, name in enumerate(methods)} | {None: -1}
@@ -106,7 +107,9 @@ def content(table: Table) -> dict[str, Any]:
     return columns
 
 
-def catalogue(found: Sequence[Table], files: Mapping[str, str], version: str, release: str) -> dict[str, Any]:
+def catalogue(
+    found: Sequence[ProblemTable], files: Mapping[str, str], version: str, release: str
+) -> dict[str, Any]:
     """Return what the page has to know before it asks anything.
 
     Args:
@@ -148,7 +151,7 @@ def catalogue(found: Sequence[Table], files: Mapping[str, str], version: str, re
     }
 
 
-def _problem(table: Table) -> dict[str, Any]:
+def _problem(table: ProblemTable) -> dict[str, Any]:
     kind = table.kind
     defaults = kind.defaults()
     return {
@@ -156,7 +159,7 @@ def _problem(table: Table) -> dict[str, Any]:
         "asks": kind.asks,
         "symbol": plain(asked(kind.asks)) or kind.asks,
         "latex": asked(kind.asks),
-        "meaning": " ".join((kind.__doc__ or "").split("\n\n")[0].split()),
+        "meaning": meaning_of(kind),
         "largest": kind.largest,
         "tie": table.tie,
         "methods": table.methods,
@@ -204,7 +207,7 @@ def _domain(parameter: Parameter) -> dict[str, Any]:
     return {"kind": "text"}
 
 
-def _start(table: Table) -> dict[str, Any]:
+def _start(table: ProblemTable) -> dict[str, Any]:
     """Return the stored problem that the page shows first: with both ends, plain to read, amid the others."""
     names = list(table.kind.parameters)
     source = table.brackets if table.brackets["lower"] else table.stated

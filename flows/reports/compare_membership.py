@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from flows.answers.ask import UncoveredError
+from flows.answers.catalogue import meaning_of
 from flows.printing import listed
 from flows.reports.comparison import Block, lacking
 from flows.reports.document import Document, Heading, Text, counted
@@ -49,7 +50,7 @@ def compare_membership(store: Path) -> Document:
         ),
     ]
     for kind, answers in found.items():
-        blocks += [Heading(text=kind.name), Text(text=(kind.__doc__ or "").strip().splitlines()[0])]
+        blocks += [Heading(text=kind.name), Text(text=meaning_of(kind))]
         blocks += _plot(kind, answers)
         blocks.append(of_answers(kind, answers, counted(len(answers), "answer")))
     rows = [answer for answers in found.values() for answer in answers]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from flows.answers.ask import UncoveredError
+from flows.answers.catalogue import meaning_of
 from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
 from flows.reports.document import Document, Heading, Table, Text, counted
@@ -146,7 +147,7 @@ def _of_kind(
 ) -> Iterator[Block]:
     """Yield the section of a kind of problem: what it is, its chart, its tables."""
     yield Heading(text=kind.name)
-    yield Text(text=(kind.__doc__ or "").strip().splitlines()[0].replace("`", ""))
+    yield Text(text=meaning_of(kind).replace("`", ""))
     doubtful = [answer for answer in answers if answer.ok and not answer.proved]
     yield from sweep_charts(sweep.name, kind, lines, doubtful)
     if any(line.stored for line in lines):

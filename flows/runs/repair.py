@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.runs.run import Report, Watch, run
+from flows.runs.run import RunReport, Watch, run
 from flows.runs.status import point_ids, record
 from flows.spec.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
@@ -54,7 +54,7 @@ class Repair:
     retried: set[str] = field(default_factory=set)
     recorded: list[Sweep] = field(default_factory=list)
     lost: int = 0
-    reports: list[Report] = field(default_factory=list)
+    reports: list[RunReport] = field(default_factory=list)
     hopeless: list[str] = field(default_factory=list)
 
     @property

@@ -38,7 +38,7 @@ class InterruptedRunError(PrivsweepError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class RunReport:
     """What a run did.
 
     Attributes:
@@ -66,7 +66,7 @@ def run(
     retry: bool = False,
     watch: Watch = lambda _plan, _done: None,
     ray_address: str | None = None,
-) -> Report:
+) -> RunReport:
     """Compute the points of a sweep that are not stored yet; where there are none, nothing is started.
 
     Args:
@@ -139,7 +139,7 @@ def run(
             raise EngineError(
                 f"{error}: {now.stored} of {now.total} points are stored; the same command goes on."
             ) from error
-    return Report(
+    return RunReport(
         now=now,
         before=sum(plan.stored.values()),
         computed=computed,

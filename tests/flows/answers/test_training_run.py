@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.answers.training_run import Run, epsilons
+from flows.answers.training_run import TrainingRun, epsilons
 from privcore import DomainError
 
 SIZES = st.integers(0, 15).flatmap(lambda power: st.integers(1, 10**power))
@@ -21,9 +21,9 @@ def test_the_roundings_stand_around_the_quotient_and_keep_the_examples(
     given = {"examples": examples, "batch_size": batch, "epochs": epochs, "participations": participations}
     if participations * batch > examples or examples > 10**9 * batch:
         with pytest.raises(DomainError, match=r"^Expected (participations <= examples|steps) "):
-            Run.checked(given)
+            TrainingRun.checked(given)
         return
-    run = Run.checked(given)
+    run = TrainingRun.checked(given)
     quotient, rate = Fraction(examples, batch), Fraction(participations * batch, examples)
     for sampling, safest in (("allocation", min), ("poisson", max)):
         roundings = run.roundings(sampling)
@@ -60,7 +60,7 @@ def test_the_roundings_stand_around_the_quotient_and_keep_the_examples(
     ],
 )
 def test_the_safe_rounding_has_the_larger_epsilon(sizes: dict[str, int], noise: dict[str, Any]) -> None:
-    run = Run.checked(sizes)
+    run = TrainingRun.checked(sizes)
     asked = dict(zip(run.all_roundings(), epsilons(run, noise, 60.0), strict=True))
     for sampling in ("allocation", "poisson"):
         safe, other = sorted(run.roundings(sampling), key=lambda rounding: not rounding.safe)
@@ -70,7 +70,7 @@ def test_the_safe_rounding_has_the_larger_epsilon(sizes: dict[str, int], noise: 
 
 
 def test_one_batch_of_all_examples_is_one_certain_step() -> None:
-    run = Run.checked({"examples": 100, "batch_size": 100})
+    run = TrainingRun.checked({"examples": 100, "batch_size": 100})
     assert [(r.sampling, r.way, r.steps, r.sampling_probability) for r in run.all_roundings()] == [
         ("allocation", "exact", 1, None),
         ("poisson", "exact", 1, 1.0),
@@ -93,7 +93,7 @@ def test_one_batch_of_all_examples_is_one_certain_step() -> None:
 def test_the_quotient_is_written_with_a_fraction_or_as_a_whole_number(
     sizes: tuple[int, int], text: str
 ) -> None:
-    assert Run(examples=sizes[0], batch_size=sizes[1]).quotient == text
+    assert TrainingRun(examples=sizes[0], batch_size=sizes[1]).quotient == text
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_the_quotient_is_written_with_a_fraction_or_as_a_whole_number(
 )
 def test_sizes_that_contradict_one_another_are_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(DomainError, match="^" + sentence):
-        Run.checked(given)
+        TrainingRun.checked(given)

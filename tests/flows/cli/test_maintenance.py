@@ -74,7 +74,7 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.batch, "MOST_POINTS", 4)
 
 
-def run(store: Path, text: str = SWEEP) -> flows.runs.run.Report:
+def run(store: Path, text: str = SWEEP) -> flows.runs.run.RunReport:
     opened = open_store(store, missing_ok=True)
     return flows.runs.run.run(parse(text.encode(), "sweep.toml"), opened, engine_name="serial", workers=1)
 
