@@ -10,11 +10,10 @@ from typing import Any
 from flows.printing import as_csv, as_json, exactly
 from privcore import DomainError
 from privcore.errors import unknown
+from storage.export import parquet_bytes
+from storage.layout import MARK
 
 Rows = Sequence[Sequence[Any]]
-
-MARK = "store.json"
-"""What makes a folder a store."""
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~$&!^{}]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
 _TEX = {
@@ -107,12 +106,6 @@ def _numeric(count: int, rows: Rows) -> list[bool]:
     return [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(count)]
 
 
-def _parquet(table: Any) -> bytes:
-    from storage.export import parquet_bytes
-
-    return parquet_bytes(table)
-
-
 def rows_of(table: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a table, or of a batch of it, as Python has them; decimals are numbers where exact.
 
@@ -162,7 +155,7 @@ def _as_text(write: Callable[[Sequence[str], Rows], str]) -> Callable[[Any], byt
 
 FORMATS: Mapping[str, Callable[[Any], bytes]] = {
     "csv": _csv,
-    "parquet": _parquet,
+    "parquet": parquet_bytes,
     "json": _json,
     "md": _as_text(markdown),
     "tex": _as_text(tex),

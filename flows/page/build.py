@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from flows.answers.export import MARK
 from flows.page.data import ProblemTable, catalogue, content, tables
 from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError
-from storage import StoreError
+from storage import Store, StoreError
 from storage.errors import reason
+from storage.layout import MARK
 from storage.lookup_table import lookup_table, to_parquet
-
-if TYPE_CHECKING:
-    from storage import Store
 
 CATALOGUE = "catalogue.json"
 PARQUET = "table.parquet"
@@ -46,7 +42,7 @@ class Built:
     conflicts: int
 
 
-def build(store: "Store", out: Path, *, live: bool = False) -> Built:
+def build(store: Store, out: Path, *, live: bool = False) -> Built:
     """Write the page into a folder, which is replaced whole; the same store gives the same bytes.
 
     Args:

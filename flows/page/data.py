@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flows.answers.catalogue import meaning_of
 from flows.page.symbols import asked, plain
@@ -13,9 +13,7 @@ from privcore import METHODS, DomainError, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
 from privcore.problem import Constraint
 from privcore.registry import versions
-
-if TYPE_CHECKING:
-    from storage import Store
+from storage import Store
 
 LARGEST = 250_000
 """Rows of one problem above which no page is built: a browser would load them all."""
@@ -54,7 +52,7 @@ class ProblemTable:
         return sorted(names - {None})
 
 
-def tables(store: "Store") -> list[ProblemTable]:
+def tables(store: Store) -> list[ProblemTable]:
     """Return the stored answers to every problem that has any, in the order of the registry.
 
     Raises:
@@ -65,7 +63,7 @@ def tables(store: "Store") -> list[ProblemTable]:
     return [table for table in found if table.rows]
 
 
-def _table(store: "Store", kind: type[Problem]) -> ProblemTable:
+def _table(store: Store, kind: type[Problem]) -> ProblemTable:
     view, names = kind.name.replace("-", "_"), list(kind.parameters)
     fields = ", ".join(f'"{name}"' for name in names)
     tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]

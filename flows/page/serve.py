@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
@@ -20,9 +19,7 @@ from flows.page.live import LARGEST, BusyError, Desk
 from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError, PrivsweepError
-
-if TYPE_CHECKING:
-    from storage import Store
+from storage import Store
 
 HOST = "127.0.0.1"
 HEADERS = {
@@ -107,7 +104,7 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(store: "Store", port: int, ready: Callable[[str], None]) -> None:
+def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
     """Build the page anew and serve it until Ctrl-C or SIGTERM.
 
     Args:
