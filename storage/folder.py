@@ -159,8 +159,15 @@ class Folder:
             if not self.is_there():  # else somebody else was quicker
                 raise StoreError(f"Cannot write {self.root}: {reason(error)}.") from error
 
-    def entries(self, name: str | Path = "") -> list[Path]:
-        """Return what stands in a folder of the store, sorted, except dot-names; nothing if there is none."""
+    def entries(self, name: str = "") -> list[Path]:
+        """Return what stands in a folder of the store, sorted, except dot-names; nothing if there is none.
+
+        Args:
+            name: The folder, relative to the root.
+
+        Raises:
+            StoreError: The system refuses.
+        """
         folder = self.root / name
         try:
             return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))

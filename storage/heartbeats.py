@@ -121,7 +121,7 @@ def heartbeats(place: Folder) -> list[Heartbeat]:
     """Return the heartbeats in a store, the latest run last; what is none is left out."""
     found: list[Heartbeat] = []
     folder = place.root / layout.RUNNING
-    for path in place.entries(folder) if folder.is_dir() else ():
+    for path in place.entries(layout.RUNNING) if folder.is_dir() else ():
         with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             if stat.S_ISREG(path.lstat().st_mode) and _NAME.fullmatch(path.name):
                 found.append(_parsed(json.loads(path.read_bytes()), path.stem))

@@ -149,7 +149,7 @@ def _listed(place: Folder) -> tuple[list[Path], list[Path]]:
         if not _FOLDER.fullmatch(folder.name) or not folder.is_dir() or is_twin:
             foreign.append(folder)
             continue
-        for file in place.entries(folder):
+        for file in place.entries(f"{layout.DATA}/{folder.name}"):
             (found if _NAME.fullmatch(file.name) and not layout.is_no_file(file) else foreign).append(file)
     return found, foreign
 

@@ -208,9 +208,9 @@ def settled(place: Folder, read: Callable[[], T]) -> T:
 def files(place: Folder) -> set[tuple[str, int]]:
     """Return all parts, manifests and records, each with the time of its last change."""
     found = set()
-    data = place.data
-    for folder in (place.root / layout.SWEEPS, place.root / layout.REPLACED, *place.entries(data)):
-        for path in place.entries(folder) if folder.is_dir() else ():
+    of_problems = [f"{layout.DATA}/{folder.name}" for folder in place.entries(layout.DATA)]
+    for name in (layout.SWEEPS, layout.REPLACED, *of_problems):
+        for path in place.entries(name) if (place.root / name).is_dir() else ():
             try:
                 found.add((str(path), path.stat().st_mtime_ns))
             except OSError:  # it vanished already

@@ -12,10 +12,12 @@ import pytest
 
 from privcore import PROBLEMS, Answer, Bracket, Status, find, intersect
 from privcore.registry import registered
-from storage import Row, Store, StoreError, open_store, publish, to_table
+from storage import Row, Store, StoreError, open_store, parts, publish, to_table, write_manifest
+from storage.compaction import compact
+from storage.garbage import collect, find_garbage
 from storage.located import located
 from storage.schema import PROBLEM_KEY
-from tests.storage.made_up import NOON, Claims, epsilon, put, row, rows
+from tests.storage.made_up import NOON, Claims, epsilon, manifest, put, row, rows
 
 VIEWS = ["results", "best", "conflicts", "failures", "provenance", "sweeps"]
 
@@ -376,3 +378,17 @@ def test_a_store_held_still_shows_one_state_and_the_next_one_afterwards(root: Pa
             put(root, rows(2, first=3))
             assert len(store.sql("from results")) == 3
         assert len(store.sql("from results")) == 5
+
+
+def test_a_store_is_written_and_read_by_a_relative_path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root.parent)
+    for relative in (Path("near"), Path("deeper/store")):
+        write_manifest(located(relative), manifest(put(relative, rows(3))))
+        put(relative, rows(3, first=2, seconds_later=9))
+        with open_store(relative) as store:
+            assert store.sql("from results").num_rows == len(store.stored("unamplified-epsilon")) == 5
+            compact(store.place)
+            collect(store.place, find_garbage(store.place, older_than=0.0))
+            assert len(parts(store.place)) == 1
+            assert store.verify() == []
+            assert [sweep.name for sweep in store.manifests()] == ["made-up"]
