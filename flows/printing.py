@@ -1,4 +1,4 @@
-"""What people and scripts read: ends rounded outwards, strict JSON, tables for a terminal or a pipe."""
+"""Output for people and scripts: ends rounded outwards, strict JSON, tables for a terminal or a pipe."""
 
 import csv
 import io

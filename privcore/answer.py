@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Status(StrEnum):
-    """How an evaluation ended; everything but `ok` says why in the answer's detail."""
+    """The end of an evaluation; if it is not `ok`, the detail of the answer gives the reason."""
 
     OK = "ok"
     NOT_APPLICABLE = "not_applicable"
@@ -19,7 +19,7 @@ class Status(StrEnum):
 
 
 FAILURES = frozenset({Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.CRASHED})
-"""What may go better another time; that a method does not apply is not among them."""
+"""Statuses that another attempt may improve; `not_applicable` is not among them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ class UncoveredError(PrivsweepError):
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What one method said, and how many seconds it took to say it."""
+    """The answer of one method, and the seconds that it took."""
 
     method: Method
     answer: Answer
@@ -75,7 +75,7 @@ class Asked(Bracket):
         return self.status == Status.OK
 
     def as_content(self) -> dict[str, Any]:
-        """Return what one JSON line says; `detail` is there only where the status is not `ok`."""
+        """Return the content of one JSON line; `detail` is present only if the status is not `ok`."""
         content: dict[str, Any] = {
             "problem": self.problem.name,
             "fields": self.problem.as_fields(),

@@ -16,7 +16,7 @@ TAILS = ("auditing.recursion", "auditing.revealed")
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """How many canaries were randomised, about how many there was a guess, and how many were correct.
+    """The numbers of randomised canaries, of guesses about them, and of correct guesses.
 
     Attributes:
         canaries: Number m.
@@ -126,7 +126,7 @@ def audited(
 
 
 def _answers(problem: Problem, names: Sequence[str], end: str) -> dict[str, float]:
-    """Return what the methods of these names say, those that apply."""
+    """Return one end, or the value, of the answers of these methods, of those that apply."""
     answers = {}
     for name in names:
         method = find(name)()

@@ -61,7 +61,7 @@ def _method(kind: type[Method]) -> dict[str, Any]:
 
 
 def _described(parameters: Mapping[str, Parameter], defaults: Mapping[str, Value]) -> list[dict[str, Any]]:
-    """Return what is declared about parameters; a default of None means that one has to be given."""
+    """Return the declarations of parameters; a default of None means that a value is required."""
     return [
         {
             "name": name,
@@ -144,7 +144,7 @@ def show_methods() -> None:
 
 
 def _arrow(monotone: dict[str, str] | None, asks: str) -> str:
-    """Return what is proved about the truth when a field grows."""
+    """Return the proved trend of the truth as a field grows."""
     if monotone is None:
         return ""
     return f"{asks} {'grows' if monotone['trend'] == Trend.INCREASING.name.lower() else 'falls'}"
@@ -171,9 +171,9 @@ def matrix() -> list[dict[str, Any]]:
 
 
 def holds(problem: type[Problem], method: type[Method]) -> str:
-    """Return how surely what a method says about a problem holds, as both declare it.
+    """Return `proved`, `estimate`, or the name of the knob or field that sets the confidence.
 
-    A question that has a confidence is about something random, so that its answers are no surer than that.
+    A question with a confidence is about something random, so no answer to it holds with a higher one.
     """
     if method.direction is Direction.ESTIMATE:
         return ESTIMATED

@@ -67,7 +67,7 @@ def _row(
 
 
 def explanation(row: SchemeRow, explained: Callable[[Sourced], Explanation]) -> Explanation | None:
-    """Return what stands behind a row; None where there is no answer."""
+    """Return the explanation of a row, or None if it has no answer."""
     if row.problem is None or row.bracket is None or row.below is None or row.above is None:
         return None
     below = explained(row.below)
@@ -215,7 +215,7 @@ def _source(below: Sourced | None, above: Sourced | None) -> str:
 
 
 def _content(row: SchemeRow) -> dict[str, Any]:
-    """Return what JSON says about a row; keys without an answer are null."""
+    """Return a row for JSON; keys without an answer are null."""
     bracket, problem = row.bracket, row.problem
     below, above = (row.below, row.above) if bracket else (None, None)
     fields = problem and problem.as_fields()

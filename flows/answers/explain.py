@@ -1,4 +1,4 @@
-"""What stands behind an answer: the question, the theorem and its assumptions, and who computed it when.
+"""The reasons for an answer: question, theorem and assumptions, and the row, commit and date of its ends.
 
 Everything is read from what problems and methods declare, and from the stored rows.
 """
@@ -26,7 +26,7 @@ ENDS = ("lower", "upper")
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where one end of a bracket comes from.
+    """The origin of one end of a bracket, or of both.
 
     Attributes:
         ends: `lower`, `upper` or both.
@@ -83,7 +83,7 @@ class Explanation:
     origins: tuple[Origin, ...]
 
     def as_content(self) -> dict[str, Any]:
-        """Return what JSON says."""
+        """Return the explanation for JSON."""
         ends: dict[str, Any] = dict.fromkeys(ENDS)
         for origin in self.origins:
             ends |= dict.fromkeys(origin.ends, self._origin_content(origin))
@@ -179,7 +179,7 @@ class Explanation:
 
 
 def explained(answer: Sourced, store: Path) -> Explanation:
-    """Return what stands behind an answer; nothing about an end about which nothing is proved.
+    """Return the explanation of an answer; an end without a proof has no origin.
 
     Args:
         answer: An answer with the status `ok`.
@@ -192,7 +192,7 @@ def explained(answer: Sourced, store: Path) -> Explanation:
 
 
 def explained_run(asked: Asked, ends: tuple[str, ...] = ENDS) -> Explanation:
-    """Return what stands behind an answer that was computed now.
+    """Return the explanation of an answer that was computed now.
 
     Args:
         asked: The answer.

@@ -102,7 +102,7 @@ def _in_tex(text: str) -> str:
 
 
 def _numeric(count: int, rows: Rows) -> list[bool]:
-    """Return which columns hold numbers alone."""
+    """Return, for each column, whether all of its cells are numbers."""
     return [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(count)]
 
 
@@ -127,7 +127,7 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
 
 
 def _number(cell: Decimal) -> int | float | Decimal:
-    """Return what SQL makes of literals and of sums of integers as a number, where that loses nothing."""
+    """Return a decimal, which SQL makes of literals and of sums of integers, as a number if that is exact."""
     if cell == cell.to_integral_value():
         return int(cell)
     return float(cell) if Decimal(repr(float(cell))) == cell else cell

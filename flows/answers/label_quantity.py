@@ -1,4 +1,4 @@
-"""One quantity of a mechanism for labels: proofs, cut by a simulation where they are wide apart."""
+"""One quantity of a mechanism for labels: proofs, narrowed by a simulation if they are far apart."""
 
 import math
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Quantity:
 
 
 def read(problem: Problem) -> Quantity:
-    """Return what all methods say of a problem: proofs, cut by the simulation where they are wide apart."""
+    """Ask all methods about a quantity; without a tight proof, intersect with the simulation."""
     asked = ask(problem, list(_methods(problem)), until=_is_proved)
     answers = {reply.method.name: reply.answer for reply in asked.replies if reply.answer.ok}
     if not answers:

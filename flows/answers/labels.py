@@ -72,7 +72,7 @@ class LabelComparison:
         return find_problem(fields.pop("name")).from_fields({"prior": self.prior} | fields | mechanism)
 
     def bags(self, quantity: str, bag_size: int) -> Quantity:
-        """Return what is known of a quantity for bags of so many examples."""
+        """Return a quantity of bags of this size."""
         return self.reading(
             self.problem(
                 quantity, mechanism=self.mechanism, bag_size=bag_size, label_epsilon=self.label_epsilon
@@ -80,15 +80,15 @@ class LabelComparison:
         )
 
     def response(self, quantity: str, epsilon: float) -> Quantity:
-        """Return what is known of a quantity for randomized response."""
+        """Return a quantity of randomized response."""
         return self.reading(self.problem(quantity, mechanism="rr", label_epsilon=epsilon))
 
     def blind(self) -> Quantity:
-        """Return how often a guess without any release is right."""
+        """Return the accuracy of the best guess without any release."""
         return self.reading(self.problem("accuracy", mechanism="none"))
 
     def reading(self, problem: Problem) -> Quantity:
-        """Return what all methods together say, simulations included; remembered."""
+        """Return the quantity that a problem asks for; each problem is computed once."""
         if problem not in self.known:
             fields = problem.as_fields()
             self.report(f"{problem.name} {fields['mechanism']} bags of {fields['bag_size']}")
@@ -140,7 +140,7 @@ class LabelComparison:
         return Equal(value=self._epsilon(quantity, bags.value), bracket=bracket)
 
     def _epsilon(self, quantity: str, target: float) -> float:
-        """Return where randomized response reaches a target, infinity where it never does."""
+        """Return the epsilon at which randomized response reaches a target, or infinity."""
         if target < NOTHING:
             return 0.0
         low, high = 1e-9, _MOST_EPSILON

@@ -1,4 +1,4 @@
-"""The sandwich: all that is known of how well members can be told, on one problem."""
+"""Combine all known bounds on membership inference for one learner."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyWeights:
-    """How the tested records are drawn, and what a hit counts.
+    """The shares of tested records, and the weight of a member that is found.
 
     Attributes:
         nonmember_share: Probability nu that the tested record is fresh, in (0, 1).
@@ -48,7 +48,7 @@ class AccuracyWeights:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What a user knows; None where it is not known.
+    """The facts that a user states about a learner; None if unknown.
 
     Attributes:
         law: Law of a discrete record.
@@ -158,7 +158,7 @@ def sandwich(known: Known) -> dict[str, Any]:
 
 
 def _row(evidence: Evidence, asked: Asked, odds: float) -> dict[str, Any]:
-    """Return what an answer says of this learner: a largest advantage over many is no lower bound for one."""
+    """Return the bounds for this learner: a maximum over many learners is no lower bound for one of them."""
     if not asked.ok:
         raise DomainError(f"No answer from {evidence.question.name}: {asked.detail}")
     mine = evidence.about == "this"

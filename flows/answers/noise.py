@@ -84,7 +84,7 @@ class Noise:
         return math.inf if self.short is None else self.sigma / sigma_of(self.short) - 1.0
 
     def as_content(self) -> dict[str, Any]:
-        """Return what the command prints as JSON."""
+        """Return the noise multipliers and their proofs for JSON."""
         fields = self.enough.problem.as_fields()
         return {
             "problem": self.enough.problem.name,

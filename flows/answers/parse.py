@@ -92,7 +92,7 @@ def _echo(value: Any) -> Any:
 # ---------------------------------------------------------------------- a training run as a question
 
 SAMPLING = {"allocation": "allocation-epsilon", "poisson": "poisson-epsilon", "none": "unamplified-epsilon"}
-"""How steps choose their examples, and the problem that asks for the privacy of it."""
+"""Ways to choose the examples of a step, each with the problem that asks for its privacy."""
 
 
 def training_question(
@@ -131,7 +131,7 @@ def training_question(
 
 
 def large_delta(delta: object, examples: int | None) -> list[str]:
-    """Return what to tell about a delta that promises little to so many examples, if anything."""
+    """Return a note about a delta that is not below 1 / examples, or nothing."""
     if examples is None or not isinstance(delta, float) or not 1.0 / examples <= delta < 1.0:
         return []
     told = f"delta={exactly(delta)} is not below 1/examples={1.0 / examples:.3g}"

@@ -1,4 +1,4 @@
-"""How answers are told: ends rounded outwards, with who proved them and where they come from."""
+"""Answers as text: ends rounded outwards, with their methods and their source."""
 
 import math
 from typing import Any
@@ -58,7 +58,7 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
 
 
 def kind_of(problem: Problem, bracket: Bracket) -> str:
-    """Return what kind of bound a bracket is, such as `enclosure, proved`."""
+    """Return the kind of bound, such as `enclosure, proved`."""
     from_below, from_above = bracket.lower > 0.0, bracket.upper < problem.largest
     names = {(True, True): "enclosure", (True, False): "lower bound", (False, True): "upper bound"}
     if (name := names.get((from_below, from_above))) is None:

@@ -58,7 +58,7 @@ class Sourced:
 
 
 def from_store(problem: Problem, found: Found) -> Sourced:
-    """Return what a store found out about a problem, with the stored problems told that gave its ends."""
+    """Return the bracket of a store, with the stored problems that gave its ends in words."""
     told, source = "store, this very problem", "store"
     fields = problem.as_fields()
     ends = {"lower": found.lower_from, "upper": found.upper_from}
@@ -85,7 +85,7 @@ def computed(
     width: float = TIGHT,
     limit_seconds: float = LIMIT_SECONDS,
 ) -> Sourced:
-    """Return what methods say about a problem, the cheapest first, until the bracket is tight.
+    """Ask methods about a problem, the cheapest first, until the bracket is tight.
 
     Args:
         problem: The question.

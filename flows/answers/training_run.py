@@ -139,7 +139,7 @@ class TrainingRun:
         return fields | {"sampling_probability": rounding.sampling_probability}
 
     def notes(self, sampling: str) -> list[str]:
-        """Return what people should know about the steps of their question, one sentence each.
+        """Return notes for people about the number of steps, one sentence each.
 
         Args:
             sampling: `allocation`, `poisson`, or `none`, which no number of steps makes better or worse.
