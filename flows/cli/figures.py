@@ -4,17 +4,16 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath, shown
+from flows.figures.draw import FORMATS, draw
+from flows.figures.figure import Picture, picture
+from flows.figures.papers import PAPERS
 from flows.printing import as_json
 from privcore import DomainError, ExitCode
-
-if TYPE_CHECKING:
-    from flows.figures.figure import Picture
-
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
 Format = Annotated[str, typer.Option("--format", help="png, svg or pdf.")]
@@ -37,10 +36,6 @@ def figures(
 
     Dots, and distributions of additive advantages of labels, are simulated again, which takes seconds.
     """
-    from flows.figures.draw import FORMATS
-    from flows.figures.figure import picture
-    from flows.figures.papers import PAPERS
-
     if paper not in PAPERS:
         raise DomainError(f"Expected a paper in {{{', '.join(PAPERS)}}}, got {paper}.")
     if kind not in FORMATS:
@@ -49,8 +44,7 @@ def figures(
     for name in figure or []:
         if name not in known:
             raise DomainError(f"Expected --figure in {{{_choices(list(known))}}}, got {name}.")
-    pictures = [picture(known[name], store) for name in dict.fromkeys(figure or known)]
-    _report(pictures, store, out, kind, json=json)
+    _report([picture(known[name], store) for name in dict.fromkeys(figure or known)], store, out, kind, json)
 
 
 def _of_paper(paper: str) -> Callable[..., None]:
@@ -77,65 +71,63 @@ def _choices(names: list[str]) -> str:
     return f"{names[0]}, ..., {names[-1]}" if names[0].isdecimal() else ", ".join(names)
 
 
-def _report(pictures: "Sequence[Picture]", store: Path, out: Path, kind: str, *, json: bool) -> None:
+def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json: bool) -> None:
     """Draw what is stored, and print the files, the fitted rates, and what is missing."""
-    from flows.figures.draw import draw
-
     content: list[dict[str, Any]] = []
-    for picture in pictures:
-        path = None if picture.empty else out / f"{picture.figure.stem}.{kind}"
+    for each in pictures:
+        path = None if each.empty else out / f"{each.figure.stem}.{kind}"
         if path is not None:
             out.mkdir(parents=True, exist_ok=True)
-            draw(picture, path, kind)
+            draw(each, path, kind)
             if not json:
-                print(path, *(f"  {note}" for note in picture.notes), sep="\n", flush=True)
+                print(path, *(f"  {note}" for note in each.notes), sep="\n", flush=True)
         content.append(
-            _identity(picture)
+            _identity(each)
             | {
                 "file": None if path is None else str(path),
-                "points": picture.points,
-                "missing": picture.missing,
-                "failed": picture.failed,
+                "points": each.points,
+                "missing": each.missing,
+                "failed": each.failed,
             }
         )
-        for sentence in _complaints(picture, store):
+        for sentence in _complaints(each, store):
             print(f"privsweep: {sentence}", file=sys.stderr)
     if json:
         print(as_json(content, indent=1))
-    if any(picture.empty for picture in pictures):
+    if any(each.empty for each in pictures):
         raise typer.Exit(ExitCode.UNCOVERED)
-    if any(picture.missing or picture.failed for picture in pictures):
+    if any(each.missing or each.failed for each in pictures):
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _identity(picture: "Picture") -> dict[str, Any]:
+def _identity(drawn: Picture) -> dict[str, Any]:
     """Return the first entries of a figure in JSON; figures with numbers have one sweep each."""
-    figure = picture.figure
+    figure = drawn.figure
     if figure.name.isdecimal():
         return {"figure": int(figure.name), "sweep": figure.sweeps[0]}
-    return {"figure": figure.name, "sweeps": list(figure.sweeps), "notes": list(picture.notes)}
+    return {"figure": figure.name, "sweeps": list(figure.sweeps), "notes": list(drawn.notes)}
 
 
-def _complaints(picture: "Picture", store: Path) -> list[str]:
+def _complaints(drawn: Picture, store: Path) -> list[str]:
     """Return one sentence for what is not stored of a figure, and one for what failed."""
-    words, total = f"Figure {picture.figure.name}", picture.points
+    words, total = f"Figure {drawn.figure.name}", drawn.points
     option = f" --store {shlex.quote(shown(store))}" if store != DEFAULT_STORE else ""
-    commands = [f"privsweep run {sweep}{option}" for sweep in picture.figure.sweeps]
+    commands = [f"privsweep run {sweep}{option}" for sweep in drawn.figure.sweeps]
     runs = " and ".join(f"`{command}`" for command in commands)
     compute, again = ("computes", "tries") if len(commands) == 1 else ("compute", "try")
-    if picture.empty:
+    if drawn.empty:
         return [f"{words} is not drawn: nothing of it is stored in {shown(store)}; {runs} {compute} it."]
     sentences = []
-    if missing := sum(picture.missing.values()):
+    if missing := sum(drawn.missing.values()):
         sentences.append(
             f"{words} lacks {missing} of {total} points, which are not stored "
-            f"({_listed(picture.missing)}); {runs} {compute} them."
+            f"({_listed(drawn.missing)}); {runs} {compute} them."
         )
-    if failed := sum(picture.failed.values()):
+    if failed := sum(drawn.failed.values()):
         retries = " and ".join(f"`{command} --retry`" for command in commands)
         sentences.append(
             f"{words} lacks {failed} of {total} points, which failed "
-            f"({_listed(picture.failed)}); {retries} {again} again."
+            f"({_listed(drawn.failed)}); {retries} {again} again."
         )
     return sentences
 

@@ -1,6 +1,6 @@
 """What is said below a chart: how to read it, and what its axis cannot show."""
 
-from flows.reports.ends import LEAST, Ends
+from flows.reports.axes import LEAST, Ends
 from flows.reports.plot import DOUBTFUL, Form, Plot
 
 _BARS = (Form.BRACKET, Form.DOUBTFUL, Form.CONFLICT)

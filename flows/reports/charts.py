@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from textwrap import wrap
 from typing import Any
 
+from flows.reports.axes import Ends
 from flows.reports.captions import captions
 from flows.reports.encodings import ROOM, WIDTH, along, altair, color, data, of_setting, scale, shape, tooltip
-from flows.reports.ends import Ends
 from flows.reports.plot import DOUBTFUL, Form, Plot, shown
 from privcore import DomainError
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from flows.answers.ask import UncoveredError
 from flows.answers.sourced import from_store
 from flows.answers.sweep_table import stored_bracket
-from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
-from flows.reports.document import Document, Heading, Text
+from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
+from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import Stored, brackets, reading, stored
+from flows.reports.stored import StoredAnswer, brackets, reading, stored
 from privcore import Answer, Bracket, Point, Problem, evaluate, find, find_problem
 from privcore.parameter import Real, Value
 from storage import Store
@@ -48,12 +48,12 @@ def compare_audits(store: Path) -> Document:
         raise UncoveredError(" ".join(absent))
     blocks: list[Block] = [
         Heading(text="What audits refute, beside the truth", level=1),
-        *(Text(text=sentence) for sentence in absent),
+        *(Paragraph(text=sentence) for sentence in absent),
     ]
     if planned:
         blocks += [
             Heading(text="Planned audits"),
-            Text(
+            Paragraph(
                 text="The largest epsilon that an audit in one run can refute about a Gaussian mechanism, "
                 "where as many guesses are correct as an optimal attacker expects, beside the true "
                 "epsilon of the mechanism. The truth is in closed form, and is computed for this "
@@ -65,7 +65,7 @@ def compare_audits(store: Path) -> Document:
     if trained:
         blocks += [
             Heading(text="Audited trainings"),
-            Text(
+            Paragraph(
                 text="The epsilon that audits of DP-SGD refuted, beside the one that its noise claims. A "
                 "number above the claim shows a bug. The claim is true of the program without a bug, "
                 "and of no other one; where it is not stored it is computed for this report."
@@ -122,7 +122,7 @@ def _gaussian(sigma: float, delta: float) -> Answer:
 _CLAIM, _POISSON = "claimed", "poisson.certified"
 
 
-def _trained(store: Store, rows: list[Stored]) -> Iterator[Entry]:
+def _trained(store: Store, rows: list[StoredAnswer]) -> Iterator[Entry]:
     """Yield what audits of trainings refuted, then what each training claims, where that is stored."""
     names = ("canaries", "sigma", "steps", "sampling_probability", "delta", "run")
     settings: dict[tuple[Value, ...], dict[str, Value]] = {}

@@ -8,10 +8,10 @@ from pathlib import Path
 from flows.answers.ask import UncoveredError
 from flows.answers.sweep_table import stored_bracket
 from flows.printing import exactly
-from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
-from flows.reports.document import Document, Heading, Text
+from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
+from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import Stored, brackets, reading, stored
+from flows.reports.stored import StoredAnswer, brackets, reading, stored
 from privcore import Bracket, find_problem
 from storage import Store
 
@@ -43,7 +43,7 @@ def compare_labels(store: Path) -> Document:
     used = [row for row in rows if row.ok and row.fields["mechanism"] in ("rr", "llp")]
     blocks: list[Block] = [
         Heading(text="Bags of labels beside the randomized response that reveals as much", level=1),
-        Text(
+        Paragraph(
             text="For bags of a size, the epsilon at which randomized response has the same advantage: "
             "releasing the sum of a bag protects as that epsilon does, by this measure. Additive "
             "advantages are compared with those that are stored of randomized response, so that a "
@@ -51,7 +51,7 @@ def compare_labels(store: Path) -> Document:
             "its epsilon, whatever the prior; of bags it is the quantile of that level, so that a "
             "share of the bags exceeds it."
         ),
-        *(Text(text=sentence) for sentence in absent),
+        *(Paragraph(text=sentence) for sentence in absent),
         Heading(text="Equal epsilon"),
         *shown,
         methods_of(entries),
@@ -60,7 +60,7 @@ def compare_labels(store: Path) -> Document:
     return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 
 
-def _absent(rows: Sequence[Stored]) -> Iterator[str]:
+def _absent(rows: Sequence[StoredAnswer]) -> Iterator[str]:
     """Yield a sentence for each part that is not stored."""
     parts = ((ADVANTAGE, "rr"), (ADVANTAGE, "llp"), (QUANTILE, "llp"))
     for name, mechanism in parts:
@@ -73,7 +73,7 @@ def _absent(rows: Sequence[Stored]) -> Iterator[str]:
             )
 
 
-def _additive(store: Store, rows: Sequence[Stored]) -> Iterator[Entry]:
+def _additive(store: Store, rows: Sequence[StoredAnswer]) -> Iterator[Entry]:
     """Yield the equal epsilons of bags with proved brackets, then of simulated ones."""
     proved = list(brackets(store, find_problem(ADVANTAGE)))
     responses: dict[str, Response] = {}
@@ -109,7 +109,7 @@ def _equal(response: Response, bracket: Bracket) -> Bracket:
     return replace(bracket, lower=least, upper=most)
 
 
-def _multiplicative(rows: Sequence[Stored]) -> Iterator[Entry]:
+def _multiplicative(rows: Sequence[StoredAnswer]) -> Iterator[Entry]:
     """Yield the quantiles of the ratio, each of which is the epsilon of the equal randomized response."""
     for answer in rows:
         fields, row = answer.fields, answer.row

@@ -7,11 +7,11 @@ from pathlib import Path
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
 from flows.printing import listed
-from flows.reports.comparison import Block, lacking
-from flows.reports.document import Document, Heading, Text, counted
+from flows.reports.comparison import lacking
+from flows.reports.document import Block, Document, Heading, Paragraph, counted
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import Stored, reading, stored
+from flows.reports.stored import StoredAnswer, reading, stored
 from flows.reports.tables import of_answers
 from privcore import PROBLEMS, Problem
 
@@ -29,7 +29,7 @@ def compare_membership(store: Path) -> Document:
         UncoveredError: No problem is stored with answers of two methods.
         StoreError: The store cannot be read.
     """
-    found: dict[type[Problem], list[Stored]] = {}
+    found: dict[type[Problem], list[StoredAnswer]] = {}
     with reading(store) as opened:
         for kind in PROBLEMS:
             if kind.topic == TOPIC and (several := _several(stored(opened, kind))):
@@ -42,7 +42,7 @@ def compare_membership(store: Path) -> Document:
         )
     blocks: list[Block] = [
         Heading(text="All that is known of membership inference, as intervals", level=1),
-        Text(
+        Paragraph(
             text="Each chart shows one problem at a time, with what every method says of it: an upper "
             "bound reaches from the left edge, a lower bound to the right edge, and the truth lies "
             "in all intervals that are proved. What holds with a confidence below 1 is drawn in "
@@ -50,7 +50,7 @@ def compare_membership(store: Path) -> Document:
         ),
     ]
     for kind, answers in found.items():
-        blocks += [Heading(text=kind.name), Text(text=meaning_of(kind))]
+        blocks += [Heading(text=kind.name), Paragraph(text=meaning_of(kind))]
         blocks += _plot(kind, answers)
         blocks.append(of_answers(kind, answers, counted(len(answers), "answer")))
     rows = [answer for answers in found.values() for answer in answers]
@@ -61,7 +61,7 @@ def compare_membership(store: Path) -> Document:
 _USUAL = "membership-advantage"
 
 
-def _several(answers: Sequence[Stored]) -> list[Stored]:
+def _several(answers: Sequence[StoredAnswer]) -> list[StoredAnswer]:
     """Return the answers about problems that more than one method has answered."""
     methods: dict[str, set[str]] = {}
     for answer in answers:
@@ -70,7 +70,7 @@ def _several(answers: Sequence[Stored]) -> list[Stored]:
     return [answer for answer in answers if answer.ok and len(methods.get(answer.row["problem_id"], ())) > 1]
 
 
-def _plot(kind: type[Problem], answers: Sequence[Stored]) -> Iterator[Plot]:
+def _plot(kind: type[Problem], answers: Sequence[StoredAnswer]) -> Iterator[Plot]:
     """Yield the chart of a kind of problem."""
     varied = [name for name in kind.parameters if len({answer.fields[name] for answer in answers}) > 1]
     count = Counter(

@@ -7,8 +7,8 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.answers.sweep_table import stored_bracket
-from flows.reports.comparison import Block, Entry, lacking, methods_of, side_by_side
-from flows.reports.document import Document, Heading, Text
+from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
+from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import brackets, reading, stored
 from privcore import find_problem
@@ -49,13 +49,13 @@ def compare_training(store: Path) -> Document:
     used = [row for row in rows if row.proved]
     blocks: list[Block] = [
         Heading(text="Random allocation beside Poisson sampling, shuffling and no amplification", level=1),
-        Text(
+        Paragraph(
             text="Epsilon of DP-SGD with the same noise, number of steps and uses of an example. With "
             "Poisson sampling a step includes an example with probability participations / steps; "
             "shuffling is of one epoch; without amplification everybody knows which steps use it, so "
             "that their number does not matter."
         ),
-        *(Text(text=sentence) for sentence in absent),
+        *(Paragraph(text=sentence) for sentence in absent),
         Heading(text="Epsilon"),
         *shown,
         methods_of(entries),

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 
 from flows.answers.show import methods_text, sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.document import Heading, Table, Text
+from flows.reports.document import Block, TextTable
 from flows.reports.plot import Mark, Plot, drawable
 from flows.spec.grid import count
 from flows.spec.sweep import embedded, load
 from privcore import Bracket
 from privcore.parameter import Value
-
-Block = Heading | Text | Table | Plot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +94,7 @@ def _plot(name: str, asks: str, entries: Sequence[Entry], x: str, rest: Sequence
         )
 
 
-def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> Table:
+def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTable:
     """Return a row for each setting, with both ends of every scheme; what is no proof is marked."""
     names = list(dict.fromkeys(entry.scheme for entry in entries))
     rows: dict[tuple[Value, ...], list[dict[str, Entry]]] = {}
@@ -121,7 +119,7 @@ def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> Table:
         lines.append(line)
     fixed = {key: value for key, value in entries[0].fields.items() if key not in keys}
     told = f", with {listed(fixed)}" if fixed else ""
-    return Table(title=f"{asks} in {len(rows)} settings{told}", names=columns, rows=lines)
+    return TextTable(title=f"{asks} in {len(rows)} settings{told}", names=columns, rows=lines)
 
 
 def _fits(entry: Entry, row: Mapping[str, Entry]) -> bool:
@@ -138,7 +136,7 @@ def _ends(entry: Entry) -> list[str]:
     return [f"{rounded_down(bracket.lower)}{behind}", f"{rounded_up(bracket.upper)}{behind}", value]
 
 
-def methods_of(entries: Sequence[Entry]) -> Table:
+def methods_of(entries: Sequence[Entry]) -> TextTable:
     """Return which methods gave the numbers of each scheme."""
     found: dict[str, dict[str, int]] = {}
     for entry in entries:
@@ -146,7 +144,7 @@ def methods_of(entries: Sequence[Entry]) -> Table:
         method = methods_text(entry.bracket)
         counts[method] = counts.get(method, 0) + 1
     rows = [[scheme, method, str(n)] for scheme, counts in found.items() for method, n in counts.items()]
-    return Table(title="Who says so", names=["scheme", "method", "numbers"], rows=rows)
+    return TextTable(title="Who says so", names=["scheme", "method", "numbers"], rows=rows)
 
 
 def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]) -> str:

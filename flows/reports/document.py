@@ -20,14 +20,14 @@ class Heading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
+class Paragraph:
     """A paragraph; what stands between backticks is something to type."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TextTable:
     """A table of texts, of which long ones are folded and very long ones cut.
 
     Attributes:
@@ -66,6 +66,9 @@ class Table:
         ]
 
 
+Block = Heading | Paragraph | TextTable | Plot
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """A report.
@@ -78,7 +81,7 @@ class Document:
     """
 
     name: str
-    blocks: Sequence[Heading | Text | Table | Plot]
+    blocks: Sequence[Block]
     incomplete: Sequence[str] = field(default=())
     source: str = ""
 

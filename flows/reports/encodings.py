@@ -8,8 +8,7 @@ from typing import Any
 from flows.answers.show import methods_text, sure
 from flows.figures.panels import RAMP, between
 from flows.printing import exactly, rounded_down, rounded_up
-from flows.reports.ends import Ends
-from flows.reports.layout import is_geometric
+from flows.reports.axes import Ends, is_geometric
 from flows.reports.plot import DOUBTFUL, Form, Mark, Plot
 from privcore.parameter import Value
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from flows.reports import charts
 from flows.reports.captions import captions
-from flows.reports.document import Document, Heading, Table, Text
+from flows.reports.document import Block, Document, Heading, Paragraph, TextTable
 from flows.reports.plot import Plot
 
 _SNIPPET = """
@@ -107,13 +107,13 @@ def _digest(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _block(block: Heading | Text | Table | Plot) -> Iterator[str]:
+def _block(block: Block) -> Iterator[str]:
     match block:
         case Heading(text=text, level=level):
             yield f"<h{level}>{escape(text)}</h{level}>"
-        case Text(text=text):
+        case Paragraph(text=text):
             yield f"<p>{_words(text)}</p>"
-        case Table():
+        case TextTable():
             yield from _table(block)
         case Plot():
             yield from _chart(block)
@@ -124,7 +124,7 @@ def _words(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: TextTable) -> Iterator[str]:
     numeric = table.numeric
     look = [' class="number"' if right else "" for right in numeric]
     named = zip(table.names, look, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from flows.answers.export import markdown as table_of
 from flows.reports import charts
 from flows.reports.captions import captions
-from flows.reports.document import Document, Heading, Table, Text, counted
+from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.plot import Plot, shown
 
 _SPECIAL = re.compile(r"([\\*_\[\]<>#|~$&!^{}])")
@@ -24,13 +24,13 @@ def markdown(document: Document, pictures: Mapping[str, Mapping[str, str]]) -> s
     )
 
 
-def _block(block: Heading | Text | Table | Plot, pictures: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+def _block(block: Block, pictures: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     match block:
         case Heading(text=text, level=level):
             yield f"{'#' * level} {_plain(text)}"
-        case Text(text=text):
+        case Paragraph(text=text):
             yield _words(text)
-        case Table():
+        case TextTable():
             yield f"{_words(block.title)}:"
             yield _table(block)
             if block.left_out:
@@ -45,7 +45,7 @@ def _block(block: Heading | Text | Table | Plot, pictures: Mapping[str, Mapping[
                 yield f"{counted(more, 'more setting')}: `--all-settings` draws all of them."
 
 
-def _table(table: Table) -> str:
+def _table(table: TextTable) -> str:
     """Return a table; its cells are texts, so that columns of numbers are marked here."""
     lines = table_of(table.names, table.shown).split("\n")
     lines[1] = f"|{'|'.join('---:' if right else '---' for right in table.numeric)}|"

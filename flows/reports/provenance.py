@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from flows.reports.document import Heading, Table, Text, counted
-from flows.reports.stored import Stored
+from flows.reports.document import Heading, Paragraph, TextTable, counted
+from flows.reports.stored import StoredAnswer
 from privcore import find
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
@@ -15,7 +15,7 @@ _MOST = 4
 """Names in a line."""
 
 
-def provenance(answers: Sequence[Stored]) -> list[Heading | Table | Text]:
+def provenance(answers: Sequence[StoredAnswer]) -> list[Heading | TextTable | Paragraph]:
     """Return the last section of a report.
 
     Args:
@@ -45,13 +45,13 @@ def provenance(answers: Sequence[Stored]) -> list[Heading | Table | Text]:
         )
     return [
         Heading(text="Where this comes from"),
-        Text(text=told_of),
-        Table(title="Methods", names=["method", "version", "claims", "reference"], rows=told),
-        Table(title="Origin", names=["what", "which"], rows=origin),
+        Paragraph(text=told_of),
+        TextTable(title="Methods", names=["method", "version", "claims", "reference"], rows=told),
+        TextTable(title="Origin", names=["what", "which"], rows=origin),
     ]
 
 
-def source(answers: Sequence[Stored]) -> str:
+def source(answers: Sequence[StoredAnswer]) -> str:
     """Return a line for each figure of a report, so that one that is passed on alone can be traced.
 
     Args:

@@ -15,7 +15,7 @@ _ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "stat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
+class StoredAnswer:
     """One stored answer.
 
     Attributes:
@@ -76,7 +76,7 @@ def reading(store: Path) -> Store:
     return open_store(store)
 
 
-def stored(store: Store, kind: type[Problem], problems: Collection[str] | None = None) -> list[Stored]:
+def stored(store: Store, kind: type[Problem], problems: Collection[str] | None = None) -> list[StoredAnswer]:
     """Return the stored answers of a kind of problem, sorted by its fields and method.
 
     Args:
@@ -91,7 +91,7 @@ def stored(store: Store, kind: type[Problem], problems: Collection[str] | None =
     query = f"select {columns} from results where problem = '{kind.name}' order by {order}"
     names = [*_ROW, *kind.parameters, "reason"]
     return [
-        Stored(problem=kind.name, fields={name: row[name] for name in kind.parameters}, row=row)
+        StoredAnswer(problem=kind.name, fields={name: row[name] for name in kind.parameters}, row=row)
         for row in _rows(store, query, names)
         if problems is None or row["problem_id"] in problems
     ]

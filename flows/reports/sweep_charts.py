@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from flows.answers.sweep_table import Line
 from flows.printing import listed
-from flows.reports.layout import Axes, axes
+from flows.reports.axes import Axes, axes
 from flows.reports.plot import Mark, Plot, drawable
-from flows.reports.stored import Stored
+from flows.reports.stored import StoredAnswer
 from privcore import Bracket, Problem
 from privcore.parameter import Choice, Value
 
@@ -15,7 +15,7 @@ Fields = Mapping[str, Value]
 
 
 def sweep_charts(
-    name: str, kind: type[Problem], lines: Sequence[Line], doubtful: Sequence[Stored]
+    name: str, kind: type[Problem], lines: Sequence[Line], doubtful: Sequence[StoredAnswer]
 ) -> Iterator[Plot]:
     """Yield the charts of a kind of problem; none where nothing varies or nothing is known.
 
@@ -68,7 +68,7 @@ def _proved(kind: type[Problem], lines: Sequence[Line]) -> Iterator[tuple[Fields
             yield line.problem.as_fields(), _mark(kind, line.bracket)
 
 
-def _unproved(kind: type[Problem], doubtful: Sequence[Stored]) -> Iterator[tuple[Fields, Mark]]:
+def _unproved(kind: type[Problem], doubtful: Sequence[StoredAnswer]) -> Iterator[tuple[Fields, Mark]]:
     """Yield the same of answers that are no proof."""
     for answer in doubtful:
         yield answer.fields, replace(_mark(kind, answer.bracket), value=answer.row["value"])

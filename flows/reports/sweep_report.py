@@ -8,10 +8,9 @@ from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
 from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
-from flows.reports.document import Document, Heading, Table, Text, counted
-from flows.reports.plot import Plot
+from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import Stored, conflicts, reading, stored
+from flows.reports.stored import StoredAnswer, conflicts, reading, stored
 from flows.reports.sweep_charts import sweep_charts
 from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
 from flows.runs.plan import check_size
@@ -21,8 +20,6 @@ from flows.spec.sweep import Sweep, embedded
 from privcore import Problem, Status
 from privcore.answer import FAILURES
 from storage.schema import problem_id
-
-Block = Heading | Text | Table | Plot
 
 
 def sweep_report(sweep: Sweep, store: Path) -> Document:
@@ -76,7 +73,7 @@ def _asked(sweep: Sweep) -> Iterator[Block]:
     """Yield what the sweep asks for, a row for each grid."""
     yield Heading(text="What was asked")
     command = f"privsweep run {sweep.name}{'' if sweep.name in embedded() else '.toml'}"
-    yield Text(text=f"Sweep `{sweep.name}`. `{command}` computes what is not stored yet.")
+    yield Paragraph(text=f"Sweep `{sweep.name}`. `{command}` computes what is not stored yet.")
     rows = []
     for grid, spec in zip(sweep.grids, sweep.spec["grid"], strict=True):
         methods = "; ".join(
@@ -86,7 +83,7 @@ def _asked(sweep: Sweep) -> Iterator[Block]:
         rows.append([grid.problem.name, methods, _values(grid), where])
     names = ["problem", "methods", "values", "where"]
     used = [k for k, name in enumerate(names) if name != "where" or any(row[k] for row in rows)]
-    yield Table(
+    yield TextTable(
         title="1 grid" if len(rows) == 1 else f"{len(rows)} grids",
         names=[names[k] for k in used],
         rows=[[row[k] for k in used] for row in rows],
@@ -120,7 +117,7 @@ def _axis(axis: Axis) -> str:
 # ----------------------------------------------------------------------------------- what came of it
 
 
-def _came_of_it(answers: Sequence[Stored], total: int, contradictions: int) -> Iterator[Block]:
+def _came_of_it(answers: Sequence[StoredAnswer], total: int, contradictions: int) -> Iterator[Block]:
     """Yield the number of points by status."""
     statuses = Counter(str(answer.row["status"]) for answer in answers)
     rows = [[_words(status), str(count)] for status, count in statuses.most_common()]
@@ -128,8 +125,8 @@ def _came_of_it(answers: Sequence[Stored], total: int, contradictions: int) -> I
         rows.append(["not stored yet", str(missing)])
     rows.append(["together", str(total)])
     yield Heading(text="What came of it")
-    yield Table(title="Points", names=["status", "points"], rows=rows)
-    yield Text(
+    yield TextTable(title="Points", names=["status", "points"], rows=rows)
+    yield Paragraph(
         text="No two methods contradict one another."
         if not contradictions
         else f"{counted(contradictions, 'contradiction')} between methods: one of two is wrong. See below."
@@ -143,17 +140,17 @@ def _words(status: str) -> str:
 
 
 def _of_kind(
-    sweep: Sweep, kind: type[Problem], lines: Sequence[Line], answers: Sequence[Stored]
+    sweep: Sweep, kind: type[Problem], lines: Sequence[Line], answers: Sequence[StoredAnswer]
 ) -> Iterator[Block]:
     """Yield the section of a kind of problem: what it is, its chart, its tables."""
     yield Heading(text=kind.name)
-    yield Text(text=meaning_of(kind).replace("`", ""))
+    yield Paragraph(text=meaning_of(kind).replace("`", ""))
     doubtful = [answer for answer in answers if answer.ok and not answer.proved]
     yield from sweep_charts(sweep.name, kind, lines, doubtful)
     if any(line.stored for line in lines):
         yield of_brackets(kind, lines)
     elif not doubtful:
-        yield Text(text="No answer of it is stored yet.")
+        yield Paragraph(text="No answer of it is stored yet.")
     if len({answer.method for answer in answers if answer.proved}) > 1:
         proved = [answer for answer in answers if answer.proved]
         yield of_answers(kind, proved, f"Each method alone: {counted(len(proved), 'proved answer')}")
@@ -162,7 +159,7 @@ def _of_kind(
         yield of_answers(kind, doubtful, what)
 
 
-def _troubles(answers: Sequence[Stored]) -> Iterator[Block]:
+def _troubles(answers: Sequence[StoredAnswer]) -> Iterator[Block]:
     """Yield the points without an answer, with their reasons."""
     if failed := [answer for answer in answers if answer.row["status"] in FAILURES]:
         yield Heading(text="Failures")

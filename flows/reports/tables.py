@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from flows.answers.show import methods_text, sure, width_text
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.document import Table, counted
-from flows.reports.stored import Stored
+from flows.reports.document import TextTable, counted
+from flows.reports.stored import StoredAnswer
 from privcore import Problem
 from privcore.parameter import Value
 
 Columns = dict[str, list[str]]
 
 
-def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> Table:
+def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> TextTable:
     """Return the best proved brackets of a kind of problem, a row each, as `privsweep lookup` does."""
     bounds = [line for line in lines if line.stored]
     columns, same = _fields([line.problem.as_fields() for line in bounds])
@@ -27,7 +27,7 @@ def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> Table:
     return _table(title, same, columns)
 
 
-def of_answers(kind: type[Problem], answers: Sequence[Stored], what: str) -> Table:
+def of_answers(kind: type[Problem], answers: Sequence[StoredAnswer], what: str) -> TextTable:
     """Return answers of single methods, a row each, with confidence and estimate where there is one.
 
     Args:
@@ -49,25 +49,25 @@ def of_answers(kind: type[Problem], answers: Sequence[Stored], what: str) -> Tab
     return _table(what, same, columns)
 
 
-def _confidence(answer: Stored) -> str:
+def _confidence(answer: StoredAnswer) -> str:
     """Return the confidence of what an answer claims: of an estimate there is none."""
     return sure(answer.row["confidence"]) if answer.proved or answer.row["confidence"] < 1.0 else "none"
 
 
-def of_failures(answers: Sequence[Stored]) -> Table:
+def of_failures(answers: Sequence[StoredAnswer]) -> TextTable:
     """Return points without an answer, by what was said, those of most points first."""
     said: Counter[tuple[str, ...]] = Counter()
-    example: dict[tuple[str, ...], Stored] = {}
+    example: dict[tuple[str, ...], StoredAnswer] = {}
     for answer in answers:
         key = (answer.problem, answer.method, str(answer.row["status"]), answer.row["reason"])
         said[key] += 1
         example.setdefault(key, answer)
     rows = [[*key[:3], str(count), key[3], listed(example[key].fields)] for key, count in said.most_common()]
     names = ["problem", "method", "status", "points", "reason", "for example"]
-    return Table(title=counted(len(answers), "point"), names=names, rows=rows)
+    return TextTable(title=counted(len(answers), "point"), names=names, rows=rows)
 
 
-def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> Table:
+def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> TextTable:
     """Return contradictions: what one method proved to be more than another one allows."""
     rows = [
         [
@@ -81,7 +81,9 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
         for each in found
     ]
     title = f"{counted(len(rows), 'time')} one method proved more than another one allows; please report it"
-    return Table(title=title, names=["problem", "fields", "at least", "says", "at most", "says"], rows=rows)
+    return TextTable(
+        title=title, names=["problem", "fields", "at least", "says", "at most", "says"], rows=rows
+    )
 
 
 def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Value]]:
@@ -92,6 +94,6 @@ def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Val
     return columns, {name: first[name] for name in first if name not in varied}
 
 
-def _table(title: str, same: Mapping[str, Value], columns: Columns) -> Table:
+def _table(title: str, same: Mapping[str, Value], columns: Columns) -> TextTable:
     told = f"{title}, with {listed(same)}" if same else title
-    return Table(title=told, names=list(columns), rows=list(zip(*columns.values(), strict=True)))
+    return TextTable(title=told, names=list(columns), rows=list(zip(*columns.values(), strict=True)))

@@ -6,8 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from flows.figures.labels import scatter
-from flows.figures.labels.setting import Setting
-from flows.figures.labels.simulated import releases
+from flows.figures.labels.setting import Setting, releases
 from flows.figures.labels.theme import COLORS, NAMES, PRIORS
 from flows.figures.panels import Kind, Panel, Trace
 from flows.figures.stored import Stored, number

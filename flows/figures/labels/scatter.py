@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from flows.figures.labels.setting import Setting
-from flows.figures.labels.simulated import releases
+from flows.figures.labels.setting import Setting, releases
 from flows.figures.labels.theme import COLORS, NAMES, PRIORS
 from flows.figures.panels import Kind, Panel, Trace, ramp
 from flows.figures.stored import Stored

@@ -1,11 +1,15 @@
-"""What tells one release from another: mechanism, bag size and epsilon."""
+"""Settings of a release (mechanism, bag size and epsilon), and simulated releases at a setting."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Protocol, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from flows.figures.labels.theme import power
+from privcore import Problem, find, find_problem
 from privcore.parameter import Value
 
 
@@ -42,3 +46,29 @@ class Setting:
         bags = [] if self.mechanism == "rr" else [f"$k = {self.bag_size}$"]
         noise = [rf"$\varepsilon = {power(self.label_epsilon)}$"] if math.isfinite(self.label_epsilon) else []
         return ", ".join([*bags, *noise])
+
+
+class SimulatedReleases(Protocol):
+    """One member of each of many simulated bags: the only numbers of figures that no store holds."""
+
+    etas: NDArray[np.float64]
+    posteriors: NDArray[np.float64]
+    advantages: NDArray[np.float64]
+
+
+class _Sampling(Protocol):
+    def releases(self, problem: Problem, number: int) -> SimulatedReleases: ...
+
+
+def releases(setting: Setting, prior: str, number: int) -> SimulatedReleases:
+    """Return simulated releases of a mechanism over a prior; equal arguments give equal bits.
+
+    Args:
+        setting: The mechanism with its parameters.
+        prior: Spelling of the prior.
+        number: How many.
+    """
+    problem = find_problem("label-advantage").from_fields({"prior": prior, **setting.fields})
+    # A topic is seen through the registry alone; releases are no answers, so its method has one of its own.
+    sampling = cast(_Sampling, find("labels.sampling")())
+    return sampling.releases(problem, number)

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from flows.reports import charts
+from flows.reports.axes import MOST_WORDS, Ends, axes
 from flows.reports.captions import captions
-from flows.reports.document import Document, Heading, Table
+from flows.reports.document import Document, Heading, TextTable
 from flows.reports.encodings import data
-from flows.reports.ends import Ends
 from flows.reports.files import write
 from flows.reports.html import html
-from flows.reports.layout import MOST_WORDS, axes
 from flows.reports.plot import Form, Mark, Plot
 from flows.reports.tables import of_conflicts
 from privcore import Bracket, DomainError, find_problem
@@ -150,7 +149,7 @@ def test_words_that_colours_cannot_tell_apart_are_chosen_from_the_menu() -> None
 
 def document() -> Document:
     several = [mark(x, y, y + 1, setting=f"delta={y}") for y in (1, 2) for x in (1, 2)]
-    rows = Table(title="Rows <all>", names=["x"], rows=[["1"]] * 30)
+    rows = TextTable(title="Rows <all>", names=["x"], rows=[["1"]] * 30)
     return Document(
         name="r", blocks=[Heading(text="R", level=1), plot(several), rows], source="sweep made-up"
     )
@@ -226,7 +225,7 @@ def test_a_report_of_a_damaged_store_says_so() -> None:
     from flows.reports.provenance import provenance
 
     def words() -> str:
-        return " ".join(block.text for block in provenance([]) if not isinstance(block, Table))
+        return " ".join(block.text for block in provenance([]) if not isinstance(block, TextTable))
 
     assert "read around" not in words()
     with degraded_reading():

@@ -13,7 +13,7 @@ from flows.reports.compare_labels import compare_labels
 from flows.reports.compare_membership import compare_membership
 from flows.reports.compare_training import SCHEMES, compare_training
 from flows.reports.comparison import Entry, side_by_side
-from flows.reports.document import Document, Table
+from flows.reports.document import Document, TextTable
 from flows.reports.plot import Form, Mark
 from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
@@ -178,7 +178,9 @@ def test_an_audit_of_more_noise_than_can_be_asked_for_has_a_bracket_all_the_same
     names = ("canaries", "guesses", "mu", "delta")
     publish(tmp_path, "audit-planned-epsilon", "auditing.planned", planned, *names)
     entries = compare_audits(tmp_path)
-    (table,) = [block for block in entries.blocks if isinstance(block, Table) and "epsilon in" in block.title]
+    (table,) = [
+        block for block in entries.blocks if isinstance(block, TextTable) and "epsilon in" in block.title
+    ]
     at = table.names.index("true epsilon, lower")
     assert {tuple(row[at : at + 2]) for row in table.rows} == {("0", "0")}
 
@@ -228,7 +230,7 @@ def test_two_numbers_of_a_scheme_at_one_setting_are_two_rows() -> None:
         for canaries in (10, 20)
         for scheme, upper, guesses in (("a", 2.0, 4), ("a", 3.0, 8), ("b", 4.0, 8))
     ]
-    (table,) = [block for block in side_by_side("x", "epsilon", entries, ()) if isinstance(block, Table)]
+    (table,) = [block for block in side_by_side("x", "epsilon", entries, ()) if isinstance(block, TextTable)]
     assert list(table.names) == ["canaries", "guesses", "a, lower", "a, upper", "b, lower", "b, upper"]
     assert list(table.rows) == [
         ["10", "4", "1", "2", "", ""],

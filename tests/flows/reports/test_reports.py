@@ -15,9 +15,9 @@ import pytest
 
 from flows.cli.app import run
 from flows.reports import charts
+from flows.reports.axes import Axes, axes, is_geometric
 from flows.reports.document import Document, Heading
 from flows.reports.html import html
-from flows.reports.layout import Axes, axes, is_geometric
 from flows.reports.plot import Form, Mark, Plot, drawable
 from privcore import Answer, Bracket, Status, find, find_problem
 from tests.storage.made_up import epsilon, put, row
