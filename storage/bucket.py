@@ -6,14 +6,12 @@ Objects appear whole and are listed at once, which is what renaming does on a di
 the condition that there is none of its name.
 """
 
-import hashlib
 import math
-import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +20,9 @@ from storage.errors import StoreError
 from storage.folder import Folder
 from storage.layout import MARK
 from storage.mirror import RECORDS, SWEEPS, is_mirrored
-from storage.server import asking, content_of, put_new, refused
+from storage.objects import Listing, Objects
 
-_AT_ONCE = 64  # objects that are fetched together,
-_BYTES_AT_ONCE = 64e6  # as long as they are not larger than this together, since memory holds them
 _TRIES = 10  # how often everything is listed again because objects vanished meanwhile
-
-Objects = dict[str, dict[str, Any]]
-"""What a server says of objects, by their names relative to the store."""
 
 
 class Bucket(Folder):
@@ -45,6 +38,7 @@ class Bucket(Folder):
         super().__init__(root)
         self.name = self.address = address
         self.endpoint = endpoint
+        self._objects = Objects(address, endpoint)
         self._refreshed = -math.inf
         mirror.make(root, address, endpoint)
 
@@ -53,7 +47,7 @@ class Bucket(Folder):
         below = Path(str(path))
         if below == self.root:
             return self.address
-        return self._place(self._name(below)) if below.is_relative_to(self.root) else str(path)
+        return self._objects.place(self._name(below)) if below.is_relative_to(self.root) else str(path)
 
     def refresh(self, *, older_than: float = 0.0, afresh: bool = False) -> None:
         """Make the mirror equal to the bucket."""
@@ -86,7 +80,7 @@ class Bucket(Folder):
         for path in files:
             target = new / path.relative_to(old)
             disk.step(disk.RENAME, target)
-            self._copy(path, target)
+            self._objects.copy(self._name(path), self._name(target))
             self.unlink(path)
             self.take(target)
         shutil.rmtree(old, ignore_errors=True)
@@ -107,11 +101,7 @@ class Bucket(Folder):
         Raises:
             StoreError: The server refused, or cannot be reached.
         """
-        name = self._name(path)
-        with self._asking("write", name) as server:
-            key = self._key(name)
-            if not put_new(server, key, content) and content_of(server, key) != content:
-                server.pipe_file(key, content)
+        self._objects.put(self._name(path), content)
         self.take(path)
 
     def take(self, path: Path) -> bool:
@@ -120,19 +110,13 @@ class Bucket(Folder):
         Raises:
             StoreError: The server refused, or cannot be reached.
         """
-        name = self._name(path)
-        found = self._first(name)
-        if found is None or found["Key"] != self._key(name).partition("/")[2]:
+        found = self._objects.named(self._name(path))
+        if not found:
             return False
         with self._scratch() as scratch:
-            fetched = self._fetch({name: found}, scratch)
+            fetched = self._objects.fetch(found, scratch)
             self._install(fetched)
         return bool(fetched)
-
-    def _copy(self, old: Path, new: Path) -> None:
-        """Copy the object of a file to another name, if it is there; the folder does not change."""
-        with self._asking("write", self._name(new)) as server, suppress(FileNotFoundError):
-            server.cp_file(self._key(self._name(old)), self._key(self._name(new)))
 
     def delete(self, path: Path) -> None:
         """Delete the object of a file, then the file; one that is gone already is no error.
@@ -142,8 +126,7 @@ class Bucket(Folder):
         """
         name = self._name(path)
         if is_mirrored(name):
-            with self._asking("delete", name) as server:
-                server.rm_file(self._key(name))
+            self._objects.delete(name)
             self._make_mirror()
             mirror.discard(self.root, name)
         path.unlink(missing_ok=True)
@@ -154,7 +137,7 @@ class Bucket(Folder):
         Raises:
             StoreError: The server refused, or cannot be reached.
         """
-        found = self._first("")
+        found = self._objects.first()
         return str(found["Key"]) if found else ""
 
     def pull(self) -> None:
@@ -182,12 +165,12 @@ class Bucket(Folder):
         if not self.take(self.root / MARK):  # what is there is no store, and may be very large
             mirror.clear(self.root, known)
             return True
-        sweeps = self._listed(SWEEPS)
+        sweeps = self._objects.listed(SWEEPS)
         wanted_sweeps = self._changed(sweeps, known)
-        fetched_sweeps = self._fetch(wanted_sweeps, scratch)
-        rest = {name: info for name, info in self._listed("").items() if not name.startswith(SWEEPS)}
+        fetched_sweeps = self._objects.fetch(wanted_sweeps, scratch)
+        rest = {name: info for name, info in self._objects.listed("").items() if not name.startswith(SWEEPS)}
         wanted = self._changed(rest, known)
-        fetched = self._fetch(wanted, scratch)
+        fetched = self._objects.fetch(wanted, scratch)
         self._install(fetched)
         vanished = wanted.keys() - fetched.keys() or wanted_sweeps.keys() - fetched_sweeps.keys()
         if vanished or any(name.startswith(RECORDS) and name not in known for name in wanted):
@@ -197,32 +180,7 @@ class Bucket(Folder):
             mirror.drop(self.root, name, known[name])
         return True
 
-    def _first(self, name: str) -> dict[str, Any] | None:
-        """Return what the server says of the first object whose name begins so."""
-        bucket, _, prefix = self._key(name).partition("/")
-        if not name and prefix:
-            prefix += "/"
-        with self._asking("read", name) as server:
-            found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=2)
-            if "Name" not in found:  # every list has it; a page for people does not
-                raise ValueError("what answers is no S3 server")
-        # Consoles mark a folder by an empty object that has its name and a slash.
-        objects = (one for one in found.get("Contents", []) if not (one["Key"] == prefix and not name))
-        return next(objects, None)
-
-    def _listed(self, prefix: str) -> Objects:
-        """Return the objects of the store below a prefix; what can be the name of no file is left out."""
-        store = self._key("")
-        with self._asking("read") as server:
-            try:
-                found = server.find(self._key(prefix), detail=True)
-            except FileNotFoundError:
-                return {}
-        names = {key[len(store) + 1 :]: info for key, info in found.items()}
-        folders = {above.as_posix() for name in names if is_mirrored(name) for above in Path(name).parents}
-        return {name: info for name, info in names.items() if is_mirrored(name) and name not in folders}
-
-    def _changed(self, listed: Objects, known: Mapping[str, str]) -> Objects:
+    def _changed(self, listed: Listing, known: Mapping[str, str]) -> Listing:
         """Return those of which the folder has no copy, or a copy of another state."""
 
         def is_here(name: str, info: dict[str, Any]) -> bool:
@@ -237,25 +195,6 @@ class Bucket(Folder):
             if known.get(name) != info["ETag"] or not is_here(name, info)
         }
 
-    def _fetch(self, wanted: Objects, scratch: Path) -> dict[str, tuple[str, Path]]:
-        """Return a tag and a fetched file for each object; those that vanished are left out."""
-        fetched = {}
-        for some in _portions(wanted):
-            with self._asking("read") as server:
-                keys = [self._key(name) for name in some]
-                contents = server.cat_ranges(keys, None, None, on_error="return")
-            for name, content in zip(some, contents, strict=True):
-                if isinstance(content, FileNotFoundError):
-                    continue
-                if isinstance(content, BaseException):
-                    raise refused("read", self._place(name), content)
-                path = scratch / hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
-                path.write_bytes(content)
-                changed = wanted[name]["LastModified"].timestamp()
-                os.utime(path, (changed, changed))
-                fetched[name] = (wanted[name]["ETag"], path)
-        return fetched
-
     def _install(self, fetched: Mapping[str, tuple[str, Path]]) -> None:
         """Put fetched files in their places, parts before the records of what they replace."""
         for name, (tag, path) in sorted(fetched.items()):
@@ -263,9 +202,6 @@ class Bucket(Folder):
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
-
-    def _key(self, name: str) -> str:
-        return f"{self.address.removeprefix('s3://')}/{name}".rstrip("/")
 
     def _make_mirror(self) -> None:
         """Make the mirror if somebody deleted it: what is written must reach the bucket all the same."""
@@ -281,24 +217,3 @@ class Bucket(Folder):
             tempfile.TemporaryDirectory(prefix=mirror.FETCHED, dir=self.root.parent) as scratch,
         ):
             yield Path(scratch)
-
-    def _asking(self, action: str, name: str = "") -> AbstractContextManager[Any]:
-        """Return the server; what goes wrong there becomes one sentence."""
-        return asking(self.endpoint, action, self._place(name))
-
-    def _place(self, name: str) -> str:
-        return f"{self.address}/{name}".rstrip("/")
-
-
-def _portions(wanted: Objects) -> Iterator[list[str]]:
-    """Yield the names of objects that are fetched together."""
-    some: list[str] = []
-    size = 0
-    for name, info in wanted.items():
-        if some and (len(some) == _AT_ONCE or size + info["Size"] > _BYTES_AT_ONCE):
-            yield some
-            some, size = [], 0
-        some.append(name)
-        size += info["Size"]
-    if some:
-        yield some

@@ -115,11 +115,7 @@ class Folder:
         refuse_newer(version, self.name)
 
     def check_path(self) -> None:
-        """Refuse what cannot be the path of a store, before anything is made there.
-
-        Raises:
-            StoreError: It has a question mark.
-        """
+        """Raise `StoreError` about a path that no store can have, before anything is made there."""
         if "?" in str(self.root.absolute()):  # DuckDB names its log by what stands before one
             where = str(self.root)[:200]
             raise StoreError(f"Expected a path without question marks for the store, got {where!r}.")
@@ -164,9 +160,6 @@ class Folder:
 
         Args:
             name: The folder, relative to the root.
-
-        Raises:
-            StoreError: The system refuses.
         """
         folder = self.root / name
         try:

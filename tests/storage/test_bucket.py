@@ -350,8 +350,8 @@ def test_objects_are_fetched_in_portions_that_fit_into_memory(
     for first in range(5):
         put(Path(address), rows(2, first=2 * first))
     here = row_hashes(folder(address).root)
-    monkeypatch.setattr("storage.bucket._BYTES_AT_ONCE", 12_000)
-    monkeypatch.setattr("storage.bucket._AT_ONCE", 2)
+    monkeypatch.setattr("storage.objects._BYTES_AT_ONCE", 12_000)
+    monkeypatch.setattr("storage.objects._AT_ONCE", 2)
     elsewhere.go("b")
     assert row_hashes(folder(address).root) == here
 

@@ -1,0 +1,123 @@
+"""The objects of a store in a bucket, by their names relative to its address."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storage.mirror import is_mirrored
+from storage.server import asking, content_of, put_new, refused
+
+_AT_ONCE = 64  # objects that are fetched together,
+_BYTES_AT_ONCE = 64e6  # as long as they are not larger than this together, since memory holds them
+
+Listing = dict[str, dict[str, Any]]
+"""What a server says of objects, by their names."""
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The objects below an address; every method raises `StoreError` if the server refuses.
+
+    Attributes:
+        address: Such as `s3://bucket/prefix`.
+        endpoint: Address of the server, "" for the one of AWS.
+    """
+
+    address: str
+    endpoint: str
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write an object; one that has this content stays, another one of that name is replaced."""
+        with self._asking("write", name) as server:
+            key = self._key(name)
+            if not put_new(server, key, content) and content_of(server, key) != content:
+                server.pipe_file(key, content)
+
+    def copy(self, old: str, new: str) -> None:
+        """Copy an object to another name, if it is there."""
+        with self._asking("write", new) as server, suppress(FileNotFoundError):
+            server.cp_file(self._key(old), self._key(new))
+
+    def delete(self, name: str) -> None:
+        """Delete an object; one that is gone already is no error."""
+        with self._asking("delete", name) as server:
+            server.rm_file(self._key(name))
+
+    def first(self, name: str = "") -> dict[str, Any] | None:
+        """Return what the server says of the first object whose name begins so."""
+        bucket, _, prefix = self._key(name).partition("/")
+        if not name and prefix:
+            prefix += "/"
+        with self._asking("read", name) as server:
+            found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=2)
+            if "Name" not in found:  # every list has it; a page for people does not
+                raise ValueError("what answers is no S3 server")
+        # Consoles mark a folder by an empty object that has its name and a slash.
+        objects = (one for one in found.get("Contents", []) if not (one["Key"] == prefix and not name))
+        return next(objects, None)
+
+    def named(self, name: str) -> Listing:
+        """Return what the server says of the object of this name, nothing without one."""
+        found = self.first(name)
+        is_it = found is not None and found["Key"] == self._key(name).partition("/")[2]
+        return {name: found} if found and is_it else {}
+
+    def listed(self, prefix: str) -> Listing:
+        """Return the objects below a prefix; what can be the name of no file is left out."""
+        store = self._key("")
+        with self._asking("read") as server:
+            try:
+                found = server.find(self._key(prefix), detail=True)
+            except FileNotFoundError:
+                return {}
+        names = {key[len(store) + 1 :]: info for key, info in found.items()}
+        folders = {above.as_posix() for name in names if is_mirrored(name) for above in Path(name).parents}
+        return {name: info for name, info in names.items() if is_mirrored(name) and name not in folders}
+
+    def fetch(self, wanted: Listing, scratch: Path) -> dict[str, tuple[str, Path]]:
+        """Return a tag and a fetched file for each object; those that vanished are left out."""
+        fetched = {}
+        for some in _portions(wanted):
+            with self._asking("read") as server:
+                keys = [self._key(name) for name in some]
+                contents = server.cat_ranges(keys, None, None, on_error="return")
+            for name, content in zip(some, contents, strict=True):
+                if isinstance(content, FileNotFoundError):
+                    continue
+                if isinstance(content, BaseException):
+                    raise refused("read", self.place(name), content)
+                path = scratch / hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+                path.write_bytes(content)
+                changed = wanted[name]["LastModified"].timestamp()
+                os.utime(path, (changed, changed))
+                fetched[name] = (wanted[name]["ETag"], path)
+        return fetched
+
+    def place(self, name: str) -> str:
+        """Return the address of an object."""
+        return f"{self.address}/{name}".rstrip("/")
+
+    def _key(self, name: str) -> str:
+        return self.place(name).removeprefix("s3://")
+
+    def _asking(self, action: str, name: str = "") -> AbstractContextManager[Any]:
+        """Return the server; what goes wrong there becomes one sentence."""
+        return asking(self.endpoint, action, self.place(name))
+
+
+def _portions(wanted: Listing) -> Iterator[list[str]]:
+    """Yield the names of objects that are fetched together."""
+    some: list[str] = []
+    size = 0
+    for name, info in wanted.items():
+        if some and (len(some) == _AT_ONCE or size + info["Size"] > _BYTES_AT_ONCE):
+            yield some
+            some, size = [], 0
+        some.append(name)
+        size += info["Size"]
+    if some:
+        yield some
