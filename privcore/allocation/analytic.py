@@ -8,10 +8,11 @@ from typing import Annotated, get_args
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncation import OUTWARD, SHARES, block, bounded, cost_of
+from privcore.allocation.truncation import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.rounding import TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
 
 AUTHORS_SHARE = 0.995
@@ -61,15 +62,17 @@ class AllocationAnalytic(Method[Answered]):
         parts = _PARTS if optimal else (AUTHORS_PART,)
 
         def rate(direction: str, budget: float) -> float | None:
-            beta = budget / copies * (1.0 - OUTWARD)
+            beta = budget / copies * (1.0 - TRUNCATED_RATE)
             rates = (self._rate(problem.sigma, steps, part * beta, (1.0 - part) * beta) for part in parts)
             return min((eta for eta in rates if eta is not None), default=None)
 
         shares = SHARES if optimal else (AUTHORS_SHARE,)
-        return bounded(problem, rate, self.tolerance, shares, largest=math.log(steps) * (1.0 - OUTWARD))
+        return bounded(
+            problem, rate, self.tolerance, shares, largest=math.log(steps) * (1.0 - TRUNCATED_RATE)
+        )
 
     def _rate(self, sigma: float, steps: int, first: float, second: float) -> float | None:
-        local_epsilon = _local_epsilon(sigma, first / steps * (1.0 - OUTWARD))
+        local_epsilon = _local_epsilon(sigma, first / steps * (1.0 - TRUNCATED_RATE))
         return analytic_rate(local_epsilon, steps, second, self.range_bound)
 
 
@@ -96,10 +99,10 @@ def analytic_rate(local_epsilon: float, steps: int, delta: float, range_bound: s
     if not local_epsilon < 30.0 or not 1e-300 < delta < 1.0:
         return None
     half_range = math.sinh(local_epsilon) if range_bound == "sinh" else math.cosh(local_epsilon)
-    gamma = half_range * math.sqrt(-2.0 * math.log(delta) / steps) * (1.0 + OUTWARD)
+    gamma = half_range * math.sqrt(-2.0 * math.log(delta) / steps) * (1.0 + TRUNCATED_RATE)
     if gamma >= 1.0 - 1.0 / steps:
         return None
-    eta = (1.0 + OUTWARD) / (steps * (1.0 - gamma))
+    eta = (1.0 + TRUNCATED_RATE) / (steps * (1.0 - gamma))
     return eta if eta < 1.0 else None
 
 

@@ -17,12 +17,11 @@ from privcore.answer import Answer
 from privcore.method import Cost
 from privcore.numerics.bracket_search import BracketSearch, Look
 from privcore.numerics.gaussian import gaussian_delta_bounds
+from privcore.numerics.rounding import NOISE_BRACKET
 
 _LEAST, _MOST = 1e-6, 1e12
 """Between these the noise without amplification is searched; it exceeds 1e12 for tiny deltas only."""
 
-_OUTWARD = 2.0**-50
-"""Relative move outward: covers a square root, its operand, and the product with it."""
 
 _BRACKETS = 20
 """Brackets after which the search stops; eight are usual, and rounding is what keeps it from ending."""
@@ -31,7 +30,7 @@ _FINENESS = 16.0
 """The narrowest bracket of epsilon asked for is narrower by this than that of sigma; what is finer costs more
 than it tells, since epsilon moves at least about as fast as sigma."""
 
-_ROUNDING = 3e-11
+_FINEST_A_STEP = 3e-11
 """Relative width of epsilon a step below which the brackets do not get: 0.03 at 1e9 steps."""
 
 
@@ -136,8 +135,8 @@ def outer_noise(scheme: str, epsilon: float, delta: float, steps: int) -> NoiseB
         return single
     root = math.sqrt(steps)
     if scheme == "allocation":
-        return NoiseBracket(lower=single.lower / root * (1.0 - _OUTWARD), upper=single.upper)
-    return NoiseBracket(lower=0.0, upper=single.upper * root * (1.0 + _OUTWARD))
+        return NoiseBracket(lower=single.lower / root * (1.0 - NOISE_BRACKET), upper=single.upper)
+    return NoiseBracket(lower=0.0, upper=single.upper * root * (1.0 + NOISE_BRACKET))
 
 
 @lru_cache(maxsize=256)
@@ -199,7 +198,7 @@ def _method_cost(scheme: str, sigma: float, delta: float, steps: int, tolerance:
 
 
 def _finest(precision: float, steps: int) -> float:
-    return min(max(params.TOLERANCE.lower, precision / _FINENESS, _ROUNDING * steps), 0.125)
+    return min(max(params.TOLERANCE.lower, precision / _FINENESS, _FINEST_A_STEP * steps), 0.125)
 
 
 def _allocation(epsilon: float, delta: float, steps: int) -> Look:

@@ -45,6 +45,7 @@ from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseS
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
 from privcore.papers import DONG, FELDMAN_SHENFELD
 
 Gaussian = AllocationEpsilon | AllocationDelta | SampledAllocationEpsilon | SampledAllocationDelta
@@ -200,13 +201,13 @@ def _closed_form(problem: Allocation) -> tuple[float, float]:
     if isinstance(problem, Gaussian):
         return _gaussian_closed_form(problem, question)
     pure = 1.0 / problem.scale if isinstance(problem, Laplace) else problem.local_epsilon
-    reach = problem.participations * problem.epochs * pure * (1.0 + 1e-15)
+    reach = problem.participations * problem.epochs * pure * (1.0 + FEW_OPERATIONS)
     if question.asks == "epsilon":
         return 0.0, reach
     # (e^r - e^epsilon) / (1 + e^r) for |epsilon| < r, the randomized response of the composed epsilon
     apart = -math.expm1(min(0.0, question.at))  # the same outputs, weighed differently
     top = max(apart, -math.expm1(min(0.0, question.at - reach)) / (1.0 + math.exp(-reach)))
-    return math.nextafter(apart, 0.0), min(1.0, top * (1.0 + 1e-15))
+    return math.nextafter(apart, 0.0), probability_at_most(top, FEW_OPERATIONS)
 
 
 def _gaussian_closed_form(problem: Gaussian, question: Question) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
 from privcore.likelihood_ratio.enclose import Laws, Question, enclose, powering
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
+from privcore.numerics.rounding import SHORT_FORMULA
 from privcore.papers import FELDMAN_SHENFELD
 
 Profile = Callable[[float], float]
@@ -25,9 +26,6 @@ Profile = Callable[[float], float]
 
 _Reader = Callable[[RatioDistribution, float, str], float]
 Allocation = AllocationEpsilon | AllocationDelta
-
-_OUTWARD = 2.0**-48
-"""Relative move outward, 32 roundings; the formulas have about ten, and none that cancels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +55,7 @@ class Decomposition:
 
     def remove_delta(self, poisson_delta: Profile, epsilon: float) -> float:
         r"""Return $\delta_P(\ln(1 + p (e^\varepsilon - 1))) / p$."""
-        return min(1.0, poisson_delta(_down(self._mixed(epsilon))) / self.presence * (1.0 + _OUTWARD))
+        return min(1.0, poisson_delta(_down(self._mixed(epsilon))) / self.presence * (1.0 + SHORT_FORMULA))
 
     def add_delta(self, poisson_delta: Profile, epsilon: float) -> float:
         r"""Return $(1 + e^\varepsilon (1/p - 1)) \, \delta_P(-\ln(1 - p (1 - e^{-\varepsilon})))$."""
@@ -66,15 +64,15 @@ class Decomposition:
             return 0.0
         log_delta = math.log(delta)
         log_factor = float(np.logaddexp(0.0, epsilon + self.log_absence - math.log(self.presence)))
-        return math.exp(min(0.0, log_delta + log_factor + _OUTWARD * (1.0 + abs(epsilon) - log_delta)))
+        return math.exp(min(0.0, log_delta + log_factor + SHORT_FORMULA * (1.0 + abs(epsilon) - log_delta)))
 
     def remove_epsilon(self, poisson_epsilon: Profile, delta: float) -> float:
         r"""Return $\ln(1 + (e^{\varepsilon_P(p \delta)} - 1) / p)$, the inverse of `remove_delta`."""
         p = self.presence
-        epsilon = poisson_epsilon(p * delta * (1.0 - _OUTWARD))
+        epsilon = poisson_epsilon(p * delta * (1.0 - SHORT_FORMULA))
         if epsilon < 30.0:
-            return math.log1p(math.expm1(epsilon) / p) * (1.0 + _OUTWARD)
-        return (epsilon - math.log(p)) * (1.0 + _OUTWARD)
+            return math.log1p(math.expm1(epsilon) / p) * (1.0 + SHORT_FORMULA)
+        return (epsilon - math.log(p)) * (1.0 + SHORT_FORMULA)
 
     def add_epsilon(self, poisson_delta: Profile, delta: float, start: float) -> float:
         """Return an epsilon at which `add_delta` is at most delta, the smallest to 1e-12, or infinity.
@@ -111,7 +109,7 @@ def decomposition(rate: float, steps: int) -> Decomposition:
 
 
 def _down(x: float) -> float:
-    return x - 2.0 * _OUTWARD * abs(x)
+    return x - 2.0 * SHORT_FORMULA * abs(x)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,13 +13,8 @@ from privcore.allocation.reduction import Blocks, blocks
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true
-from privcore.numerics.renyi import (
-    ROUNDING,
-    Floats,
-    delta_from_moments,
-    epsilon_from_moments,
-    reflected_delta,
-)
+from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
+from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import FELDMAN_SHENFELD
 
 Allocation = AllocationEpsilon | AllocationDelta
@@ -42,7 +37,7 @@ def remove_moments(sigma: float, parts: Blocks, highest: int) -> tuple[Floats, F
     for steps, copies in parts:
         whole = allocation_moments(sigma, steps, highest)[2:]
         part = np.concatenate([fraction_moments(sigma, steps, float(whole[0])), whole])
-        total += float(copies) * part * (1.0 + ROUNDING)
+        total += float(copies) * part * (1.0 + EXPRESSION)
     return orders, total
 
 
@@ -69,8 +64,8 @@ def fraction_moments(sigma: float, steps: int, second: float) -> Floats:
     others = math.log(steps - 1) if steps > 1 else -math.inf
     grown = np.logaddexp((1.0 + b) * v, others - (1.0 - b) * v)
     shrunk = b * math.log(steps)
-    bound = grown - shrunk + ROUNDING * (2.0 * v + 2.0 * shrunk + np.abs(grown) + 50.0)
-    return np.minimum(np.maximum(bound, 0.0), b * second * (1.0 + ROUNDING))
+    bound = grown - shrunk + EXPRESSION * (2.0 * v + 2.0 * shrunk + np.abs(grown) + 50.0)
+    return np.minimum(np.maximum(bound, 0.0), b * second * (1.0 + EXPRESSION))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +86,12 @@ class Jensen:
     def delta(self, epsilon: float) -> float:
         """Return an upper bound of delta at any real epsilon."""
         below = epsilon - self.shift
-        return gaussian_delta_bounds(self.sigma, below - ROUNDING * (abs(epsilon) + self.shift))[1]
+        return gaussian_delta_bounds(self.sigma, below - EXPRESSION * (abs(epsilon) + self.shift))[1]
 
     def epsilon(self, delta: float) -> float:
         """Return an upper bound of the smallest epsilon >= 0 at a delta in (0, 1)."""
         high = self.shift + gaussian_epsilon_bounds(self.sigma, delta)[1]
-        high *= 1.0 + 8.0 * ROUNDING
+        high *= 1.0 + 8.0 * EXPRESSION
         return last_true(lambda epsilon: self.delta(epsilon) > delta, 0.0, high)[1]
 
 
@@ -118,7 +113,7 @@ def jensen(sigma: float, parts: Blocks) -> Jensen:
     """
     spread = sum(copies / steps for steps, copies in parts)
     shift = sum(copies * ((steps - 1) / steps) for steps, copies in parts) * 0.5 / sigma / sigma
-    return Jensen(sigma=sigma / math.sqrt(spread), shift=shift * (1.0 + ROUNDING))
+    return Jensen(sigma=sigma / math.sqrt(spread), shift=shift * (1.0 + EXPRESSION))
 
 
 @dataclass(frozen=True, kw_only=True)

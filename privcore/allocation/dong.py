@@ -11,7 +11,8 @@ from privcore.allocation.moments import SPREAD_ORDERS, log_mean
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.renyi import ROUNDING, Floats, delta_from_moments, epsilon_from_moments
+from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments
+from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import DONG
 
 Allocation = AllocationEpsilon | AllocationDelta
@@ -45,22 +46,22 @@ def log_overlap(t: int, k: int, exponents: Floats) -> Floats:
     """
     small, always = min(k, t - k), max(0, 2 * k - t)
     if small == 0:
-        return np.asarray(always * exponents * (1.0 + ROUNDING))
+        return np.asarray(always * exponents * (1.0 + EXPRESSION))
     if small > MOST_SUMMED:
         tried = math.log(small / t)
         mixed = [log_mean(np.array([tried]), np.array([-tried]), np.array([x])) for x in exponents]
-        return np.asarray((always * exponents + small * np.array(mixed)) * (1.0 + ROUNDING))
+        return np.asarray((always * exponents + small * np.array(mixed)) * (1.0 + EXPRESSION))
     i = np.arange(float(small))
     ratios = 2.0 * np.log(small - i) - np.log(i + 1.0) - np.log(t - 2.0 * small + i + 1.0)
     log_weights = np.concatenate(([0.0], np.cumsum(ratios)))
     sizes = np.cumsum(np.abs(log_weights) + 4.0 * (math.log(t) + 1.0))  # errors of all partial sums
     largest = float(log_weights.max())
     # The normalising constant must not be too large: rounded down.
-    log_total = largest + math.log(float(np.exp(log_weights - largest - ROUNDING * sizes).sum()))
+    log_total = largest + math.log(float(np.exp(log_weights - largest - EXPRESSION * sizes).sum()))
     sizes += abs(log_total) + len(sizes)
     overlaps = np.arange(small + 1.0)
-    summed = [log_mean(log_weights - log_total, sizes, overlaps * x * (1.0 + ROUNDING)) for x in exponents]
-    return np.asarray((always * exponents + np.array(summed)) * (1.0 + ROUNDING))
+    summed = [log_mean(log_weights - log_total, sizes, overlaps * x * (1.0 + EXPRESSION)) for x in exponents]
+    return np.asarray((always * exponents + np.array(summed)) * (1.0 + EXPRESSION))
 
 
 @lru_cache(maxsize=64)
@@ -88,8 +89,8 @@ def overlap_moments(sigma: float, steps: int, participations: int) -> Floats:
         Dong, Chen and Ozgur (2025), arXiv:2503.03043v1, Theorem 3.1, the second bound; compared with in
         arXiv:2502.08202v3, Appendix F.2.
     """
-    exponents = 0.5 * SPREAD_ORDERS / sigma / sigma * (1.0 + ROUNDING)
-    result = (SPREAD_ORDERS - 1.0) * log_overlap(steps, participations, exponents) * (1.0 + ROUNDING)
+    exponents = 0.5 * SPREAD_ORDERS / sigma / sigma * (1.0 + EXPRESSION)
+    result = (SPREAD_ORDERS - 1.0) * log_overlap(steps, participations, exponents) * (1.0 + EXPRESSION)
     result.flags.writeable = False
     return result
 
@@ -104,7 +105,7 @@ def overlap_bound(problem: Allocation) -> tuple[float, float]:
         Upper bound of the direction remove alone, rounded up, and the Renyi order.
     """
     one = overlap_moments(problem.sigma, problem.steps, problem.participations)
-    moments = float(problem.epochs) * one * (1.0 + ROUNDING)
+    moments = float(problem.epochs) * one * (1.0 + EXPRESSION)
     if isinstance(problem, AllocationEpsilon):
         return epsilon_from_moments(SPREAD_ORDERS, moments, problem.delta)
     return delta_from_moments(SPREAD_ORDERS, moments, problem.epsilon)

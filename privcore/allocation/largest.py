@@ -11,14 +11,13 @@ from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import LOG_EXCEEDANCE
 from privcore.papers import CHUA_BALLS
 
 Allocation = AllocationEpsilon | AllocationDelta
 Outputs = tuple[tuple[int, float], ...]
 """Independent outputs of unit variance under one hypothesis: how many there are of every mean."""
 
-_SLACK = 4e-14
-"""Error allowed for a logarithm next to max(1, its size): four times 34 roundings and those of log_ndtr."""
 
 _REACH = 40.0
 """Standard deviations, beyond which a normal variable has probability 1e-350."""
@@ -66,7 +65,7 @@ def log_exceedances(cuts: Any, outputs: Outputs, side: int) -> Any:
         near = np.log(-np.where(x > 1.0, small, scipy.special.log_ndtr(x)))
         parts.append(math.log(count) + np.where(tail < -40.0, tail, near))
     total = np.logaddexp.reduce(parts)
-    return total + side * _SLACK * np.maximum(1.0, np.abs(total))
+    return total + side * LOG_EXCEEDANCE * np.maximum(1.0, np.abs(total))
 
 
 def log_powers(cuts: Any, with_example: Outputs, without: Outputs, direction: str) -> tuple[Any, Any]:
@@ -84,7 +83,7 @@ def log_powers(cuts: Any, with_example: Outputs, without: Outputs, direction: st
     if direction == "add":
         return -np.exp(without_h), -np.exp(with_h)
     log_p, log_q = _log_some(with_h), _log_some(without_h)
-    return log_p - _SLACK * np.maximum(1.0, -log_p), log_q + _SLACK * np.maximum(1.0, -log_q)
+    return log_p - LOG_EXCEEDANCE * np.maximum(1.0, -log_p), log_q + LOG_EXCEEDANCE * np.maximum(1.0, -log_q)
 
 
 def _log_some(log_h: Any) -> Any:
@@ -135,17 +134,17 @@ def largest_test(asks: str, at: float, with_example: Outputs, without: Outputs, 
 def _log_delta(log_p: Any, log_q: Any, epsilon: float) -> Any:
     """Return ln(p - e^epsilon q) from below, -inf where that is negative."""
     apart = epsilon + log_q - log_p
-    apart = apart + _SLACK * (abs(epsilon) + np.abs(log_q) + np.abs(log_p))
+    apart = apart + LOG_EXCEEDANCE * (abs(epsilon) + np.abs(log_q) + np.abs(log_p))
     log_delta = log_p + np.log(-np.expm1(np.minimum(apart, 0.0)))
-    return np.where(apart < 0.0, log_delta - _SLACK * np.maximum(1.0, np.abs(log_delta)), -np.inf)
+    return np.where(apart < 0.0, log_delta - LOG_EXCEEDANCE * np.maximum(1.0, np.abs(log_delta)), -np.inf)
 
 
 def _epsilon(log_p: Any, log_q: Any, delta: float) -> Any:
     """Return ln((p - delta) / q) from below, -inf where p is at most delta."""
     used = math.log(delta) - log_p
-    used = used + _SLACK * np.maximum(1.0, np.abs(log_p))
+    used = used + LOG_EXCEEDANCE * np.maximum(1.0, np.abs(log_p))
     epsilon = log_p - log_q + np.log1p(-np.exp(np.minimum(used, 0.0)))
-    return np.where(used < 0.0, epsilon - _SLACK * (1.0 + np.abs(log_p) + np.abs(log_q)), -np.inf)
+    return np.where(used < 0.0, epsilon - LOG_EXCEEDANCE * (1.0 + np.abs(log_p) + np.abs(log_q)), -np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)

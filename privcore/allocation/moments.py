@@ -11,7 +11,8 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from privcore.numerics.renyi import ROUNDING, Floats
+from privcore.numerics.renyi import Floats
+from privcore.numerics.rounding import EXPRESSION
 
 FRACTIONS: Floats = 1.0 + np.exp2(-0.25 * np.arange(80.0, 0.0, -1.0))
 """Orders between 1 and 2 at which moments are bounded: they matter where one step reveals much."""
@@ -30,7 +31,7 @@ def gaussian_moments(sigma: float, highest: int) -> Floats:
         [0.0, 0.0, 1.0, 3.0]
     """
     n = np.arange(highest + 1.0)
-    return n * np.maximum(n - 1.0, 0.0) * (0.5 / sigma / sigma) * (1.0 + ROUNDING)
+    return n * np.maximum(n - 1.0, 0.0) * (0.5 / sigma / sigma) * (1.0 + EXPRESSION)
 
 
 def mixed_moments(first: Floats, second: Floats, share: float, rest: float) -> Floats:
@@ -136,8 +137,8 @@ def log_mean(log_weights: Floats, sizes: Floats, x: Floats) -> float:
     large, little = np.maximum(x, 1.0), np.minimum(x, 1.0)
     log_grown = np.where(x > 1.0, large + np.log1p(-np.exp(-large)), np.log(np.expm1(little)))
     terms = log_weights[positive] + log_grown
-    terms += ROUNDING * (sizes[positive] + np.abs(log_grown) + 1.0)
+    terms += EXPRESSION * (sizes[positive] + np.abs(log_grown) + 1.0)
     largest = float(terms.max())
     total = largest + math.log(float(np.exp(terms - largest).sum()))
-    total += ROUNDING * (abs(total) + abs(largest) + len(x))
-    return float(np.logaddexp(0.0, total)) * (1.0 + ROUNDING)
+    total += EXPRESSION * (abs(total) + abs(largest) + len(x))
+    return float(np.logaddexp(0.0, total)) * (1.0 + EXPRESSION)

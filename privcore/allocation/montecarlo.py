@@ -13,6 +13,7 @@ from privcore.allocation.sampled_ratio import Simulation
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
 from privcore.papers import CHUA_BALLS, MAURER_PONTIL
 
 _MOST_DRAWS = 1e10
@@ -97,4 +98,8 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
             return lower, upper, value
         base, scale = -math.expm1(problem.epsilon), math.exp(problem.epsilon)
         lower, upper = base + scale * lower, base + scale * upper
-        return lower * (1.0 - 1e-15), min(1.0, upper * (1.0 + 1e-15)), min(1.0, base + scale * value)
+        return (
+            lower * (1.0 - FEW_OPERATIONS),
+            probability_at_most(upper, FEW_OPERATIONS),
+            min(1.0, base + scale * value),
+        )

@@ -12,13 +12,8 @@ from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.renyi import (
-    ROUNDING,
-    Floats,
-    delta_from_moments,
-    epsilon_from_moments,
-    reflected_delta,
-)
+from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
+from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import MIRONOV
 
 Poisson = PoissonEpsilon | PoissonDelta
@@ -87,8 +82,8 @@ def fraction_moments(sigma: float, rate: float, second: float) -> Floats:
     log_rate, log_rest = math.log(rate), math.log1p(-rate) if rate < 1.0 else -math.inf
     sampled = np.logaddexp(log_rest - (1.0 - b) * v, log_rate + (1.0 + b) * v)
     bound = np.logaddexp(b * log_rest, b * log_rate + sampled)
-    bound = bound + ROUNDING * (2.0 * v + np.abs(sampled) + np.abs(bound) + 100.0)
-    return np.minimum(np.maximum(bound, 0.0), b * second * (1.0 + ROUNDING))
+    bound = bound + EXPRESSION * (2.0 * v + np.abs(sampled) + np.abs(bound) + 100.0)
+    return np.minimum(np.maximum(bound, 0.0), b * second * (1.0 + EXPRESSION))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +105,7 @@ class PoissonRenyi(Method[Poisson]):
 
     def answer(self, problem: Poisson, seed: int) -> Answer:
         one = poisson_moments(problem.sigma, problem.sampling_probability)
-        moments = float(problem.steps * problem.epochs) * one * (1.0 + ROUNDING)
+        moments = float(problem.steps * problem.epochs) * one * (1.0 + EXPRESSION)
         if isinstance(problem, PoissonEpsilon):
             upper, order = epsilon_from_moments(ORDERS, moments, problem.delta)
         else:

@@ -11,13 +11,14 @@ from privcore.allocation import params as allocation_params
 from privcore.allocation.decomposition import decomposition
 from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncation import OUTWARD, SHARES, block, bounded, cost_of
+from privcore.allocation.truncation import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
 from privcore.likelihood_ratio.enclose import first_fineness, powering, tier
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
+from privcore.numerics.rounding import TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
 
 AUTHORS_SHARE = 0.5
@@ -94,11 +95,11 @@ def recursive_rate(sigma: float, steps: int, beta: float, direction: str, tolera
     except LikelihoodRangeError:
         return None
     correction = _Correction(law=law, steps=steps, direction=direction)
-    most = 0.5 * math.log(steps) * (1.0 - OUTWARD)
+    most = 0.5 * math.log(steps) * (1.0 - TRUNCATED_RATE)
     if correction.log(most) > math.log(beta):
         return None
     at = last_true(lambda x: correction.log(x) > math.log(beta), 1e-9 * most, most)[1]
-    return min(1.0, math.exp(2.0 * at) / steps * (1.0 + OUTWARD))
+    return min(1.0, math.exp(2.0 * at) / steps * (1.0 + TRUNCATED_RATE))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,4 +117,4 @@ class _Correction:
         if delta <= 0.0:
             return -math.inf
         factor = -float(np.log(np.expm1(epsilon))) + (epsilon if self.direction == "add" else -epsilon)
-        return math.log(delta) + factor + OUTWARD * (1.0 + abs(factor) - math.log(delta))
+        return math.log(delta) + factor + TRUNCATED_RATE * (1.0 + abs(factor) - math.log(delta))

@@ -16,12 +16,11 @@ from privcore.numerics.gaussian import (
     last_true,
     log_gaussian_delta,
 )
+from privcore.numerics.rounding import CLONE_COUNTS, probability_at_most
 from privcore.papers import FELDMAN_MCMILLAN
 
 Shuffling = ShufflingEpsilon | ShufflingDelta
 
-_SLACK = 1e-9
-"""Relative error allowed for binomial probabilities of 1/2; 3e-11 was measured, counts to 1e9."""
 
 _SHARE = 0.4
 """Part of delta left to the outcomes where the noise is not a randomized response."""
@@ -72,7 +71,7 @@ def clones_delta(pair_epsilon: float, clone_rate: float, others: int, epsilon: f
     drops = heights - np.append(heights[1:], 0.0)
     fewer = np.append(scipy.stats.binom.cdf(edges[1:] - 1.0, others, clone_rate), 1.0)
     # 1 - g is rounded before its power is taken, which errs by up to n 2^-53; 5e-8 was measured at 1e9.
-    return min(1.0, float(drops @ fewer) * (1.0 + _SLACK + others * 2.0**-51))
+    return min(1.0, float(drops @ fewer) * (1.0 + CLONE_COUNTS + others * 2.0**-51))
 
 
 def _given_clones(pair_epsilon: float, clones: Any, epsilon: float) -> Any:
@@ -85,7 +84,7 @@ def _given_clones(pair_epsilon: float, clones: Any, epsilon: float) -> Any:
         start = np.floor((clones + 1.0) * part) + shift
         one = scipy.stats.binom.pmf(start - 1.0, clones, 0.5)
         tail = scipy.stats.binom.sf(start - 1.0, clones, 0.5)
-        value = gain * one * (1.0 + _SLACK) - math.expm1(epsilon) * tail * (1.0 - _SLACK)
+        value = gain * one * (1.0 + CLONE_COUNTS) - math.expm1(epsilon) * tail * (1.0 - CLONE_COUNTS)
         best = np.maximum(best, value)
     return best
 
@@ -139,7 +138,7 @@ class Clones:
         near = gaussian_delta_bounds(self.sigma, clone)[1]
         cost = cost_pair + self.others * math.exp(-clone) * 0.5 * (far + near)
         total = clones_delta(pair, rate, self.others, epsilon) + (1.0 + math.exp(epsilon)) * cost
-        return min(1.0, total * (1.0 + _SLACK))
+        return probability_at_most(total, CLONE_COUNTS)
 
     def _smallest(self, log_cost: Any, log_budget: float) -> float:
         """Return the smallest epsilon, to 1e-6, at which a falling cost is within the budget."""
@@ -218,7 +217,7 @@ class ShufflingClones(Method[Shuffling]):
                     problem.epsilon < 0.0
                 ):  # delta(x) = 1 - e^x + e^x delta'(-x), delta' of the other direction
                     clones = -math.expm1(problem.epsilon) + math.exp(problem.epsilon) * clones
-                    clones = math.nextafter(clones * (1.0 + _SLACK), 2.0)
+                    clones = math.nextafter(clones * (1.0 + CLONE_COUNTS), 2.0)
         if clones < local:
             return Answer.at_most(clones, detail="hidden among clones")
         return Answer.at_most(local, detail="no amplification")

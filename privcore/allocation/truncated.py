@@ -10,11 +10,12 @@ import scipy
 
 from privcore import params
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncation import OUTWARD, block, bounded, cost_of
+from privcore.allocation.truncation import block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.lognormal import lognormal_cells
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
 
 LARGEST_S = 20.0
@@ -83,7 +84,9 @@ def posterior_bound(s: float, steps: int, beta: float, direction: str) -> float 
         last = found[-1]
         if last is None:
             return None
-        found.append(_posterior_bound(s, steps, min(0.5, beta * max(1.0, steps * last * (1.0 - OUTWARD)))))
+        found.append(
+            _posterior_bound(s, steps, min(0.5, beta * max(1.0, steps * last * (1.0 - TRUNCATED_RATE))))
+        )
     return max(eta for eta in found[1:] if eta is not None) if None not in found else None
 
 
@@ -104,10 +107,10 @@ def _posterior_bound(s: float, steps: int, beta: float) -> float | None:
     for way in (1, -1):
         while (new := excess(tilt + way)) < best:
             tilt, best = tilt + way, new
-    best *= 1.0 + OUTWARD
+    best *= 1.0 + TRUNCATED_RATE
     if not best < steps - 1.0:
         return None
-    return min(1.0, (1.0 + OUTWARD) / (steps - best))
+    return min(1.0, (1.0 + TRUNCATED_RATE) / (steps - best))
 
 
 @lru_cache(maxsize=4096)
@@ -145,7 +148,7 @@ def tilted(s: float, theta: float) -> float:
     above = float(psi[-1]) * float(scipy.special.ndtr(-high)) + theta * float(scipy.special.ndtr(s - high))
     if not math.isfinite(total) or below > 700.0:
         return math.inf
-    return (total + math.exp(below) + above) * (1.0 + OUTWARD)
+    return (total + math.exp(below) + above) * (1.0 + TRUNCATED_RATE)
 
 
 def _ends(s: float) -> tuple[float, float]:
@@ -161,4 +164,4 @@ def _cells(s: float) -> tuple[Array, Array, Array, float]:
     edges = np.append(0.0, np.exp(s * z - 0.5 * s * s))
     mass, moment, error = lognormal_cells(s, edges)
     right = np.minimum(moment[1:-1] / np.diff(edges[1:]), mass[1:-1])
-    return edges, mass[1:-1], right, error + OUTWARD
+    return edges, mass[1:-1], right, error + TRUNCATED_RATE

@@ -22,13 +22,12 @@ from privcore.likelihood_ratio.enclose import (
 )
 from privcore.method import Cost
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.rounding import TRUNCATED_RATE
 
 Allocation = AllocationEpsilon | AllocationDelta
 Rate = Callable[[str, float], float | None]
 """Sampling probability that suffices in a direction for a budget; None where the theorem is void."""
 
-OUTWARD = 2.0**-40
-"""Relative move outward, 8192 roundings; the formulas have about ten, and none that cancels much."""
 
 SHARES = (1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 0.98, 0.99, 0.995, 0.999)
 """Parts of delta that the correction may take; any part is valid, the best is chosen."""
@@ -163,7 +162,7 @@ def _epsilon(
         # The central limit tells which share to take.
         guess = gaussian_epsilon_bounds(1.0 / _spread(problem, eta), left)[1]
         if best is None or guess < best[0]:
-            best = guess, eta, left * (1.0 - OUTWARD)
+            best = guess, eta, left * (1.0 - TRUNCATED_RATE)
     if best is None:
         return math.inf, ""
     return _sampled(problem, "epsilon", best[2], direction, best[1], tolerance)
@@ -201,7 +200,7 @@ def _delta(
     budget, eta = math.exp(at), tried[at][1]
     wide = min(1.0, _DELTA_FACTOR * tolerance)
     upper, detail = _sampled(problem, "delta", problem.epsilon, direction, eta, wide)
-    return min(1.0, (upper + budget) * (1.0 + OUTWARD)), f"{detail}, correction {budget:.1e}"
+    return min(1.0, (upper + budget) * (1.0 + TRUNCATED_RATE)), f"{detail}, correction {budget:.1e}"
 
 
 def _glance(problem: AllocationDelta, direction: str, rate: float, size: float) -> float:

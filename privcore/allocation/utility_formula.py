@@ -10,15 +10,10 @@ from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_
 from privcore.allocation.utility_problems import AllocationError, PoissonError
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import SHORT_FORMULA, SUBNORMAL
 from privcore.papers import FELDMAN_SHENFELD
 
 ErrorOfMean = AllocationError | PoissonError
-
-_OUTWARD = 2.0**-48
-"""Relative move outward, 32 roundings: every formula here has fewer, and none that cancels."""
-
-_TINY = 2e-323
-"""Four of the smallest numbers there are: what products below the normal range lose in all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +47,11 @@ class UtilityFormula(Method[ErrorOfMean]):
 
     def answer(self, problem: ErrorOfMean, seed: int) -> Answer:
         noise = noise_for(problem, 0.5 * self.tolerance)
-        lower = squared_error(problem, noise.lower) * (1.0 - _OUTWARD) - _TINY
+        lower = squared_error(problem, noise.lower) * (1.0 - SHORT_FORMULA) - SUBNORMAL
         highest = squared_error(problem, noise.upper)
         return Answer.enclosure(
             max(0.0, lower),
-            highest * (1.0 + _OUTWARD) + _TINY,
+            highest * (1.0 + SHORT_FORMULA) + SUBNORMAL,
             value=highest if math.isfinite(highest) else None,
             detail=f"noise multiplier in [{noise.lower!r}, {noise.upper!r}]",
         )
@@ -148,8 +143,8 @@ def crossing_dimension(
         excess = (above - below) * (above + below)
         if math.isinf(excess):
             return 0.0
-        return (n * p * ((t - 1) / t) / t / excess) * (1.0 + side * _OUTWARD)
+        return (n * p * ((t - 1) / t) / t / excess) * (1.0 + side * SHORT_FORMULA)
 
     lower = crossing(allocation.upper, poisson.lower, -1)
     upper = crossing(allocation.lower, poisson.upper, 1)
-    return max(0.0, lower - _TINY), upper + _TINY
+    return max(0.0, lower - SUBNORMAL), upper + SUBNORMAL

@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.problems import MOST, SLACK, AuditDpsgdEpsilon, AuditEpsilon, recursion_cost, refuted
+from privcore.auditing.problems import MOST, AuditDpsgdEpsilon, AuditEpsilon, recursion_cost, refuted
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, LAPLACE, largest_refuted
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.rounding import AUDIT_SEARCH
 from privcore.papers import MAHLOUJIFAR, STEINKE
 
 
@@ -69,7 +70,7 @@ class AuditingGaussian(Method[AuditEpsilon]):
 def refuted_mu(problem: AuditEpsilon | AuditDpsgdEpsilon) -> float:
     """Return the largest mu that the counts refute, rounded down."""
     mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.audit_confidence, _MOST_MU)
-    return min(mu, _MOST_MU) * (1.0 - SLACK)
+    return min(mu, _MOST_MU) * (1.0 - AUDIT_SEARCH)
 
 
 def epsilon_of(mu: float, delta: float) -> float:
@@ -102,7 +103,7 @@ class AuditingLaplace(Method[AuditEpsilon]):
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
         tau = 1.0 - problem.audit_confidence
         refuted = largest_refuted(LAPLACE, 0.0, problem.counts, tau, MOST)
-        pure = min(refuted, MOST) * (1.0 - SLACK)
+        pure = min(refuted, MOST) * (1.0 - AUDIT_SEARCH)
         return Answer.about(
             max(0.0, pure + 2.0 * math.log1p(-problem.delta)),
             detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, confidence {1.0 - tau:.4g}",

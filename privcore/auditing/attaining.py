@@ -9,7 +9,8 @@ from privcore.answer import Answer
 from privcore.auditing.problems import AuditGaussianTail, AuditTail
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, Claim, inverse
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.binomial import ERROR, window
+from privcore.numerics.binomial import window
+from privcore.numerics.rounding import BINOMIAL_WINDOW
 from privcore.papers import MAHLOUJIFAR
 
 _LEAST = -700.0
@@ -53,7 +54,7 @@ class Attaining:
         tried = {i: self._attained(claim, i, always) for i in _COARSE}
         near = max(tried, key=lambda i: tried[i])
         fine = max(self._attained(claim, i, always) for i in range(near - 9, near + 10))
-        margin = 2.0 * ERROR + 4e-16 * self.guesses
+        margin = 2.0 * BINOMIAL_WINDOW + 4e-16 * self.guesses
         return min(1.0, max(fine, self._tail(always)) * (1.0 - margin))
 
     def _attained(self, claim: Claim, place: int, always: float) -> float:

@@ -10,10 +10,9 @@ from privcore.answer import Answer
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditExpectedCorrect
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import EXPECTED_GUESSES
 from privcore.papers import MAHLOUJIFAR
 
-_SLACK = 1e-10
-"""Relative move to the safe side: the normal law and its inverse are good to 1e-13, as are the searches."""
 _STEP = 0.005
 _Z = _STEP * np.arange(-7600.0, 7601.0)
 """Nodes of the trapezoidal rule, whose error is below 1e-15 for the smooth integrand."""
@@ -46,8 +45,8 @@ class AuditingExpected(Method[AuditExpectedCorrect]):
             attained, attack = expected_correct(m, guesses, mu), "likelihood ratios"
         else:
             attained, attack = guesses * simplex_success(mu, k), "nearest corner of a simplex"
-        lower = attained * (1.0 - _SLACK)
-        upper = min(float(guesses), cap * (1.0 + _SLACK))
+        lower = attained * (1.0 - EXPECTED_GUESSES)
+        upper = min(float(guesses), cap * (1.0 + EXPECTED_GUESSES))
         return Answer.enclosure(lower, max(lower, upper), value=attained, detail=f"attack by {attack}")
 
 

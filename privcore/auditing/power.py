@@ -9,18 +9,16 @@ import scipy
 from privcore.answer import Answer
 from privcore.auditing.optimal import error_rates, few_errors
 from privcore.auditing.planning_problems import AuditPower
-from privcore.auditing.problems import SLACK
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import last_true, log_gaussian_delta
+from privcore.numerics.rounding import AUDIT_SEARCH, INCOMPLETE_BETA
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR, XIANG
 
 _CELLS = 4000
-_ERROR = 1e-7
-"""Absolute error of the regularised incomplete beta function: at most 1e-8 was found up to 1e9 trials."""
 _LEAST_MU, _MOST_MU = 1e-100, 60.0
 
 
@@ -68,7 +66,7 @@ def least_refuting(problem: AuditPower) -> int | None:
 
     def refutes(correct: int) -> bool:
         counts = (float(problem.canaries), float(problem.guesses), float(correct), 2.0)
-        if unlikely(claim, NO_LINES, counts, tau * (1.0 - SLACK)):
+        if unlikely(claim, NO_LINES, counts, tau * (1.0 - AUDIT_SEARCH)):
             return True
         return (
             not modelled and revealed_tail(problem.canaries, problem.guesses, correct, epsilon, delta) < tau
@@ -96,7 +94,7 @@ def claimed_mu(epsilon: float, delta: float) -> float:
     """
     allowed = math.log(delta)
     mu = last_true(lambda x: log_gaussian_delta(1.0 / x, epsilon) <= allowed, _LEAST_MU, _MOST_MU)[1]
-    return min(_MOST_MU, mu * (1.0 + SLACK))
+    return min(_MOST_MU, mu * (1.0 + AUDIT_SEARCH))
 
 
 def few_errors_bounds(canaries: int, guesses: int, errors: int, mu: float) -> tuple[float, float]:
@@ -125,7 +123,7 @@ def few_errors_bounds(canaries: int, guesses: int, errors: int, mu: float) -> tu
         shares, masses = _cells(canaries, guesses)
         tails = _at_most(errors, guesses, error_rates(mu, np.maximum(shares, 1e-300)))  # falls with the share
         lower, upper = float(dot(masses, tails[1:])), float(dot(masses, tails[:-1]))
-    return max(0.0, lower - _ERROR), min(1.0, upper + _ERROR)
+    return max(0.0, lower - INCOMPLETE_BETA), min(1.0, upper + INCOMPLETE_BETA)
 
 
 def _at_most(errors: int, guesses: int, rates: Array) -> Array:

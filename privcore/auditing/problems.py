@@ -7,6 +7,7 @@ from privcore import params
 from privcore.answer import Answer
 from privcore.auditing import params as audit_params
 from privcore.method import Cost
+from privcore.numerics.rounding import AUDIT_SEARCH, probability_at_most
 from privcore.problem import AtMost, Constraint, Problem, falls, grows, proved
 
 MORE_CORRECT = "The events of at least so many correct guesses are nested."
@@ -108,8 +109,6 @@ class AuditGaussianTail(Counts):
     mu: Annotated[float, audit_params.MU]
 
 
-SLACK = 2e-10
-"""Relative move to the safe side, for searches of precision 1e-13 and the rounding of their steps."""
 MOST = 700.0
 """Largest epsilon that an audit is asked about."""
 
@@ -120,12 +119,12 @@ def refuted(problem: AuditEpsilon, epsilon: float, detail: str) -> Answer:
         return Answer.at_least(
             MOST, confidence=problem.audit_confidence, detail=f"{detail}; every epsilon is refuted"
         )
-    return Answer.at_least(epsilon * (1.0 - SLACK), confidence=problem.audit_confidence, detail=detail)
+    return Answer.at_least(epsilon * (1.0 - AUDIT_SEARCH), confidence=problem.audit_confidence, detail=detail)
 
 
 def unlikely_at_most(probability: float, detail: str) -> Answer:
     """Return an upper bound of a p-value, rounded up."""
-    return Answer.at_most(min(1.0, probability * (1.0 + SLACK) + 1e-300), detail=detail)
+    return Answer.at_most(probability_at_most(probability, AUDIT_SEARCH, 1e-300), detail=detail)
 
 
 def recursion_cost(problem: Counts) -> Cost:

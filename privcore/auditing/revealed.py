@@ -12,8 +12,9 @@ import numpy as np
 from privcore.answer import Answer
 from privcore.auditing.problems import AuditGaussianTail, AuditTail, unlikely_at_most
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.binomial import ERROR, window
+from privcore.numerics.binomial import window
 from privcore.numerics.gaussian import gaussian_delta_bounds
+from privcore.numerics.rounding import BINOMIAL_WINDOW, probability_at_most
 from privcore.papers import STEINKE
 
 
@@ -52,7 +53,7 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
         # What lies below the window would count more the nearer it is to c.
         share = max(share, 1e-290)
         probability += 2.0 * canaries * delta * share
-    return min(1.0, probability * (1.0 + ERROR) + 1e-290)
+    return probability_at_most(probability, BINOMIAL_WINDOW, 1e-290)
 
 
 _POINTS = 120

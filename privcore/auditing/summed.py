@@ -11,11 +11,10 @@ from privcore.answer import Answer
 from privcore.auditing.planning_problems import AuditDpsgdCorrect
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array, window
+from privcore.numerics.rounding import SUMMED_SCORES
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
 
-_SLACK = 1e-9
-"""Relative: ten times the error of the binomial probabilities."""
 _NEGLIGIBLE = 1e-25
 """Probabilities of participations that are left out; all of them together stay below the slack."""
 
@@ -44,8 +43,8 @@ class AuditingSummed(Method[AuditDpsgdCorrect]):
             return Answer.enclosure(0.0, 0.0, value=0.0, detail="no guess")
         scores = Scores(problem.sigma, problem.sampling_probability, problem.steps)
         low, high = scores.correct(problem.guesses / problem.canaries)
-        lower = problem.canaries * low * (1.0 - _SLACK)
-        upper = min(float(problem.guesses), problem.canaries * high * (1.0 + _SLACK))
+        lower = problem.canaries * low * (1.0 - SUMMED_SCORES)
+        upper = min(float(problem.guesses), problem.canaries * high * (1.0 + SUMMED_SCORES))
         value = min(max(0.5 * problem.canaries * (low + high), lower), upper)
         return Answer.enclosure(lower, upper, value=value, detail="law of the summed scores")
 

@@ -7,8 +7,6 @@ import numpy as np
 from privcore.distributions.notation import spelled
 from privcore.distributions.record import Array, Atoms, RecordDistribution
 
-ERROR = 2e-15
-"""Bound for the relative error, while the value is a normal number."""
 _BERNOULLI = tuple(
     b / math.factorial(2 * i)
     for i, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6), start=1)
@@ -27,7 +25,7 @@ def hurwitz(s: float, a: Array) -> Array:
         a: First base, > 0.
 
     Returns:
-        Values to the relative error `ERROR`; infinity for s <= 1.
+        Values to a relative error of 2e-15 while all terms are normal numbers; infinity for s <= 1.
 
     Example:
         >>> hurwitz(2.0, np.array([1.0])).round(12).tolist(), round(math.pi**2 / 6.0, 12)

@@ -12,8 +12,9 @@ from privcore.distributions.prior_density import Density
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.rows import likelihoods, overturned_ends
-from privcore.labels.tails import SLACK, is_constant
+from privcore.labels.tails import is_constant
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE
 
 _CHUNK = 2**13
@@ -90,7 +91,7 @@ def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) ->
         float(overturned_ends(own, one[i : i + _CHUNK], zero[i : i + _CHUNK], error)[0].sum())
         for i in range(0, one.size, _CHUNK)
     ]
-    return max(0.0, math.fsum(parts) * (1.0 - SLACK))
+    return max(0.0, math.fsum(parts) * (1.0 - LABEL_BOUND))
 
 
 def _error_of_rate(others: Prior, law: Array) -> float:

@@ -6,8 +6,9 @@ from typing import get_args
 
 from privcore.answer import Answer
 from privcore.labels.problems import LabelRatioInfinite, LabelRatioQuantile, LabelRatioTail
-from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, is_constant, uncovered
+from privcore.labels.tails import AGGREGATED, at_most, closed_form, is_constant, uncovered
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE
 
 _BAG_FACTOR = 32.0
@@ -92,7 +93,7 @@ class LabelsLikelihood(Method[Answered]):
             return "The theorem needs labels that are not known without the release."
         if isinstance(problem, LabelRatioQuantile):
             least = _BAG_FACTOR * _log_failure(problem) / (p * (1.0 - p))
-            if problem.bag_size < least * (1.0 + SLACK):
+            if problem.bag_size < least * (1.0 + LABEL_BOUND):
                 return f"The theorem needs bags of at least {least:.4g} examples at this level."
         return uncovered(problem, AGGREGATED)
 
@@ -105,7 +106,7 @@ class LabelsLikelihood(Method[Answered]):
             return at_most(
                 problem, ratio_bound(p, k, _log_failure(problem)), f"delta {0.5 * (1.0 - problem.level):.6g}"
             )
-        failure = largest_log_failure(p, k, problem.log_ratio) * (1.0 - SLACK)
+        failure = largest_log_failure(p, k, problem.log_ratio) * (1.0 - LABEL_BOUND)
         return at_most(problem, 2.0 * math.exp(-failure), f"ln(1 / delta) {failure:.6g}")
 
 

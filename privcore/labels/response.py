@@ -22,9 +22,8 @@ from privcore.labels.problems import (
 )
 from privcore.labels.rows import overturned_ends
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import RESPONSE
 from privcore.papers import BUSA_FEKETE
-
-_ROUNDING = 8.0 * 2.0**-53
 
 
 def outputs(epsilon: float) -> tuple[Array, Array]:
@@ -51,7 +50,7 @@ def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
         >>> low <= 0.0533880667585181 <= high
         True
     """
-    low, high = overturned_ends(law, *outputs(epsilon), _ROUNDING)
+    low, high = overturned_ends(law, *outputs(epsilon), RESPONSE)
     return float(low.sum()), float(high.sum())
 
 

@@ -13,14 +13,13 @@ from privcore.labels.bag_problems import BagAdvantage
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import LABEL_BOUND
 from privcore.parameter import SMALLEST_NORMAL
 from privcore.problem import Problem
 
 AGGREGATED = ("llp", "llp-laplace", "llp-geometric")
 PRIVATE = ("rr", "llp-laplace", "llp-geometric")
 
-SLACK = 1e-11
-"""Relative rounding of a bound: far more than its few hundred roundings, or its exponent of at most 745."""
 
 Featured = LabelAdvantage | LabelAdvantageAt
 Advantage = Featured | BagAdvantage
@@ -28,7 +27,7 @@ Advantage = Featured | BagAdvantage
 
 def at_most(problem: Problem, bound: float, detail: str) -> Answer:
     """Return a bound as an answer, rounded up, or what no truth exceeds where that is less."""
-    upper = bound * (1.0 + SLACK) + SMALLEST_NORMAL
+    upper = bound * (1.0 + LABEL_BOUND) + SMALLEST_NORMAL
     if upper > problem.largest:
         return Answer.at_most(
             problem.largest, detail=f"{detail}, above the trivial bound {problem.largest:g}"

@@ -8,8 +8,9 @@ from privcore.answer import Answer
 from privcore.distributions.prior import Prior
 from privcore.labels import params as label_params
 from privcore.labels.problems import LabelAdvantageTail, LabelProblem
-from privcore.labels.tails import AGGREGATED, SLACK, at_most, closed_form, largest_probability, uncovered
+from privcore.labels.tails import AGGREGATED, at_most, closed_form, largest_probability, uncovered
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE
 
 _HALVINGS = 100
@@ -108,7 +109,7 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
         """Return the largest deviation that keeps the advantage at the threshold, or None."""
 
         def suffices(beta: float) -> bool:
-            return self._advantage(problem, beta) * (1.0 + SLACK) <= problem.threshold
+            return self._advantage(problem, beta) * (1.0 + LABEL_BOUND) <= problem.threshold
 
         low, high = 0.0, _least_sum(problem) - (1.0 if self.form == "published" else 0.0)
         if not suffices(low):
@@ -145,10 +146,10 @@ def _most(law: Prior) -> float:
 def _least_sum(problem: LabelProblem) -> float:
     """Return the mean of the sum of the variances of the other labels, rounded down."""
     law = problem.distribution
-    return (problem.bag_size - 1) * law.label_variance * (1.0 - law.error) * (1.0 - SLACK)
+    return (problem.bag_size - 1) * law.label_variance * (1.0 - law.error) * (1.0 - LABEL_BOUND)
 
 
 def _variance_of_variances(law: Prior) -> float:
     """Return the variance of eta (1 - eta), rounded up."""
     square = law.label_variance_square * (1.0 + law.error)
-    return max(0.0, square * (1.0 + SLACK) - (law.label_variance * (1.0 - law.error)) ** 2)
+    return max(0.0, square * (1.0 + LABEL_BOUND) - (law.label_variance * (1.0 - law.error)) ** 2)

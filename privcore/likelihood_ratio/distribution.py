@@ -11,10 +11,10 @@ import numpy as np
 
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array, all_pairs, coarsen, collect, spread
+from privcore.numerics.rounding import UNIT
 
 LARGEST_RATIO = 1e147
 """Largest value on a grid; the product of two stays within the range of doubles."""
-ROUNDING = 2.0**-53
 UNDERFLOW = 1e-307
 SMALLEST_MASS = 1e-280
 """Atoms of a garbling below are dropped, which only lowers both directions: their means would lack digits."""
@@ -161,14 +161,14 @@ def _rounded(
     moves E(1 - kappa X R)_+ by at most u times its mass, and E(X R - kappa)_+ by at most u times its mean,
     for any independent R >= 0 of mean at most 1. In the last, what is above its edge does.
     """
-    u = 2.0 * (additions + 16) * ROUNDING
+    u = 2.0 * (additions + 16) * UNIT
     inner = cells.x[1:]
     width = float(np.max(np.diff(inner) / inner[:-1])) if inner.size > 1 else 1.0
     ends_mean = float(cells.p[0] * inner[0] + moment[0] + moment[-1])
     return replace(
         law,
         mass_error=law.mass_error + u,
-        value_error=law.value_error + u * width + 8.0 * ROUNDING,
+        value_error=law.value_error + u * width + 8.0 * UNIT,
         drift_remove=law.drift_remove + 2.0 * u * ends_mean,
         drift_add=law.drift_add + 2.0 * u * float(cells.p[0] + moment[-1] / cells.x[-1]),
     )
@@ -232,7 +232,7 @@ def _mixed(law: RatioDistribution, probability: float, tail: float) -> RatioDist
         law,
         x=x,
         infinite=probability * law.infinite,
-        value_error=error * float(share[inner - 1] if inner else 0.0) + 8.0 * ROUNDING,
+        value_error=error * float(share[inner - 1] if inner else 0.0) + 8.0 * UNIT,
         drift_remove=probability * law.drift_remove + float(above[inner] if inner < x.size else 0.0),
         drift_add=law.drift_add + 2.0 * error * float(np.sum(law.p[inner:] * share[inner:])),
     )

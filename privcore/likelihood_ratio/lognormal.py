@@ -5,7 +5,6 @@ import scipy
 
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
-    ROUNDING,
     LikelihoodRangeError,
     RatioBracket,
     RatioDistribution,
@@ -15,6 +14,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
+from privcore.numerics.rounding import UNIT
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 LONGEST = 1.0
@@ -77,4 +77,4 @@ def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:
     largest = max(abs(float(first)), abs(float(last)), 1.0)
     # rounding of the integrand, and of the ends of a cell in proportion to its width
     error = 64.0 + largest * (largest + s) + (4.0 * largest + s) / float(np.min(width))
-    return mass, moment, 16.0 * ROUNDING * error
+    return mass, moment, 16.0 * UNIT * error

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcore.errors import DomainError
-from privcore.likelihood_ratio.distribution import ROUNDING, RatioDistribution
+from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.kernel import Array, collect, spread
+from privcore.numerics.rounding import UNIT
 
 if TYPE_CHECKING:  # the import takes most of a second
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -38,9 +39,9 @@ def to_pld(law: RatioDistribution, loss_step: float) -> "PrivacyLossDistribution
         raise DomainError(f"Expected at most {MOST_LOSSES} losses, got more with loss_step={loss_step}.")
     losses = np.arange(first, last + 1) * loss_step
     edges = np.append(0.0, np.exp(losses))
-    rounding = 4.0 * ROUNDING * (1.0 + float(np.max(np.abs(losses))))  # of the edges
+    rounding = 4.0 * UNIT * (1.0 + float(np.max(np.abs(losses))))  # of the edges
     shift = law.value_error + rounding
-    factor = math.exp(law.mass_error + shift + 4.0 * (law.x.size + 16) * ROUNDING)
+    factor = math.exp(law.mass_error + shift + 4.0 * (law.x.size + 16) * UNIT)
 
     above, beyond = _on_edges(law, math.exp(shift), edges)
     remove = DensePLDPmf(
@@ -108,7 +109,7 @@ def _balanced(x: Array, p: Array, infinite: float) -> RatioDistribution:
         x=x[kept],
         p=p[kept],
         infinite=infinite + max(0.0, -excess),
-        mass_error=math.log(max(1.0, total)) + 8.0 * (p.size + 16) * ROUNDING,
-        value_error=64.0 * ROUNDING,
+        mass_error=math.log(max(1.0, total)) + 8.0 * (p.size + 16) * UNIT,
+        value_error=64.0 * UNIT,
         drift_add=max(0.0, excess - moved),
     )

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from privcore.likelihood_ratio.distribution import ROUNDING, RatioDistribution
+from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.kernel import Array
+from privcore.numerics.rounding import UNIT
 
 Direction = Literal["remove", "add"]
 DIRECTIONS: dict[str, tuple[Direction, ...]] = {
@@ -69,8 +70,8 @@ def _first(candidates: list[float], holds: Callable[[float], bool], otherwise: f
 
 def _slack(law: RatioDistribution, epsilon: float) -> tuple[float, float]:
     """Return the shift of epsilon and the factor on delta that cover all rounding, also that of reading."""
-    shift = law.value_error + 8.0 * ROUNDING * (2.0 + abs(epsilon))
-    error = law.mass_error + shift + 4.0 * (law.x.size + 4) * ROUNDING
+    shift = law.value_error + 8.0 * UNIT * (2.0 + abs(epsilon))
+    error = law.mass_error + shift + 4.0 * (law.x.size + 4) * UNIT
     return shift, math.exp(error) if error < 1.0 else math.inf
 
 

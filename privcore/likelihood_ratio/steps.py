@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.likelihood_ratio.distribution import (
-    ROUNDING,
     RatioBracket,
     RatioDistribution,
     Resolution,
@@ -18,6 +17,7 @@ from privcore.likelihood_ratio.distribution import (
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.lognormal import NODES, WEIGHTS, lognormal
+from privcore.numerics.rounding import UNIT
 
 
 class Step(ABC):
@@ -68,8 +68,8 @@ class ResponseStep(Step):
         law = RatioDistribution(
             x=np.array([low, high]),
             p=np.array(p),
-            mass_error=8.0 * ROUNDING,
-            value_error=(2.0 + self.local_epsilon) * 2.0 * ROUNDING,
+            mass_error=8.0 * UNIT,
+            value_error=(2.0 + self.local_epsilon) * 2.0 * UNIT,
         )
         return RatioBracket(lower=law, upper=law)
 
@@ -126,9 +126,9 @@ def laplace_cells(scale: float, cut: Array) -> RatioBracket:
             moment[1:-1] += density * edges[1:-1] * np.expm1(2.0 * reach * from_left)
     mass[1] += 0.5
     mass[-1] += 0.5 * math.exp(-reach)
-    error = 16.0 * ROUNDING * (64.0 + 4.0 * reach)
+    error = 16.0 * UNIT * (64.0 + 4.0 * reach)
     widest = math.expm1(2.0 * reach * float(np.max(cell)))
     law = RatioDistribution(
-        x=edges, p=mass, mass_error=error, value_error=error * widest + (16.0 + 8.0 * reach) * ROUNDING
+        x=edges, p=mass, mass_error=error, value_error=error * widest + (16.0 + 8.0 * reach) * UNIT
     )
     return RatioBracket(lower=merged(law, moment, 64), upper=spread_out(law, moment, 64))

@@ -17,7 +17,6 @@ import scipy
 
 from privcore.likelihood_ratio.distribution import (
     PICTURE,
-    ROUNDING,
     LikelihoodRangeError,
     RatioDistribution,
     Resolution,
@@ -25,6 +24,7 @@ from privcore.likelihood_ratio.distribution import (
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
 from privcore.numerics.compiled import compiled
+from privcore.numerics.rounding import UNIT
 
 SMALLEST_MASS = 1e-200
 """Atoms below are dropped, which only lowers both directions, before their moments lose digits."""
@@ -84,7 +84,7 @@ def chosen(
     order = np.argsort(x)
     # A mean of e_i is a sum of non-negative products of two; by induction its logarithm errs by at most
     # i (combinations + 1) times the rounding of one combination, and by i times that of a base value.
-    one = 4.0 * (2 * atoms + 8 * participations + 32) * ROUNDING
+    one = 4.0 * (2 * atoms + 8 * participations + 32) * UNIT
     return RatioDistribution(
         x=x[order],
         p=part.p[order],
@@ -120,7 +120,7 @@ def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resoluti
         least=least,
         p=mass[mass > SMALLEST_MASS][order],
         means=means[order],
-        mass_error=a.mass_error + b.mass_error + 2.0 * (a.p.size + b.p.size + 16) * ROUNDING,
+        mass_error=a.mass_error + b.mass_error + 2.0 * (a.p.size + b.p.size + 16) * UNIT,
         combinations=a.combinations + 1,
     )
 

@@ -10,8 +10,6 @@ Array = NDArray[np.float64]
 
 _WIDTH = 38.0
 """Half-width of the window in standard deviations: beyond it everything is below 1e-300, or bounded so."""
-ERROR = 1e-10
-"""Relative error of probabilities: a few roundings for every ratio of neighbours in the window."""
 
 
 @dataclass(frozen=True)

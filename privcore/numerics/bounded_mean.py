@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 
 from privcore.numerics.gaussian import last_true
-
-_SLACK = 1e-9
-"""Relative error allowed for sums of samples and for the samples themselves."""
+from privcore.numerics.rounding import SAMPLE_SUMS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +41,17 @@ class Tally:
 
     def upper(self, error: float) -> float:
         """Return what the true mean exceeds with probability at most `error`."""
-        mean = min(1.0, self.mean * (1.0 + _SLACK))
+        mean = min(1.0, self.mean * (1.0 + SAMPLE_SUMS))
         return min(1.0, kl_upper(mean, self.samples, 0.5 * error), mean + self._bernstein(0.5 * error))
 
     def lower(self, error: float) -> float:
         """Return what the true mean falls short of with probability at most `error`."""
-        mean = self.mean * (1.0 - _SLACK)
+        mean = self.mean * (1.0 - SAMPLE_SUMS)
         return max(0.0, kl_lower(mean, self.samples, 0.5 * error), mean - self._bernstein(0.5 * error))
 
     def _bernstein(self, error: float) -> float:
         """Return the deviation of Maurer and Pontil (2009), arXiv:0907.3740v1, Theorem 4."""
-        log_error, variance = math.log(2.0 / error), self.variance + _SLACK * self.mean**2
+        log_error, variance = math.log(2.0 / error), self.variance + SAMPLE_SUMS * self.mean**2
         return math.sqrt(2.0 * variance * log_error / self.samples) + 7.0 * log_error / (
             3.0 * (self.samples - 1)
         )

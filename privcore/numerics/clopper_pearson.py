@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import scipy
 
-from privcore.numerics.binomial import ERROR, window
+from privcore.numerics.binomial import window
+from privcore.numerics.rounding import BINOMIAL_WINDOW
 
 _STEP = 1e-9
 """Relative move of a rate away from its data; more where its tail is not yet seen to be small enough."""
@@ -78,7 +79,7 @@ def _outward(start: float, step: float, tail: Callable[[float], float], error: f
     """Return a rate near the start, on its far side, at which the tail is below the error."""
 
     def small(rate: float) -> bool:
-        return tail(rate) * (1.0 + 10.0 * ERROR) + 1e-290 <= error
+        return tail(rate) * (1.0 + 10.0 * BINOMIAL_WINDOW) + 1e-290 <= error
 
     for power in range(15):
         # A rate near 1 is moved in proportion to what it lacks of 1, too.

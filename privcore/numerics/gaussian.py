@@ -6,11 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-DELTA_SLACK = 1e-14
-"""Error allowed for log(delta), relative to max(1, |log(delta)|), with sigma exact; 6e-16 was measured."""
-
-SIGMA_SLACK = 2.0**-50
-"""Relative move of sigma that covers 4 roundings in it and the 3 on the way to the arguments a and b."""
+from privcore.numerics.rounding import GAUSSIAN_LOG_DELTA, GAUSSIAN_SIGMA
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
@@ -62,8 +58,8 @@ def _log_delta_bound(sigma: float, epsilon: float, side: int) -> float:
     Delta falls in sigma, and moving sigma by r moves a by r (epsilon sigma + 1/(2 sigma)): more than a is
     rounded by, also where its terms cancel. What remains is the error of the special functions.
     """
-    log_delta = log_gaussian_delta(sigma * (1.0 - side * SIGMA_SLACK), epsilon)
-    return log_delta + side * DELTA_SLACK * max(1.0, -log_delta)
+    log_delta = log_gaussian_delta(sigma * (1.0 - side * GAUSSIAN_SIGMA), epsilon)
+    return log_delta + side * GAUSSIAN_LOG_DELTA * max(1.0, -log_delta)
 
 
 def gaussian_delta_bounds(sigma: float, epsilon: float) -> tuple[float, float]:

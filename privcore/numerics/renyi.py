@@ -5,8 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-ROUNDING = 2.0**-49
-"""Slack for the roundings of one expression, relative to the sum of its terms' sizes: 16 half units."""
+from privcore.numerics.rounding import EXPRESSION
 
 _STEPS = 60
 """Most steps of the search for epsilon; it converges quadratically, and every iterate is a valid bound."""
@@ -44,9 +43,9 @@ def delta_from_moments(orders: Floats, log_moments: Floats, epsilon: float) -> t
     """
     points, numerators = _on_chords(orders, log_moments, epsilon)
     drop = (points - 1.0) * epsilon
-    exponents = numerators - drop + ROUNDING * np.abs(drop)
+    exponents = numerators - drop + EXPRESSION * np.abs(drop)
     best = int(np.argmin(exponents))
-    delta = math.nextafter(math.exp(min(0.0, float(exponents[best]))) * (1.0 + ROUNDING), 2.0)
+    delta = math.nextafter(math.exp(min(0.0, float(exponents[best]))) * (1.0 + EXPRESSION), 2.0)
     return min(1.0, delta), float(points[best])
 
 
@@ -80,8 +79,8 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
     best, order, tried = math.inf, math.inf, -1e300  # far down, the orders themselves are tried
     for _ in range(_STEPS):
         points, numerators = _on_chords(orders, log_moments, tried)
-        epsilons = (numerators - target + ROUNDING * abs(target)) / (points - 1.0)
-        epsilons += ROUNDING * np.abs(epsilons)
+        epsilons = (numerators - target + EXPRESSION * abs(target)) / (points - 1.0)
+        epsilons += EXPRESSION * np.abs(epsilons)
         at = int(np.argmin(epsilons))
         if epsilons[at] >= best:
             break
@@ -104,14 +103,14 @@ def reflected_delta(epsilon: float, other: float) -> float:
         >>> reflected_delta(0.0, 0.5) >= 0.5
         True
     """
-    return min(1.0, (-math.expm1(epsilon) + math.exp(epsilon) * other) * (1.0 + ROUNDING))
+    return min(1.0, (-math.expm1(epsilon) + math.exp(epsilon) * other) * (1.0 + EXPRESSION))
 
 
 def _on_chords(orders: Floats, log_moments: Floats, epsilon: float) -> tuple[Floats, Floats]:
     """Return the best order a on every chord, and g + (a - 1) ln(a - 1) - a ln(a) there, rounded up."""
     # g / (alpha - 1) is non-decreasing: van Erven and Harremoes (2014), arXiv:1206.2459, Theorem 3.
     divergences = np.minimum.accumulate((log_moments / (orders - 1.0))[::-1])[::-1]
-    log_moments = np.minimum(log_moments, divergences * (orders - 1.0) * (1.0 + ROUNDING))
+    log_moments = np.minimum(log_moments, divergences * (orders - 1.0) * (1.0 + EXPRESSION))
     left = np.concatenate(([1.0], orders[:-1]))
     left_g = np.concatenate(([0.0], log_moments[:-1]))
     excess = (log_moments - left_g) / (orders - left) - epsilon
@@ -123,4 +122,4 @@ def _on_chords(orders: Floats, log_moments: Floats, epsilon: float) -> tuple[Flo
     b = points - 1.0
     falling, rising = points * np.log1p(b), b * np.log(b)
     size = np.maximum(left_g, log_moments) + falling + np.abs(rising)
-    return points, g + rising - falling + ROUNDING * size
+    return points, g + rising - falling + EXPRESSION * size

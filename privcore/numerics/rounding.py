@@ -2,9 +2,10 @@ r"""Outward slacks: how far a computed bound is moved to its safe side, each wit
 
 Beside every slack stands one of two reasons. *Counted*: the operations are counted, each of which errs by
 at most a factor of 1 + u with the unit roundoff u, n in a row by $n u / (1 - n u)$ (Higham, Accuracy and
-Stability of Numerical Algorithms, 2nd ed., Lemma 3.1); elementary functions of the C library and of numpy
-count as 4 u. *Checked*: the tests of this module enclose the true value in ball arithmetic, at the ends of
-the domain and at many points inside, and find the computed one within the slack.
+Stability of Numerical Algorithms, 2nd ed., Lemma 3.1); elementary functions count as 2 u where the manual of
+the GNU C library documents one unit in the last place, as 4 u elsewhere. *Checked*: the tests of this module
+enclose the true value in ball arithmetic, at the ends of the domain and at many points inside, and find the
+computed one within the slack.
 """
 
 UNIT = 2.0**-53
@@ -66,10 +67,6 @@ quadrature."""
 LOG_EXCEEDANCE = 4e-14
 """Checked: error of the logarithm of -ln P(all outputs below a threshold), and of what is read from it, next
 to max(1, its size), for thresholds and means to 2000 and counts to 1e15; log_ndtr and 34 operations."""
-
-HURWITZ = 2e-15
-"""Checked: relative error of the zeta function by Euler's and Maclaurin's formula, for all exponents from 1
-on and whole first bases to 1e18, while all terms are normal numbers."""
 
 BINOMIAL_WINDOW = 1e-10
 """Checked: relative error of binomial probabilities from products of ratios, to 1e9 trials and p >= 1/2; half

@@ -11,13 +11,13 @@ from privcore.answer import Answer
 from privcore.distributions.sample import sample_counts
 from privcore.membership.data.problems import MembershipSampleAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import FEW_OPERATIONS, SPLIT_SAMPLE, probability_at_most
 from privcore.papers import AUBINAIS
 
 Array = NDArray[np.float64]
 
 _MOST_TERMS = 20_000
 """Terms of a tail; what is left out makes the bound larger."""
-_SLACK = 1e-11
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +54,13 @@ class MembershipMcDiarmid(Method[MembershipSampleAdvantage]):
         for odds in sorted(tried):
             g = max(odds, 1.0 / odds)
             margin = (1.0 + g) * math.sqrt(-math.log(error) / (2.0 * size))
-            bounds.append((mean_distance(counts, problem.records, odds) * (1.0 + _SLACK) + margin, margin))
+            bounds.append(
+                (mean_distance(counts, problem.records, odds) * (1.0 + SPLIT_SAMPLE) + margin, margin)
+            )
         bound, margin = min(bounds)
         return Answer.enclosure(
             0.0,
-            min(1.0, bound * (1.0 + 1e-15)),
+            probability_at_most(bound, FEW_OPERATIONS),
             confidence=problem.confidence_level,
             detail=f"{size} records in the sample; {margin:.3g} of the bound is for confidence",
         )

@@ -16,11 +16,11 @@ from privcore.membership.discrete.problems import (
 )
 from privcore.membership.discrete.worst_case import CHUNK, rare_sum
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
 from privcore.papers import AUBINAIS
 
 _HEADS = 2**16
 """Of infinitely many atoms, how many are looked at one by one."""
-_SLACK = 1e-12
 
 
 Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
@@ -135,7 +135,7 @@ def deviation_bounds(law: RecordDistribution, records: int) -> tuple[float, floa
     if not law.finite:
         low, high = _rest(law, records, float(last), math.fsum(roots))
         lower, upper = lower + low, upper + high
-    return max(0.0, lower * (1.0 - _SLACK)), min(1.0, upper * (1.0 + _SLACK) + 1e-280)
+    return max(0.0, lower * (1.0 - CLOSED_FORM)), probability_at_most(upper, CLOSED_FORM, 1e-280)
 
 
 def _rest(law: RecordDistribution, records: int, after: float, before: float) -> tuple[float, float]:
@@ -146,5 +146,5 @@ def _rest(law: RecordDistribution, records: int, after: float, before: float) ->
         return rare_sum(law, records, 1.0, after)
     # Rarer atoms have a larger risk than this one.
     lower = mass * least_constant(records) * math.sqrt(q / (n * p))
-    spread = max(0.0, diversity(law)[1] - before * (1.0 - _SLACK))
+    spread = max(0.0, diversity(law)[1] - before * (1.0 - CLOSED_FORM))
     return lower, min(mass, largest_constant(records) * spread / math.sqrt(n))

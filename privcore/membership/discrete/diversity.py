@@ -16,6 +16,7 @@ from privcore.membership.discrete.problems import (
 )
 from privcore.membership.discrete.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
 from privcore.papers import AUBINAIS
 
 _HEADS = 1000
@@ -112,7 +113,7 @@ class MembershipSchwarz(Method[MembershipAdvantage]):
     def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
         law = problem.distribution
         bound = law.continuous + diversity_bound(diversity(law)[1], problem.records)
-        return Answer.enclosure(0.0, min(1.0, bound * (1.0 + 1e-15)), detail="half the diversity")
+        return Answer.enclosure(0.0, probability_at_most(bound, FEW_OPERATIONS), detail="half the diversity")
 
 
 def diversity_bound(c: float, records: int) -> float:

@@ -18,11 +18,10 @@ import scipy
 from numpy.typing import NDArray
 
 from privcore.numerics.compiled import compiled
+from privcore.numerics.rounding import BINOMIAL_TERM
 
 Array = NDArray[np.float64]
 
-ERROR = 1e-12
-"""Relative error of binomial probabilities near the mean, and of tails; tested against 50 digits."""
 _UNIT = 2.0**-52
 _SMALL_FACTORIALS = np.array(
     [
@@ -66,7 +65,7 @@ def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array
     m = np.floor(threshold)
     if odds == 1.0:
         values = p * q * modes(n - 1.0, p, q, np.minimum(m, n - 1.0))
-        return values, values * (ERROR + error)
+        return values, values * (BINOMIAL_TERM + error)
     values, errors = np.zeros_like(p), np.zeros_like(p)
     inside = (m < n) & (q > 0.0)
     if odds > 1.0:  # a threshold that rounds to n may be below it
@@ -74,14 +73,14 @@ def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array
         errors[near] = 3.0 * error * p[near]
     p, q, m, mean, threshold = (x[inside] for x in (p, q, m, mean, threshold))
     law = modes(n - 1.0, p, q, m)
-    relative = ERROR + 4.0 * _UNIT * np.abs(m - mean)
+    relative = BINOMIAL_TERM + 4.0 * _UNIT * np.abs(m - mean)
     total, tail = _term_by_term(float(n), p, q, m, threshold, law, odds > 1.0)
     off = 3.0 * relative * total
     many = np.isnan(total)
     first = mean[many] * q[many] * law[many]
     tail[many] = _tail(n, p[many], m[many], q[many], odds > 1.0)
     second = abs(odds - 1.0) * mean[many] * tail[many]
-    wrong = ERROR + _tail_error(n, p[many], q[many], m[many])
+    wrong = BINOMIAL_TERM + _tail_error(n, p[many], q[many], m[many])
     total[many], off[many] = np.maximum(0.0, first - second), relative[many] * first + wrong * second
     # A threshold that moves over a whole number has one more probability beyond it.
     if odds > 1.0:
@@ -196,7 +195,7 @@ def at_least(n: int, p: Array, q: Array, count: Array) -> tuple[Array, Array]:
     inside = (count > 0.0) & (count <= n) & (q > 0.0)
     law[(count <= n) & (q == 0.0)] = 1.0
     law[inside] = _tail(n, p[inside], count[inside] - 1.0, q[inside], upper=True)
-    error = np.where(inside, ERROR + _tail_error(n, p, q, count), 0.0)
+    error = np.where(inside, BINOMIAL_TERM + _tail_error(n, p, q, count), 0.0)
     return law * (1.0 - error), np.minimum(1.0, law * (1.0 + error))
 
 

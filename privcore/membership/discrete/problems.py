@@ -8,6 +8,7 @@ from privcore.distributions import record_notation as spelling
 from privcore.distributions.record import RecordDistribution
 from privcore.membership import params as membership_params
 from privcore.membership.problem import MembershipProblem
+from privcore.numerics.rounding import FEW_OPERATIONS
 from privcore.problem import AtLeast, AtMost, falls, grows, proved
 
 _MARTINGALE = (
@@ -20,7 +21,6 @@ _NO_ODDS = (
     f"Expected nonmember_share / (member_weight (1 - nonmember_share)) in [{_LEAST_ODDS:g}, {_MOST_ODDS:g}], "
     "got {gamma:.6g}."
 )
-_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class MembershipSecurity(WorstLearnerProblem):
         return self.odds
 
     def from_advantage(self, lower: float, upper: float) -> tuple[float, float]:
-        return max(0.0, 1.0 - upper - _ROUNDING), min(1.0, 1.0 - lower + _ROUNDING)
+        return max(0.0, 1.0 - upper - FEW_OPERATIONS), min(1.0, 1.0 - lower + FEW_OPERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,9 @@ class MembershipAccuracy(WorstLearnerProblem):
     def from_advantage(self, lower: float, upper: float) -> tuple[float, float]:
         fresh, member = self.nonmember_share, self.member_weight * (1.0 - self.nonmember_share)
         blind, gain = max(fresh, member), min(fresh, member)
-        return (blind + gain * lower) * (1.0 - _ROUNDING), (blind + gain * upper) * (1.0 + _ROUNDING)
+        return (blind + gain * lower) * (1.0 - FEW_OPERATIONS), (blind + gain * upper) * (
+            1.0 + FEW_OPERATIONS
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,11 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.record import Array, RecordDistribution
-from privcore.membership.discrete.excess import ERROR, at_least
+from privcore.membership.discrete.excess import at_least
 from privcore.membership.discrete.problems import MembershipRoc
 from privcore.membership.discrete.worst_case import CHUNK, MANY, rare_sum, worst_advantage, worst_cost
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import BINOMIAL_TERM
 from privcore.papers import AUBINAIS
 
 _HEADS = 2**15
@@ -56,7 +57,7 @@ class MembershipRocMethod(Method[MembershipRoc]):
             else:
                 low, lax = middle, min(lax, rates)
         share = (x - strict[0]) / (lax[0] - strict[0]) if lax[0] > strict[0] else 0.0
-        lower = (strict[1] + share * max(0.0, lax[1] - strict[1])) * (1.0 - ERROR)
+        lower = (strict[1] + share * max(0.0, lax[1] - strict[1])) * (1.0 - BINOMIAL_TERM)
         upper = min(_line(law, n, math.exp(g), x) for g in (low, high))
         return Answer.enclosure(min(1.0, lower), upper, detail=f"threshold {math.exp(high):.6g}")
 
@@ -90,7 +91,7 @@ def attack_rates(law: RecordDistribution, records: int, threshold: float) -> tup
     last = int(rare) if law.finite else int(min(rare, _HEADS))
     false, true = [], [law.continuous]
     for p, q, number in _chunks(law, last):
-        needed = np.ceil(threshold * n * p * (1.0 - 2.0 * ERROR))
+        needed = np.ceil(threshold * n * p * (1.0 - 2.0 * BINOMIAL_TERM))
         up, down = at_least(records, p, q, needed)[1], at_least(records - 1, p, q, needed - 1.0)[0]
         false.append(float(np.sum(number * p * up)))
         true.append(float(np.sum(number * p * down)))
@@ -101,7 +102,7 @@ def attack_rates(law: RecordDistribution, records: int, threshold: float) -> tup
         else:
             false.append(mass)
         true.append(mass)
-    error = ERROR + 4.0 * law.error
+    error = BINOMIAL_TERM + 4.0 * law.error
     return min(1.0, math.fsum(false) * (1.0 + error)), min(1.0, math.fsum(true) * (1.0 - error))
 
 
@@ -110,7 +111,7 @@ def _line(law: RecordDistribution, records: int, slope: float, x: float) -> floa
     upper = worst_advantage(law, records, slope, _HEADS)[1]
     if slope < 1.0:
         upper = slope * upper + (1.0 - slope)
-    return min(1.0, (upper + slope * x) * (1.0 + ERROR))
+    return min(1.0, (upper + slope * x) * (1.0 + BINOMIAL_TERM))
 
 
 def _chunks(law: RecordDistribution, last: int) -> Iterator[tuple[Array, Array, Array]]:

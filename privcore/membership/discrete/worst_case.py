@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.distributions.record import RecordDistribution
-from privcore.membership.discrete.excess import ERROR, excess
+from privcore.membership.discrete.excess import excess
 from privcore.method import Cost
+from privcore.numerics.rounding import BINOMIAL_TERM, probability_at_most
 
 Array = NDArray[np.float64]
 
@@ -75,7 +76,7 @@ def worst_advantage(
             lower, upper = lower + low, upper + high
         low, high = rare_sum(law, records, odds, rare)
         lower, upper = lower + low, upper + high
-    return max(0.0, lower * (1.0 - ERROR)), min(1.0, upper * (1.0 + ERROR))
+    return max(0.0, lower * (1.0 - BINOMIAL_TERM)), probability_at_most(upper, BINOMIAL_TERM)
 
 
 def worst_cost(law: RecordDistribution, records: int, odds: float, heads: int = HEADS) -> Cost:

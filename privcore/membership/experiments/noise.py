@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from privcore.answer import Answer
 from privcore.membership.experiments.problems import MembershipFit
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
 from privcore.papers import AUBINAIS
-
-_SLACK = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +38,13 @@ class MembershipNoise(Method[MembershipFit]):
             return Answer.enclosure(1.0, 1.0, detail="training residuals are 0")
         if problem.tested == "train":
             least = noise_share(problem.loss_level, problem.noise_deviation)
-            return Answer.enclosure(least * (1.0 - _SLACK), 1.0, detail="residuals are at most the noise")
+            return Answer.enclosure(
+                least * (1.0 - CLOSED_FORM), 1.0, detail="residuals are at most the noise"
+            )
         deviation = problem.noise_deviation * (math.sqrt(2.0) if problem.learner == "nearest" else 1.0)
         most = noise_share(problem.loss_level, deviation)
         return Answer.enclosure(
-            0.0, min(1.0, most * (1.0 + _SLACK)), detail="residuals are at least the noise"
+            0.0, probability_at_most(most, CLOSED_FORM), detail="residuals are at least the noise"
         )
 
 

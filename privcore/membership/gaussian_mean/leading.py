@@ -7,6 +7,7 @@ from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio, mean_norm
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
 from privcore.papers import AUBINAIS
 
 _LARGEST = 0.5
@@ -53,9 +54,6 @@ def leading(coordinates: int, correlation: float) -> float:
     return correlation * math.exp(log_half_ratio(0.5 * coordinates)) / math.sqrt(math.pi)
 
 
-_SLACK = 1e-12
-
-
 @dataclass(frozen=True, kw_only=True)
 class MembershipProposition(Method[MembershipMeanAdvantage]):
     """The distance of two normal laws, averaged over a record: d^(1/2) / (2n) + E|z| / (2 n^(1/2)).
@@ -77,4 +75,4 @@ class MembershipProposition(Method[MembershipMeanAdvantage]):
     def answer(self, problem: MembershipMeanAdvantage, seed: int) -> Answer:
         n, d = problem.records, problem.coordinates
         bound = 0.5 * math.sqrt(d) / n + 0.5 * mean_norm(d) / math.sqrt(n)
-        return Answer.at_most(min(1.0, bound * (1.0 + _SLACK)), detail="closed form")
+        return Answer.at_most(probability_at_most(bound, CLOSED_FORM), detail="closed form")

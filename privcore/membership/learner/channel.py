@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipInformationAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import CLOSED_FORM
 from privcore.papers import AUBINAIS
 
-_SLACK = 1e-12
 _SIZES = (*range(2, 17), *(2**k for k in range(5, 50)))
 
 
@@ -52,14 +52,14 @@ def channel_advantage(information: float, size: int) -> float:
         (0.05, True)
     """
     low, high = 0.0, 1.0
-    if _information(1.0, size) * (1.0 + _SLACK) <= information:
+    if _information(1.0, size) * (1.0 + CLOSED_FORM) <= information:
         low = 1.0
     else:
         while high - low > 1e-13 * high and high > 1e-150:
             middle = 0.5 * (low + high)
-            fits = _information(middle, size) * (1.0 + _SLACK) <= information
+            fits = _information(middle, size) * (1.0 + CLOSED_FORM) <= information
             low, high = (middle, high) if fits else (low, middle)
-    return low * (1.0 - 1.0 / size) * (1.0 - _SLACK)
+    return low * (1.0 - 1.0 / size) * (1.0 - CLOSED_FORM)
 
 
 def _information(t: float, size: int) -> float:

@@ -8,10 +8,8 @@ from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.membership.learner.problems import MembershipBitsAdvantage, MembershipInformationAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
 from privcore.papers import AUBINAIS
-
-_SLACK = 1e-12
-
 
 Answered = MembershipMeanAdvantage | MembershipInformationAdvantage | MembershipBitsAdvantage
 
@@ -43,7 +41,7 @@ class MembershipInformation(Method[Answered]):
             information = problem.information
             bound = information_bound(information)
         return Answer.at_most(
-            min(1.0, bound * (1.0 + _SLACK)), detail=f"mutual information at most {information:.6g}"
+            probability_at_most(bound, CLOSED_FORM), detail=f"mutual information at most {information:.6g}"
         )
 
 

@@ -9,10 +9,8 @@ from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
 from privcore.membership.learner.problems import MembershipBitsAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import MAJORITY_TAILS
 from privcore.papers import AUBINAIS
-
-_ERROR = 1e-12
-"""Error allowed for a difference of binomial tails: absolute, and relative."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +59,12 @@ def agreement_advantage(bits: int, bias: float) -> tuple[float, int]:
         bias: How far from 1/2 the probability is that a member agrees with a bit, in [0, 1/2].
     """
     if bias >= 0.5:
-        return max(0.0, -math.expm1(-bits * math.log(2.0)) * (1.0 - _ERROR)), bits
+        return max(0.0, -math.expm1(-bits * math.log(2.0)) * (1.0 - MAJORITY_TAILS)), bits
     # where the two binomial laws have equal probabilities
     count = math.ceil(-bits * math.log1p(-2.0 * bias) / (math.log1p(2.0 * bias) - math.log1p(-2.0 * bias)))
     count = min(max(count, bits // 2 + 1), bits)
     if bits == 1:
-        return bias * (1.0 - _ERROR), 1
+        return bias * (1.0 - MAJORITY_TAILS), 1
     member, fresh = (float(scipy.special.betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
-    error = _ERROR + 1e-16 * math.sqrt(bits)  # 1/2 + bias is rounded, and tails move by its multiple
-    return max(0.0, (member - fresh) * (1.0 - _ERROR) - error), count
+    error = MAJORITY_TAILS + 1e-16 * math.sqrt(bits)  # 1/2 + bias is rounded, and tails move by its multiple
+    return max(0.0, (member - fresh) * (1.0 - MAJORITY_TAILS) - error), count

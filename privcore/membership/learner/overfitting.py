@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipInterpolationCap, MembershipOverfittingSecurity
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import ERROR_FUNCTION, FEW_OPERATIONS, probability_at_most
 from privcore.papers import AUBINAIS
-
-_SLACK = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +27,7 @@ class MembershipOverfitting(Method[MembershipOverfittingSecurity]):
 
     def answer(self, problem: MembershipOverfittingSecurity, seed: int) -> Answer:
         bound = theorem11(problem.unfitted_share, problem.fresh_share, problem.odds)
-        return Answer.at_most(min(1.0, bound * (1.0 + _SLACK)), detail="the attack by the loss")
+        return Answer.at_most(probability_at_most(bound, FEW_OPERATIONS), detail="the attack by the loss")
 
 
 def theorem11(unfitted_share: float, fresh_share: float, odds: float) -> float:
@@ -73,10 +72,9 @@ class MembershipArcs(Method[MembershipOverfittingSecurity]):
         detail = "attained by an arc that covers members more often"
         if other < one:
             detail = "attained by an arc that covers members less often: the attack is turned round"
-        return Answer.enclosure(found * (1.0 - _SLACK), min(1.0, found * (1.0 + _SLACK)), detail=detail)
-
-
-_ERF_SLACK = 2e-15
+        return Answer.enclosure(
+            found * (1.0 - FEW_OPERATIONS), probability_at_most(found, FEW_OPERATIONS), detail=detail
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +95,7 @@ class MembershipConcentration(Method[MembershipInterpolationCap]):
     def answer(self, problem: MembershipInterpolationCap, seed: int) -> Answer:
         found = math.erf(math.sqrt(0.5 * problem.loss_level) / problem.noise_deviation)
         return Answer.enclosure(
-            found * (1.0 - _ERF_SLACK),
-            min(1.0, found * (1.0 + _ERF_SLACK)),
+            found * (1.0 - ERROR_FUNCTION),
+            probability_at_most(found, ERROR_FUNCTION),
             detail="attained by the true function",
         )

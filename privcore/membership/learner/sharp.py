@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipPrivateAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import MOVED_EPSILON, PRIVATE_ADVANTAGE, probability_at_most
 from privcore.papers import AUBINAIS
-
-_SLACK = 1e-14
-_MOVED = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,7 @@ class MembershipSharp(Method[MembershipPrivateAdvantage]):
     def answer(self, problem: MembershipPrivateAdvantage, seed: int) -> Answer:
         delta, odds = problem.claimed_delta, problem.odds
         # Both advantages grow with epsilon: moving it covers the rounding of what it is compared with.
-        low, high = (problem.claimed_epsilon * (1.0 + move) for move in (-_MOVED, _MOVED))
+        low, high = (problem.claimed_epsilon * (1.0 + move) for move in (-MOVED_EPSILON, MOVED_EPSILON))
         if problem.neighbours == "substitution":
             least, most = substitution_advantage(low, odds), substitution_advantage(high, odds)
             lower, upper, detail = with_delta(least, delta), with_delta(most, delta), "attained"
@@ -45,7 +43,9 @@ class MembershipSharp(Method[MembershipPrivateAdvantage]):
                 upper = max(upper, with_delta(substitution_advantage(2.0 * high, odds), group))
                 detail = "the lower end is attained, the upper one takes a replacement for two steps"
         return Answer.enclosure(
-            max(0.0, lower * (1.0 - _SLACK)), min(1.0, upper * (1.0 + _SLACK)), detail=detail
+            max(0.0, lower * (1.0 - PRIVATE_ADVANTAGE)),
+            probability_at_most(upper, PRIVATE_ADVANTAGE),
+            detail=detail,
         )
 
 
@@ -148,7 +148,7 @@ class MembershipPublished(Method[MembershipPrivateAdvantage]):
 
     def answer(self, problem: MembershipPrivateAdvantage, seed: int) -> Answer:
         bound = published_bound(problem.claimed_epsilon, problem.claimed_delta, problem.odds)
-        return Answer.at_most(min(1.0, bound * (1.0 + _SLACK) + 1e-16), detail="closed form")
+        return Answer.at_most(probability_at_most(bound, PRIVATE_ADVANTAGE, 1e-16), detail="closed form")
 
 
 def published_bound(epsilon: float, delta: float, odds: float) -> float:

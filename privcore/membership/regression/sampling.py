@@ -15,13 +15,12 @@ from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvan
 from privcore.membership.regression.likelihood_ratio import UNIFORMS, draw, log_ratio
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.bounded_mean import Tally
+from privcore.numerics.rounding import BESSEL_RATIO
 from privcore.papers import AUBINAIS, MAURER_PONTIL
 
 Array = NDArray[np.float64]
 
 INTERPOLATES = "With no more records than features the regression interpolates, and the advantage is 1."
-RATIO_ERROR = 1e-9
-"""Error allowed for the logarithm of a likelihood ratio, hence for a gain."""
 _CLEAR = 2.0**-40
 """Distance of uniform numbers from 0 and 1."""
 
@@ -95,7 +94,7 @@ class MembershipSampling(Method[MembershipRegressionAdvantage]):
             found = gains(problem, rng.random((UNIFORMS, size)))
             tally += Tally(samples=size, total=float(found.sum()), squares=float((found * found).sum()))
         error = 0.5 * (1.0 - self.confidence)
-        lower, upper = tally.lower(error) - RATIO_ERROR, tally.upper(error) + RATIO_ERROR
+        lower, upper = tally.lower(error) - BESSEL_RATIO, tally.upper(error) + BESSEL_RATIO
         known = upper <= 2.0 * tally.mean and tally.mean <= 2.0 * lower
         return Answer.enclosure(
             max(0.0, lower),

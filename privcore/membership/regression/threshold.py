@@ -11,6 +11,7 @@ from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
 from privcore.membership.regression.sampling import INTERPOLATES
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import LOSS_RATES
 from privcore.papers import AUBINAIS
 
 Array = NDArray[np.float64]
@@ -18,8 +19,6 @@ Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _STEPS = (4, 16, 24)
 """Nodes in the width of a Beta law: to find the threshold, and of the two quadratures that are compared."""
-_ROUNDING = 1e-12
-"""Relative to the terms of the advantage."""
 _REACH = 46.0
 """Logarithm of the peak over what is left out."""
 
@@ -48,7 +47,7 @@ class MembershipThreshold(Method[MembershipRegressionAdvantage]):
         rough, coarse, fine = (LossRates.of(problem.records, problem.coordinates, steps) for steps in _STEPS)
         root = best_root(rough, problem.odds)
         (one, size), (other, _) = (rates.advantage(root, problem.odds) for rates in (coarse, fine))
-        lower = min(one, other) - 10.0 * abs(one - other) - _ROUNDING * size
+        lower = min(one, other) - 10.0 * abs(one - other) - LOSS_RATES * size
         return Answer.enclosure(min(1.0, max(0.0, lower)), 1.0, detail=f"threshold {root * root:.6g}")
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcore.likelihood_ratio.distribution import ROUNDING
 from privcore.likelihood_ratio.kernel import all_pairs, coarsen, collect, spread
+from privcore.numerics.rounding import UNIT
 
 
 def random_law(seed: int, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -41,12 +41,12 @@ def test_every_cell_holds_its_pairs_within_the_stated_rounding(seed: int, twin: 
     edges = np.concatenate(([0.0], np.sort(np.random.default_rng(seed).uniform(0.1, 8.0, size=30))))
     mass, moment = collect(xa, pa, xb, pb, edges, twin, product)
     exact_mass, exact_moment = exact_cells(xa, pa, xb, pb, edges, product=product)
-    u = 2.0 * (xa.size + xb.size + 16) * ROUNDING
+    u = 2.0 * (xa.size + xb.size + 16) * UNIT
     for k in range(edges.size):
         assert abs(Fraction(float(mass[k])) - exact_mass[k]) <= u * exact_mass[k]
         # the value of a pair is rounded once, which moves its mean by 2^-53 of the value itself
         top = float(exact_mass[k]) * (xa[-1] * xb[-1] if product else xa[-1] + xb[-1])
-        slack = u * float(exact_moment[k]) + 8.0 * ROUNDING * top
+        slack = u * float(exact_moment[k]) + 8.0 * UNIT * top
         assert abs(float(Fraction(float(moment[k])) - exact_moment[k])) <= slack
 
 
