@@ -14,7 +14,8 @@ nitpicky = True
 nitpick_ignore_regex = [  # what has no page here
     ("py:class", r"(collections|pathlib|pyarrow)\..*|PrivacyLossDistribution"),
     ("py:class", r"privcore\.(likelihood_ratio\..*|method\.P)"),
-    ("py:class", r"storage\.(folder\.Folder|verify\.Verification|manifest\.Manifest)|flows\.runs\.run\.RunReport"),
+    ("py:class", r"storage\.(folder\.Folder|verify\.Verification|manifest\.Manifest)"),
+    ("py:class", r"flows\.runs\.run\.RunReport"),
     ("py:exc", r"\w+Error"),
 ]
 autodoc_member_order = "bysource"

@@ -226,7 +226,7 @@ def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None)
     A problem that this release does not know keeps its columns. A column that it does not know could change
     the meaning of a row, so that is refused.
     """
-    problem = next((p for p in PROBLEMS if p.name == of), None)
+    problem = PROBLEMS.get(of)
     if problem is None:
         return table
     schema = schema_for(problem)
