@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from privcore.problem import Problem
 from storage import layout, snapshot
-from storage.degraded import Around, allowed
+from storage.degraded import Around, warn
 from storage.folder import FRESH, Folder
 from storage.located import located
 from storage.lookup import Found, lookup
@@ -26,7 +26,11 @@ from storage.views import CHOICE
 
 
 def open_store(
-    path: str | Path, *, create: bool = False, missing_ok: bool = False, degraded: bool | None = None
+    path: str | Path,
+    *,
+    create: bool = False,
+    missing_ok: bool = False,
+    degraded: bool | Callable[[str], None] = False,
 ) -> "Store":
     """Return the store in a folder or bucket.
 
@@ -35,14 +39,14 @@ def open_store(
         create: Whether to make an empty store where there is none, and to tidy up after killed writers.
         missing_ok: Whether there may be nothing, or an empty folder, which holds nothing until `create`.
         degraded: Whether to read around damaged, foreign and missing parts, with a `DegradedWarning` for
-            each; else they are refused by name. None means no, but inside `degraded_reading`.
+            each, or what to call with a sentence about each instead; else they are refused by name.
 
     Raises:
         StoreError: There is no store, something else is in its place, or a newer release made it.
     """
     place = located(path)
     place.refresh()
-    store = Store(place, degraded=allowed.get() if degraded is None else degraded)
+    store = Store(place, degraded=degraded)
     if create:
         store.create()
     elif missing_ok and place.is_empty():
@@ -59,9 +63,9 @@ class Store:
         place: The folder, or the bucket with the folder that mirrors it.
     """
 
-    def __init__(self, place: Folder, *, degraded: bool = False) -> None:
+    def __init__(self, place: Folder, *, degraded: bool | Callable[[str], None] = False) -> None:
         self.place = place
-        self._around = Around(place) if degraded else None
+        self._around = Around(place, degraded if callable(degraded) else warn) if degraded else None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._digest = ""
         self._stamp: tuple[tuple[str, int], ...] | None = None
@@ -80,6 +84,16 @@ class Store:
     def name(self) -> str:
         """Text by which people call the store."""
         return self.place.name
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything is in its place; of one opened with `missing_ok`, there may be nothing."""
+        return self.place.root.exists()
+
+    @property
+    def degraded(self) -> bool:
+        """Whether damaged, foreign and missing parts are read around."""
+        return self._around is not None
 
     def around_damage(self) -> "Store":
         """Return the same store, read around damaged, foreign and missing parts."""

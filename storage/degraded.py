@@ -4,9 +4,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -23,24 +21,10 @@ from storage.replacements import Replacement, files, newest, read_replacement
 from storage.schema import SCHEMA_VERSION, schema_for
 from storage.snapshot import Contents
 
-allowed: ContextVar[bool] = ContextVar("allowed", default=False)
-"""Whether `open_store` reads around damage where its caller does not say."""
 
-
-@contextmanager
-def degraded_reading() -> Iterator[None]:
-    """Have every store that is opened inside read around damaged and missing parts.
-
-    Example:
-        >>> with degraded_reading():
-        ...     allowed.get()
-        True
-    """
-    token = allowed.set(True)
-    try:
-        yield
-    finally:
-        allowed.reset(token)
+def warn(sentence: str) -> None:
+    """Warn of a file that is left out."""
+    warnings.warn(sentence, DegradedWarning, stacklevel=4)
 
 
 class Around:
@@ -48,10 +32,12 @@ class Around:
 
     Attributes:
         place: The store.
+        tell: Is called with one sentence for each file that is left out, once.
     """
 
-    def __init__(self, place: Folder) -> None:
+    def __init__(self, place: Folder, tell: Callable[[str], None] = warn) -> None:
         self.place = place
+        self.tell = tell
         self._told: set[str] = set()
         self._sound: set[tuple[Path, int, int]] = set()
 
@@ -127,4 +113,4 @@ class Around:
     def _tell(self, sentence: str) -> None:
         if sentence not in self._told:
             self._told.add(sentence)
-            warnings.warn(sentence, DegradedWarning, stacklevel=2)
+            self.tell(sentence)

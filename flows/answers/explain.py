@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import Asked
@@ -15,7 +14,7 @@ from flows.answers.catalogue import assumptions_of, meaning_of
 from flows.answers.sourced import Sourced, difference
 from flows.printing import labelled, listed
 from privcore import METHODS, Method, Point, Problem
-from storage import Found, open_store, provenance
+from storage import Found, Store, provenance
 from storage.schema import problem_id
 from storage.views import view_name
 
@@ -178,7 +177,7 @@ class Explanation:
         yield "  date", f"{origin.finished_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def explained(answer: Sourced, store: Path) -> Explanation:
+def explained(answer: Sourced, store: Store | None = None) -> Explanation:
     """Return the explanation of an answer; an end without a proof has no origin.
 
     Args:
@@ -187,6 +186,7 @@ def explained(answer: Sourced, store: Path) -> Explanation:
     """
     if isinstance(answer.answer, Asked):
         return explained_run(answer.answer)
+    assert store is not None
     origins = list(_stored_origins(answer.problem, answer.answer, store))
     return Explanation(problem=answer.problem, origins=_merged(origins))
 
@@ -222,25 +222,24 @@ def _computed_origins(asked: Asked, ends: tuple[str, ...]) -> Iterator[Origin]:
             )
 
 
-def _stored_origins(problem: Problem, found: Found, store: Path) -> Iterator[Origin]:
+def _stored_origins(problem: Problem, found: Found, store: Store) -> Iterator[Origin]:
     """Yield the rows that gave the ends of a stored bracket."""
     columns = "knobs, detail, point_id, sweep, git_commit, git_dirty, finished_at"
     corners = (found.lower_from, found.lower_method), (found.upper_from, found.upper_method)
-    with open_store(store) as opened:
-        for end, (corner, method) in zip(ENDS, corners, strict=True):
-            if corner is None or method is None:
-                continue
-            answered = type(problem).from_fields(corner)
-            name = method.replace("'", "''")
-            # The rule of the view `best`, asked of one problem's view alone, which is much faster.
-            rows = opened.sql(
-                f"select method, method_version as version, {columns} from {view_name(problem.name)} "
-                f"where problem_id = '{problem_id(answered)}' and method = '{name}' and status = 'ok' "
-                f"and confidence = 1 and {end} = '{getattr(found, end)!r}'::double "
-                "order by method_version desc, point_id limit 1"
-            )
-            for row in rows.to_pylist():
-                yield Origin(ends=(end,), problem=answered, **row)
+    for end, (corner, method) in zip(ENDS, corners, strict=True):
+        if corner is None or method is None:
+            continue
+        answered = type(problem).from_fields(corner)
+        name = method.replace("'", "''")
+        # The rule of the view `best`, asked of one problem's view alone, which is much faster.
+        rows = store.sql(
+            f"select method, method_version as version, {columns} from {view_name(problem.name)} "
+            f"where problem_id = '{problem_id(answered)}' and method = '{name}' and status = 'ok' "
+            f"and confidence = 1 and {end} = '{getattr(found, end)!r}'::double "
+            "order by method_version desc, point_id limit 1"
+        )
+        for row in rows.to_pylist():
+            yield Origin(ends=(end,), problem=answered, **row)
 
 
 def _merged(origins: list[Origin]) -> tuple[Origin, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
@@ -11,7 +10,7 @@ from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, s
 from flows.spec.sweep import Sweep, embedded, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
-from storage import Store, open_store
+from storage import Store
 from storage.schema import problem_id
 
 MOST_ROWS = 1000
@@ -34,12 +33,12 @@ class Line:
         return bool(self.bracket.lower_by or self.bracket.upper_by)
 
 
-def sweep_named(name: str, store: Path) -> Sweep | None:
+def sweep_named(name: str, store: Store) -> Sweep | None:
     """Return the sweep of that name: as it ran on this store, or embedded, or in a TOML file.
 
     Args:
         name: Name of a sweep, path of a TOML file, or name of a problem.
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
 
     Returns:
         The sweep, or None where it is the name of a problem.
@@ -50,10 +49,7 @@ def sweep_named(name: str, store: Path) -> Sweep | None:
     """
     if name.endswith(".toml"):
         return load(name)
-    ran = {}
-    if store.exists():
-        with open_store(store) as opened:
-            ran = {manifest.name: manifest.spec for manifest in opened.manifests()}
+    ran = {manifest.name: manifest.spec for manifest in store.manifests()} if store.exists else {}
     if name in ran:
         return from_spec(ran[name], f"sweep {name}")
     known = embedded()
@@ -66,18 +62,17 @@ def sweep_named(name: str, store: Path) -> Sweep | None:
     raise unknown("problem or sweep", name, [*problems, *ran, *known])
 
 
-def show_sweep(sweep: Sweep, store: Path, json: bool) -> None:
+def show_sweep(sweep: Sweep, store: Store, json: bool) -> None:
     """Print the table of a sweep.
 
     Raises:
         UncoveredError: Nothing of it is stored.
     """
-    if not store.exists():
-        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store}.")
-    with open_store(store) as opened:
-        lines = sweep_lines(sweep, opened)
+    if not store.exists:
+        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store.name}.")
+    lines = sweep_lines(sweep, store)
     if not any(line.stored for line in lines):
-        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store}.")
+        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store.name}.")
     if json:
         print(as_json({"sweep": sweep.name, "problems": [_line_content(line) for line in lines]}))
         return

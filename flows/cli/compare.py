@@ -1,7 +1,17 @@
 """The command compare: one training run under four ways to choose the examples of a step."""
 
 from flows.answers.ask import UncoveredError
-from flows.cli.options import DEFAULT_STORE, Explain, Json, LimitSeconds, StorePath, finish_all, waiting
+from flows.cli.options import (
+    DEFAULT_STORE,
+    AllowDegraded,
+    Explain,
+    Json,
+    LimitSeconds,
+    StorePath,
+    finish_all,
+    reading,
+    waiting,
+)
 from flows.cli.store import stored_answer
 from flows.cli.training import (
     Adjacency,
@@ -34,6 +44,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     limit_seconds: LimitSeconds = 300.0,
     explain: Explain = False,
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """The privacy of one training run by random allocation, Poisson sampling, shuffling, and unamplified.
 
@@ -45,7 +56,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.sourced import Sourced, computed, from_store
 
     def answering(problem: Problem) -> Sourced | None:
-        if found := stored_answer(store, problem, any_width=stored_only):
+        if found := stored_answer(opened, problem, any_width=stored_only):
             return from_store(problem, found)
         if stored_only:
             return None
@@ -63,8 +74,9 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     asked, notes = problems(given, examples=examples, batch_size=batch_size)
     tell(notes)
     size = None if batch_size is None else int(number(batch_size))
-    found = list(rows(asked, answering, batch_size=size))
-    if stored_only and all(row.bracket is None for row in found):
-        raise UncoveredError(f"Nothing stored in {store} covers any of the four.")
-    print_rows(found, json, (lambda answer: explained(answer, store)) if explain else None)
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        found = list(rows(asked, answering, batch_size=size))
+        if stored_only and all(row.bracket is None for row in found):
+            raise UncoveredError(f"Nothing stored in {opened.name} covers any of the four.")
+        print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None)
     finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})

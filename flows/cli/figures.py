@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, Json, StorePath, shown
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading, shown
 from flows.figures.draw import FORMATS, draw
 from flows.figures.figure import Picture, picture
 from flows.figures.papers import PAPERS
@@ -31,6 +31,7 @@ def figures(
     figure: Names = None,
     kind: Format = "png",
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """The figures of a paper from its sweeps, as far as they are stored: docs/papers.md.
 
@@ -44,7 +45,9 @@ def figures(
     for name in figure or []:
         if name not in known:
             raise DomainError(f"Expected --figure in {{{_choices(list(known))}}}, got {name}.")
-    _report([picture(known[name], store) for name in dict.fromkeys(figure or known)], store, out, kind, json)
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        pictures = [picture(known[name], opened) for name in dict.fromkeys(figure or known)]
+    _report(pictures, store, out, kind, json)
 
 
 def _of_paper(paper: str) -> Callable[..., None]:
@@ -56,9 +59,10 @@ def _of_paper(paper: str) -> Callable[..., None]:
         figure: Names = None,
         kind: Format = "png",
         json: Json = False,
+        allow_degraded: AllowDegraded = False,
     ) -> None:
         """Draw the figures of one paper, as `report figures PAPER` does."""
-        figures(paper, store, out, figure, kind, json)
+        figures(paper, store, out, figure, kind, json, allow_degraded)
 
     return command
 

@@ -1,9 +1,6 @@
-"""Commands that keep a store sound: verify, repair, compact and gc; and the option to read around damage."""
+"""Commands that keep a store sound: verify, repair, compact and gc."""
 
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +14,7 @@ from flows.cli.options import (
     StorePath,
     Workers,
     check_engine,
+    printable,
 )
 
 if TYPE_CHECKING:
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
     from storage.garbage import Garbage
 
 DAY = 86_400.0
-CHANGING = frozenset({"plan", "run", "verify", "repair", "compact", "gc", "publish", "import"})
-"""Commands with --store that must not read around damage: they would act on half of the rows."""
-
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 
 
@@ -39,7 +34,7 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     from privcore import ExitCode
     from storage import open_store
 
-    with open_store(store, degraded=False) as opened:
+    with open_store(store) as opened:
         report = opened.examine()
     counts = {"parts": report.parts, "rows": report.rows, "bytes": report.bytes, "seconds": report.seconds}
     if json:
@@ -47,7 +42,7 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
         print(as_json({"sound": report.sound, **counts, "findings": findings}, indent=1))
     else:
         for finding in report.findings:
-            print(f"{finding.kind:<13} {_line(finding.detail)}")
+            print(f"{finding.kind:<13} {printable(finding.detail)}")
         verdict = "sound" if report.sound else "not sound: privsweep repair"
         print(
             f"{report.parts} parts, {report.rows} rows, {size(report.bytes)} checked "
@@ -73,7 +68,7 @@ def repair(
     from storage import open_store
 
     check_engine(engine, ray_address)
-    with open_store(store.absolute(), degraded=False) as opened, Progress() as progress:
+    with open_store(store.absolute()) as opened, Progress() as progress:
         done = repair_store(
             opened,
             dry_run=dry_run,
@@ -105,7 +100,7 @@ def _repair_content(done: "Repair") -> dict[str, Any]:
 def _show_repair(done: "Repair", dry_run: bool) -> None:
     would = "would be " if dry_run else ""
     for path in done.moved:
-        print(f"{_line(path)} {would}moved to {done.quarantine or 'quarantine'}")
+        print(f"{printable(path)} {would}moved to {done.quarantine or 'quarantine'}")
     if done.sweeps:
         computed = done.lost if dry_run else sum(report.computed for report in done.reports)
         names = ", ".join(sweep.name for sweep in done.sweeps)
@@ -173,64 +168,6 @@ def _show_garbage(garbage: "Garbage", store: Path, would: str) -> None:
     for path in garbage.replaced:
         print(f"{path.relative_to(store)} {would}deleted: other parts hold its rows")
     for path in garbage.files:
-        print(f"{_line(path.relative_to(store))} {would}deleted")
+        print(f"{printable(path.relative_to(store))} {would}deleted")
     if not (garbage.idle or garbage.replaced or garbage.files):
         print("nothing to collect")
-
-
-def _line(text: object) -> str:
-    """Return a text as one printable line: the name of a foreign file may hold anything."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
-
-
-# --------------------------------------------------------------------------- reading around damage
-
-
-def allow_degraded(command: Any) -> None:
-    """Add `--allow-degraded` to a command that reads a store and changes none."""
-    alone = typer.Typer(add_completion=False)
-    alone.command()(_option_alone)
-    (option,) = typer.main.get_command(alone).params
-    if command.name not in CHANGING and any(each.name == "store" for each in command.params):
-        command.params.append(option)
-
-
-def _switch_on(context: typer.Context, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        context.with_resource(_reading_around_damage())
-
-
-def _option_alone(
-    allow_degraded: Annotated[
-        bool,
-        typer.Option(
-            "--allow-degraded",
-            callback=_switch_on,
-            expose_value=False,
-            help="Read around damaged and missing parts, with a warning for each.",
-        ),
-    ] = False,
-) -> None:
-    """Hold the option, which no command takes as an argument: stores learn of it when they are opened."""
-
-
-@contextmanager
-def _reading_around_damage() -> Iterator[None]:
-    """Have stores read around damage, and each warning printed once, as one sentence."""
-    from storage.degraded import degraded_reading
-    from storage.errors import DegradedWarning
-
-    told: set[str] = set()
-    with warnings.catch_warnings(), degraded_reading():
-        others = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, DegradedWarning):
-                others(message, category, *place, **more)
-            elif str(message) not in told:
-                told.add(str(message))
-                print(f"privsweep: warning: {_line(message)}", file=sys.stderr)
-
-        warnings.simplefilter("always", DegradedWarning)
-        warnings.showwarning = show
-        yield

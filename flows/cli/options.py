@@ -14,6 +14,7 @@ from privcore import ExitCode, Method, find
 if TYPE_CHECKING:
     from flows.answers.ask import Asked
     from flows.answers.sourced import Sourced
+    from storage import Store
 
 DEFAULT_STORE = Path("store")
 
@@ -40,6 +41,34 @@ StorePath = Annotated[
         help="Where results are stored: a folder, or s3://bucket/prefix.",
     ),
 ]
+
+
+AllowDegraded = Annotated[
+    bool,
+    typer.Option("--allow-degraded", help="Read around damaged and missing parts, with a warning for each."),
+]
+
+
+def reading(store: Path, *, allow_degraded: bool, missing_ok: bool = True) -> "Store":
+    """Open a store to read it.
+
+    Args:
+        store: Its folder or address.
+        allow_degraded: Whether to read around damage, with a line on standard error for each file.
+        missing_ok: Whether there may be nothing.
+    """
+    from storage import open_store
+
+    return open_store(store, missing_ok=missing_ok, degraded=allow_degraded and _print_damage)
+
+
+def _print_damage(sentence: str) -> None:
+    print(f"privsweep: warning: {printable(sentence)}", file=sys.stderr)
+
+
+def printable(text: object) -> str:
+    """Return a text as one printable line: the name of a foreign file may hold anything."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 def shown(store: Path) -> str:

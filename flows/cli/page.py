@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, Json, StorePath
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading
 from flows.printing import as_json
 
 
@@ -17,13 +17,13 @@ def build(
         "page"
     ),
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """A static folder that answers from the store without a backend; any file server will do."""
     from flows.page.build import build as build_page
     from flows.runs.progress import size
-    from storage import open_store
 
-    with open_store(store) as opened:
+    with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
         built = build_page(opened, out)
     if built.conflicts:
         print(
@@ -44,15 +44,15 @@ def serve(
     store: StorePath = DEFAULT_STORE,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free one.")] = 8730,
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """The same page on this machine alone, which also computes what is not stored. Ctrl-C ends it."""
     from flows.page.serve import serve as serve_page
-    from storage import open_store
 
     def ready(address: str) -> None:
         print(as_json({"address": address}) if json else f"{address}  (Ctrl-C ends it)", flush=True)
 
-    with open_store(store) as opened:
+    with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
         serve_page(opened, port, ready)
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, Json, StorePath
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading
 from flows.printing import as_json
 from privcore import DomainError, ExitCode
 
 if TYPE_CHECKING:
     from flows.reports.document import Document
+    from storage import Store
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
 Format = Annotated[str, typer.Option("--format", help="html, md or both.")]
@@ -37,15 +38,20 @@ def sweep(
     figures: Figures = False,
     all_settings: AllSettings = False,
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """What came of a sweep: tables, charts, failures and provenance; the word sweep may be left out."""
     from flows.answers.sweep_table import sweep_named
     from flows.reports.sweep_report import sweep_report
 
-    asked = sweep_named(name, store)
-    if asked is None:
-        raise DomainError(f"Expected the name of a sweep, got the problem {name}.")
-    _write(lambda: sweep_report(asked, store), out, kind, figures, all_settings, json)
+    def make(opened: "Store") -> "Document":
+        asked = sweep_named(name, opened)
+        if asked is None:
+            raise DomainError(f"Expected the name of a sweep, got the problem {name}.")
+        return sweep_report(asked, opened)
+
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        _write(lambda: make(opened), out, kind, figures, all_settings, json)
 
 
 def _comparison(name: str, what: str) -> Callable[..., None]:
@@ -58,9 +64,11 @@ def _comparison(name: str, what: str) -> Callable[..., None]:
         figures: Figures = False,
         all_settings: AllSettings = False,
         json: Json = False,
+        allow_degraded: AllowDegraded = False,
     ) -> None:
         make = getattr(import_module(f"flows.reports.{name}"), name)
-        _write(lambda: make(store), out, kind, figures, all_settings, json)
+        with reading(store, allow_degraded=allow_degraded) as opened:
+            _write(lambda: make(opened), out, kind, figures, all_settings, json)
 
     command.__doc__ = what
     return command

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.completion import sweeps
-from flows.cli.options import DEFAULT_STORE, StorePath
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, StorePath, reading
 
 if TYPE_CHECKING:
     from storage.heartbeats import Heartbeat
@@ -18,6 +18,7 @@ def status(
     ] = None,
     store: StorePath = DEFAULT_STORE,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """How much of each sweep is stored, what failed, and whether it runs; also from another shell."""
     from flows.printing import as_json, show
@@ -25,11 +26,10 @@ def status(
     from flows.runs.status import coverage, point_ids, recorded, recorded_sweeps, runs
     from flows.spec.grid import count
     from flows.spec.sweep import load
-    from storage import open_store
 
     named = [load(sweep)] if sweep else None
     lines: list[dict[str, Any]] = []
-    with open_store(store, missing_ok=named is not None) as opened:
+    with reading(store, allow_degraded=allow_degraded, missing_ok=named is not None) as opened:
         for asked in named or recorded_sweeps(opened):
             going = runs(asked, opened)
             # After the runs: what has just ended is all stored. To count a very large sweep takes minutes.

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.completion import problems_and_sweeps
-from flows.cli.options import DEFAULT_STORE, Explain, Json, StorePath, at_least_zero
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, Explain, Json, StorePath, at_least_zero, reading
 
 if TYPE_CHECKING:
     from privcore import Problem
-    from storage import Found
+    from storage import Found, Store
 
 LimitSeconds = Annotated[float, typer.Option(callback=at_least_zero, help="Time that the query may take.")]
 
@@ -43,6 +43,7 @@ def lookup(
     store: StorePath = DEFAULT_STORE,
     explain: Explain = False,
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """The stored bounds that cover a problem, or the table of a sweep; nothing is computed."""
     from flows.answers.explain import explained
@@ -53,15 +54,16 @@ def lookup(
     from flows.spec.words import fields_from
     from privcore import DomainError, find_problem
 
-    if not fields and (sweep := sweep_named(name, store)) is not None:
-        if explain:
-            raise DomainError("Expected a problem with its fields beside --explain, got a sweep.")
-        return show_sweep(sweep, store, json)
-    problem = find_problem(name).from_fields(fields_from(fields or []))
-    if (found := stored_answer(store, problem, any_width=True)) is None:
-        raise uncovered(store, problem)
-    answer = from_store(problem, found)
-    return print_answer(answer, json, explained(answer, store) if explain else None)
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        if not fields and (sweep := sweep_named(name, opened)) is not None:
+            if explain:
+                raise DomainError("Expected a problem with its fields beside --explain, got a sweep.")
+            return show_sweep(sweep, opened, json)
+        problem = find_problem(name).from_fields(fields_from(fields or []))
+        if (found := stored_answer(opened, problem, any_width=True)) is None:
+            raise uncovered(opened, problem)
+        answer = from_store(problem, found)
+        return print_answer(answer, json, explained(answer, opened) if explain else None)
 
 
 def sql(
@@ -70,6 +72,7 @@ def sql(
     limit_seconds: LimitSeconds = 60.0,
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """Any SELECT over a store; the views are in the documentation."""
     from flows.answers.export import FORMATS, rows_of
@@ -78,7 +81,7 @@ def sql(
 
     if json and csv:
         raise DomainError("Expected --json or --csv, got both.")
-    table = _queried(store, query, limit_seconds)
+    table = _queried(store, query, limit_seconds, allow_degraded)
     if json or csv:
         print(FORMATS["json" if json else "csv"](table).decode(), end="")
     else:
@@ -96,11 +99,11 @@ def export(
         bool, typer.Option("--store-sql", help="Instead, the views and macros for plain DuckDB.")
     ] = False,
     limit_seconds: LimitSeconds = 60.0,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """The result of a SELECT over a store as a file for others."""
     from flows.answers.export import FORMATS, chosen_format, target_of
     from privcore import DomainError
-    from storage import open_store
     from storage.disk import write_atomically
     from storage.export import store_sql as statements
 
@@ -108,24 +111,22 @@ def export(
         raise DomainError("Expected a query or --store-sql, and not both.")
     target = None if out is None else target_of(out)
     if query is None:
-        with open_store(store) as opened:
+        with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
             content = statements(opened.place).encode()
     else:
         name = chosen_format(format, out)
         if name == "parquet" and out is None:
             raise DomainError("Expected --out FILE for the format parquet.")
-        content = FORMATS[name](_queried(store, query, limit_seconds))
+        content = FORMATS[name](_queried(store, query, limit_seconds, allow_degraded))
     if target is None:
         print(content.decode(), end="")
     else:
         write_atomically(target, content)
 
 
-def _queried(store: Path, query: str, limit_seconds: float) -> Any:
+def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool) -> Any:
     """Return the table that a query gives."""
-    from storage import open_store
-
-    with open_store(store) as opened:
+    with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
         opened.sql("select 1")  # what a query runs on may have to be built, which no limit concerns
         with _ended(limit_seconds):
             return opened.sql(query, limit_seconds=limit_seconds)
@@ -165,11 +166,11 @@ def _peak_bytes() -> float:
 # ------------------------------------------------------------------------------ answers from a store
 
 
-def stored_answer(store: Path, problem: "Problem", *, any_width: bool) -> "Found | None":
+def stored_answer(store: "Store", problem: "Problem", *, any_width: bool) -> "Found | None":
     """Return what a store says about a problem, where it is worth an answer.
 
     Args:
-        store: Folder; it need not exist.
+        store: Opened with `missing_ok`.
         problem: The question.
         any_width: Whether any upper bound will do; else the problem itself must be stored with both ends, or
             the bracket from its neighbours be tight. An exact hit without an upper bound is an answer too.
@@ -178,12 +179,10 @@ def stored_answer(store: Path, problem: "Problem", *, any_width: bool) -> "Found
         StoreError: The folder is no store, or the store is damaged or newer.
     """
     from flows.answers.ask import is_tight
-    from storage import open_store
 
-    if not store.exists():
+    if not store.exists:
         return None
-    with open_store(store) as opened:
-        found = opened.lookup(problem)
+    found = store.lookup(problem)
     if found is None or is_tight(found, TIGHT):
         return found
     both = found.exact and found.lower_method and found.upper_method

@@ -10,6 +10,7 @@ from flows.answers.training_run import TrainingRun, epsilons, print_roundings
 from flows.cli import completion
 from flows.cli.options import (
     DEFAULT_STORE,
+    AllowDegraded,
     Explain,
     Json,
     LimitSeconds,
@@ -17,6 +18,7 @@ from flows.cli.options import (
     StorePath,
     finish,
     named_methods,
+    reading,
     waiting,
 )
 from flows.cli.store import stored_answer
@@ -82,6 +84,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     limit_seconds: LimitSeconds = 300.0,
     explain: Explain = False,
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
     """The privacy of one training run: a lower and an upper bound on epsilon.
 
@@ -90,11 +93,8 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     """
     from flows.answers.explain import explained
     from flows.answers.show import print_answer
-    from flows.answers.sourced import Sourced, computed, from_store
+    from flows.answers.sourced import computed, from_store
     from flows.cli.uncovered import uncovered
-
-    def answered(answer: Sourced) -> None:
-        print_answer(answer, json, explained(answer, store) if explain and answer.ok else None)
 
     kind, fields = _question(
         sampling,
@@ -109,13 +109,16 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
         sampling_probability=sampling_probability,
     )
     problem = kind.from_fields(fields)
-    if not method and (found := stored_answer(store, problem, any_width=stored_only)):
-        return answered(from_store(problem, found))
-    if stored_only:
-        raise uncovered(store, problem)
+    if not method or stored_only:
+        with reading(store, allow_degraded=allow_degraded) as opened:
+            if not method and (found := stored_answer(opened, problem, any_width=stored_only)):
+                answer = from_store(problem, found)
+                return print_answer(answer, json, explained(answer, opened) if explain else None)
+            if stored_only:
+                raise uncovered(opened, problem)
     with waiting(f"computing {problem.name}"):
         answer = computed(problem, named_methods(method), limit_seconds=limit_seconds)
-    answered(answer)
+    print_answer(answer, json, explained(answer) if explain and answer.ok else None)
     return finish(answer)
 
 

@@ -1,35 +1,35 @@
 """What a store does cover, for a question that it does not, and which field is in the way."""
 
 import shlex
-from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.cli.options import DEFAULT_STORE, shown
+from flows.cli.options import DEFAULT_STORE
 from flows.printing import exactly, listed
 from privcore import Problem
-from storage import Store, open_store
+from storage import Store
 from storage.monotone_index import relation
 
 MOST_WORDS = 12
 """Values that are told one by one; of more the first and the last."""
 
 
-def uncovered(store: Path, problem: Problem) -> UncoveredError:
+def uncovered(store: Store, problem: Problem) -> UncoveredError:
     """Return the error that says what is stored instead, and which line would plan the question.
 
     Args:
-        store: Folder; it need not exist.
+        store: Opened with `missing_ok`.
         problem: The question.
     """
     question = f"{problem.name} {listed(problem.as_fields())}"
     words = [f"{name}={exactly(value)}" for name, value in problem.as_fields().items()]
-    option = [] if store == DEFAULT_STORE else ["--store", shown(store)]
+    option = [] if store.name == str(DEFAULT_STORE) else ["--store", store.name]
     advice = f"`{shlex.join(['privsweep', 'plan', problem.name, *words, *option])}` tells what it would cost"
-    if not store.exists():
-        return UncoveredError(f"Nothing is stored for {question}: there is no store at {store}; {advice}.")
-    with open_store(store) as opened:
-        stored, near = _stored(opened, problem)
+    if not store.exists:
+        return UncoveredError(
+            f"Nothing is stored for {question}: there is no store at {store.name}; {advice}."
+        )
+    stored, near = _stored(store, problem)
     if not any(stored.values()):
         return UncoveredError(
             f"Nothing is stored for {question}, nor for any other {problem.name}; {advice}."

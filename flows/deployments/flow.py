@@ -219,7 +219,9 @@ class _Told:
             self._logger.info("No report was written. %s", NEEDED)
             return
         try:
-            (file,) = write(sweep_report(sweep, store), folder, "html", figures=False)["files"]
+            with open_store(store, missing_ok=True) as opened:
+                document = sweep_report(sweep, opened)
+            (file,) = write(document, folder, "html", figures=False)["files"]
         except (PrivsweepError, OSError) as error:
             self._logger.warning("No report was written: %s", error)
             return

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from flows.figures.panels import Panel
 from flows.figures.stored import Stored
 from privcore import Problem
+from storage import Store
 
 
 def _everything(_: Problem) -> bool:
@@ -75,12 +75,12 @@ class Picture:
         return bool(self.missing) and not any(panel.traces for row in self.rows for panel in row)
 
 
-def picture(figure: Figure, store: Path) -> Picture:
+def picture(figure: Figure, store: Store) -> Picture:
     """Return a figure with the stored points; only simulated figures compute something.
 
     Args:
         figure: The declaration of the figure.
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
 
     Raises:
         StoreError: The store cannot be read.

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from flows.spec.grid import expand
@@ -11,7 +10,7 @@ from flows.spec.sweep import load
 from privcore import Point, Problem, Status
 from privcore.answer import FAILURES
 from privcore.parameter import Value
-from storage import open_store
+from storage import Store
 
 Row = Mapping[str, Any]
 
@@ -29,7 +28,7 @@ class Stored:
     rows: Mapping[str, Row]
 
     @classmethod
-    def of(cls, sweeps: tuple[str, ...], wants: Callable[[Problem], bool], store: Path) -> "Stored":
+    def of(cls, sweeps: tuple[str, ...], wants: Callable[[Problem], bool], store: Store) -> "Stored":
         """Return what a store holds of the wanted points of some sweeps; the store need not exist."""
         points = {p.id: p for name in sweeps for p in expand(load(name).grids) if wants(p.problem)}
         return cls(points=tuple(points.values()), rows=_stored_rows(list(points.values()), store))
@@ -81,12 +80,10 @@ def number(row: Row) -> float:
     return lower if lower == upper else 0.5 * (lower + upper)
 
 
-def _stored_rows(points: Sequence[Point], store: Path) -> dict[str, Row]:
+def _stored_rows(points: Sequence[Point], store: Store) -> dict[str, Row]:
     """Return the stored answers of points, by point id."""
-    if not store.exists():
+    if not store.exists:
         return {}
     ids = ", ".join(f"'{point.id}'" for point in points)
     query = f"select point_id, lower, upper, value, status from results where point_id in ({ids})"
-    with open_store(store) as opened:
-        table = opened.sql(query)
-    return {row["point_id"]: row for row in table.to_pylist()}
+    return {row["point_id"]: row for row in store.sql(query).to_pylist()}

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from flows.answers.ask import UncoveredError
 from flows.answers.sourced import from_store
@@ -12,7 +11,7 @@ from flows.answers.sweep_table import stored_bracket
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, brackets, reading, stored
+from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
 from privcore import Answer, Bracket, Point, Problem, evaluate, find, find_problem
 from privcore.parameter import Real, Value
 from storage import Store
@@ -22,20 +21,20 @@ PLANNED, TRAINING = "audit-planned-epsilon", "audit-training"
 _EXACT, _CLOSED_FORM = "unamplified-epsilon", "unamplified.exact"
 
 
-def compare_audits(store: Path) -> Document:
+def compare_audits(store: Store) -> Document:
     """Return what audits refute beside the true epsilon, or beside the one that a training claims.
 
     Args:
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
 
     Raises:
         UncoveredError: No audit is stored.
         StoreError: The store cannot be read.
     """
-    with reading(store) as opened:
-        rows = [row for name in (PLANNED, TRAINING) for row in stored(opened, find_problem(name))]
-        planned = list(_planned(opened))
-        trained = list(_trained(opened, [row for row in rows if row.problem == TRAINING and row.ok]))
+    check_exists(store)
+    rows = [row for name in (PLANNED, TRAINING) for row in stored(store, find_problem(name))]
+    planned = list(_planned(store))
+    trained = list(_trained(store, [row for row in rows if row.problem == TRAINING and row.ok]))
     absent = [
         lacking(what, lambda problem, _, name=name: problem == name)  # type: ignore[misc]
         for what, name, entries in (
@@ -74,7 +73,7 @@ def compare_audits(store: Path) -> Document:
             methods_of(trained),
         ]
     used = [row for row in rows if row.ok]
-    blocks += provenance(used)
+    blocks += provenance(used, degraded=store.degraded)
     return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from flows.answers.ask import UncoveredError
 from flows.answers.sweep_table import stored_bracket
@@ -11,7 +10,7 @@ from flows.printing import exactly
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, brackets, reading, stored
+from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
 from privcore import Bracket, find_problem
 from storage import Store
 
@@ -23,19 +22,19 @@ Response = list[tuple[float, float, float]]
 """Epsilon, with the lower and the upper end of what randomized response reveals at it."""
 
 
-def compare_labels(store: Path) -> Document:
+def compare_labels(store: Store) -> Document:
     """Return the comparison of bags of labels with randomized response at equal advantage.
 
     Args:
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
 
     Raises:
         UncoveredError: Bags or randomized response are not stored.
         StoreError: The store cannot be read.
     """
-    with reading(store) as opened:
-        rows = [row for name in (ADVANTAGE, QUANTILE) for row in stored(opened, find_problem(name))]
-        entries = [*_additive(opened, rows), *_multiplicative(rows)]
+    check_exists(store)
+    rows = [row for name in (ADVANTAGE, QUANTILE) for row in stored(store, find_problem(name))]
+    entries = [*_additive(store, rows), *_multiplicative(rows)]
     absent = list(_absent(rows))
     shown = list(side_by_side(NAME, "equal epsilon", entries, ("bag_size",), least=1))
     if not shown:
@@ -55,7 +54,7 @@ def compare_labels(store: Path) -> Document:
         Heading(text="Equal epsilon"),
         *shown,
         methods_of(entries),
-        *provenance(used),
+        *provenance(used, degraded=store.degraded),
     ]
     return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
@@ -11,29 +10,30 @@ from flows.reports.comparison import lacking
 from flows.reports.document import Block, Document, Heading, Paragraph, counted
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, reading, stored
+from flows.reports.stored import StoredAnswer, check_exists, stored
 from flows.reports.tables import of_answers
 from privcore import PROBLEMS, Problem
+from storage import Store
 
 NAME = "compare-membership"
 TOPIC = "membership"
 
 
-def compare_membership(store: Path) -> Document:
+def compare_membership(store: Store) -> Document:
     """Return the bounds of every problem of membership inference that several methods have answered.
 
     Args:
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
 
     Raises:
         UncoveredError: No problem is stored with answers of two methods.
         StoreError: The store cannot be read.
     """
     found: dict[type[Problem], list[StoredAnswer]] = {}
-    with reading(store) as opened:
-        for kind in PROBLEMS:
-            if kind.topic == TOPIC and (several := _several(stored(opened, kind))):
-                found[kind] = several
+    check_exists(store)
+    for kind in PROBLEMS:
+        if kind.topic == TOPIC and (several := _several(stored(store, kind))):
+            found[kind] = several
     if not found:
         raise UncoveredError(
             lacking(
@@ -54,7 +54,7 @@ def compare_membership(store: Path) -> Document:
         blocks += _plot(kind, answers)
         blocks.append(of_answers(kind, answers, counted(len(answers), "answer")))
     rows = [answer for answers in found.values() for answer in answers]
-    blocks += provenance(rows)
+    blocks += provenance(rows, degraded=store.degraded)
     return Document(name=NAME, blocks=blocks, source=source(rows))
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
@@ -10,7 +9,7 @@ from flows.answers.sweep_table import stored_bracket
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import brackets, reading, stored
+from flows.reports.stored import brackets, check_exists, stored
 from privcore import find_problem
 from privcore.parameter import Value
 from storage import Store
@@ -29,19 +28,19 @@ Row = Mapping[str, Any]
 Setting = dict[str, Value]
 
 
-def compare_training(store: Path) -> Document:
+def compare_training(store: Store) -> Document:
     """Return the comparison of the ways to choose the examples of a step.
 
     Args:
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
 
     Raises:
         UncoveredError: Less than two schemes are stored at equal settings.
         StoreError: The store cannot be read.
     """
-    with reading(store) as opened:
-        entries = list(_entries(opened))
-        rows = [row for problem in SCHEMES.values() for row in stored(opened, find_problem(problem))]
+    check_exists(store)
+    entries = list(_entries(store))
+    rows = [row for problem in SCHEMES.values() for row in stored(store, find_problem(problem))]
     absent = [_lack(scheme) for scheme in SCHEMES if not any(entry.scheme == scheme for entry in entries)]
     shown = list(side_by_side(NAME, "epsilon", entries, ("sigma", "steps")))
     if not shown:
@@ -59,7 +58,7 @@ def compare_training(store: Path) -> Document:
         Heading(text="Epsilon"),
         *shown,
         methods_of(entries),
-        *provenance(used),
+        *provenance(used, degraded=store.degraded),
     ]
     return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 

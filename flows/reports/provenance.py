@@ -9,17 +9,19 @@ from flows.reports.stored import StoredAnswer
 from privcore import find
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
-from storage.degraded import allowed
 
 _MOST = 4
 """Names in a line."""
 
 
-def provenance(answers: Sequence[StoredAnswer]) -> list[Heading | TextTable | Paragraph]:
+def provenance(
+    answers: Sequence[StoredAnswer], *, degraded: bool = False
+) -> list[Heading | TextTable | Paragraph]:
     """Return the last section of a report.
 
     Args:
         answers: All stored rows that it rests on.
+        degraded: Whether damaged parts of the store were read around.
     """
     rows = [answer.row for answer in answers]
     methods = sorted({(row["method"], row["method_version"]) for row in rows})
@@ -38,7 +40,7 @@ def provenance(answers: Sequence[StoredAnswer]) -> list[Heading | TextTable | Pa
     told_of = (
         f"{counted(len(answers), 'stored row')}. Nothing was computed for this report unless it says so."
     )
-    if allowed.get():
+    if degraded:
         told_of += (
             " Damaged and missing parts of the store were read around, so that answers may be missing here; "
             "`privsweep verify` names them."

@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
 from privcore import Bracket, Problem, Status
 from privcore.parameter import Value
-from storage import Store, open_store
+from storage import Store
 
 ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at", "sweep")
 _ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "status", "knobs", *ORIGIN)
@@ -61,19 +60,14 @@ class StoredAnswer:
         )
 
 
-def reading(store: Path) -> Store:
-    """Open a store.
-
-    Args:
-        store: Its folder; it need not exist.
+def check_exists(store: Store) -> None:
+    """Check that there is anything in the place of a store.
 
     Raises:
-        UncoveredError: There is none.
-        StoreError: It cannot be read.
+        UncoveredError: There is nothing.
     """
-    if not store.exists():
-        raise UncoveredError(f"Nothing is stored: there is no store at {store}.")
-    return open_store(store)
+    if not store.exists:
+        raise UncoveredError(f"Nothing is stored: there is no store at {store.name}.")
 
 
 def stored(store: Store, kind: type[Problem], problems: Collection[str] | None = None) -> list[StoredAnswer]:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
@@ -10,7 +9,7 @@ from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, conflicts, reading, stored
+from flows.reports.stored import StoredAnswer, check_exists, conflicts, stored
 from flows.reports.sweep_charts import sweep_charts
 from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
 from flows.runs.plan import check_size
@@ -19,15 +18,16 @@ from flows.spec.grid import Axis, Grid
 from flows.spec.sweep import Sweep, embedded
 from privcore import Problem, Status
 from privcore.answer import FAILURES
+from storage import Store
 from storage.schema import problem_id
 
 
-def sweep_report(sweep: Sweep, store: Path) -> Document:
+def sweep_report(sweep: Sweep, store: Store) -> Document:
     """Return the report of a sweep from what is stored of it.
 
     Args:
         sweep: What was asked.
-        store: Folder of the store; it need not exist.
+        store: Opened with `missing_ok`.
 
     Raises:
         UncoveredError: Nothing of it is stored.
@@ -36,16 +36,16 @@ def sweep_report(sweep: Sweep, store: Path) -> Document:
     """
     check_size(sweep)
     wanted = {problem: set(ids) for problem, ids in point_ids(sweep).items()}
-    with reading(store) as opened:
-        lines = sweep_lines(sweep, opened)
-        kinds = list(dict.fromkeys(type(line.problem) for line in lines))
-        asked = {problem_id(line.problem): line.problem for line in lines}
-        # The brackets are the best of the store, so rows of other sweeps about these problems belong here.
-        answers = {kind: stored(opened, kind, asked) for kind in kinds}
-        contradictions = [each for each in conflicts(opened) if each["problem_id"] in asked]
+    check_exists(store)
+    lines = sweep_lines(sweep, store)
+    kinds = list(dict.fromkeys(type(line.problem) for line in lines))
+    asked = {problem_id(line.problem): line.problem for line in lines}
+    # The brackets are the best of the store, so rows of other sweeps about these problems belong here.
+    answers = {kind: stored(store, kind, asked) for kind in kinds}
+    contradictions = [each for each in conflicts(store) if each["problem_id"] in asked]
     everything = [answer for some in answers.values() for answer in some]
     if not everything:
-        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store}.")
+        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store.name}.")
     own = [answer for answer in everything if answer.row["point_id"] in wanted[answer.problem]]
     total = sum(map(len, wanted.values()))
     blocks: list[Block] = [Heading(text=sweep.title or sweep.name, level=1)]
@@ -56,7 +56,7 @@ def sweep_report(sweep: Sweep, store: Path) -> Document:
     if contradictions:
         blocks += [Heading(text="Contradictions"), of_conflicts(contradictions, asked)]
     blocks += _troubles(own)
-    blocks += provenance(everything)
+    blocks += provenance(everything, degraded=store.degraded)
     missing, failed = total - len(own), sum(answer.row["status"] in FAILURES for answer in own)
     incomplete = [f"{missing} of {total} points are not stored."] if missing else []
     incomplete += [f"{failed} of {total} points failed."] if failed else []

@@ -1,20 +1,21 @@
 """Rows whose answers are made up, so that a store can be tested without computing anything."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
 from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
 from privcore.parameter import Integer
-from storage import Manifest, Row, publish, to_table
+from storage import Manifest, Row, Store, open_store, publish, to_table
 from storage.located import located
 from storage.parts import read_part
 
 UnamplifiedEpsilon = find_problem("unamplified-epsilon")
+T = TypeVar("T")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
@@ -90,3 +91,9 @@ def manifest(*made: Path, digest: str = "0123abcd") -> Manifest:
 def read_rows(part: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """The rows of a part, whatever store it stands in."""
     return read_part(located(part.parents[2]), part, columns)
+
+
+def with_store(folder: Path, make: Callable[[Store], T]) -> T:
+    """What a function makes of the store in a folder, which need not exist."""
+    with open_store(folder, missing_ok=True) as store:
+        return make(store)

@@ -11,7 +11,7 @@ import pytest
 
 from storage import StoreError, open_store, parts, write_manifest
 from storage.compaction import compact, finish
-from storage.degraded import Around, degraded_reading
+from storage.degraded import Around
 from storage.errors import DegradedWarning
 from storage.folder import Folder
 from storage.located import located
@@ -154,10 +154,14 @@ def test_damage_is_read_around_with_a_warning_for_each_file_where_that_is_allowe
         store.sql("from results")
 
 
-def test_a_store_is_opened_for_reading_around_damage_wherever_that_is_allowed(root: Path) -> None:
+def test_a_file_that_is_left_out_is_told_once_to_whoever_asked_for_it(root: Path) -> None:
     flip_a_bit(put(root, rows(2)), seed=1)
-    with degraded_reading(), pytest.warns(DegradedWarning), open_store(root) as store:
-        assert store.stored("unamplified-epsilon") == {}
+    told: list[str] = []
+    with open_store(root, degraded=told.append) as store:
+        for _ in range(2):
+            assert store.stored("unamplified-epsilon") == {}
+    (sentence,) = told
+    assert "is damaged" in sentence
     with pytest.raises(StoreError, match="is damaged"):
         open_store(root).stored("unamplified-epsilon")
 

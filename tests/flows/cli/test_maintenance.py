@@ -16,6 +16,7 @@ import flows.runs.orchestration
 import flows.runs.run
 import tasks.batch
 import tasks.engine
+from flows.cli import app
 from flows.cli.app import run as command_line
 from flows.runs.repair import NAME, Repair, repair, sweep_of
 from flows.spec.sweep import parse
@@ -31,6 +32,9 @@ from tests.storage.contents import kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, put, read_rows, row, rows
 
 pytestmark = pytest.mark.xdist_group("maintenance")
+
+CHANGING = {"plan", "run", "verify", "repair", "compact", "gc", "table publish", "table import"}
+"""Commands with --store that must not read around damage: they would act on half of the rows."""
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -341,6 +345,12 @@ def test_the_command_line_finds_reads_around_and_repairs_damage(store: Path, pri
     assert (code, err) == (0, "")
     assert json.loads(out)["files"]
     assert answers(store) == before
+
+
+@pytest.mark.parametrize("words", app.COMMANDS)
+def test_commands_that_read_a_store_and_change_none_read_around_damage_if_told(words: str) -> None:
+    options = {parameter.name for parameter in app.command(words).params}
+    assert ("allow_degraded" in options) == ("store" in options and words not in CHANGING)
 
 
 def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

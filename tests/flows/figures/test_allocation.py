@@ -19,7 +19,6 @@ from flows.figures.allocation.paper import CURVES
 from flows.figures.allocation.series import Series, Shows
 from flows.figures.draw import canvas, draw
 from flows.figures.figure import Picture
-from flows.figures.figure import picture as picture_of
 from flows.figures.panels import Panel
 from flows.spec.grid import expand
 from flows.spec.sweep import load
@@ -28,6 +27,7 @@ from privcore.parameter import Value
 from storage import Row, publish, to_table
 from storage.catalog import open_store
 from storage.located import located
+from tests.flows.support import figures
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -35,7 +35,7 @@ numbered = pytest.mark.parametrize("figure", CURVES, ids=lambda figure: figure.s
 
 
 def picture(figure: Curves, store: Path) -> Picture:
-    return picture_of(figure.figure, store)
+    return figures.picture(figure.figure, store)
 
 
 def panels_of(drawn: Picture) -> list[Panel]:

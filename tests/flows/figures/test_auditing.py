@@ -18,12 +18,12 @@ from flows.figures.auditing.theme import (
     STEINKE,
     TRUE,
 )
-from flows.figures.figure import Figure, Picture, picture
+from flows.figures.figure import Figure, Picture
 from flows.figures.panels import Look, Panel, Trace
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Direction, Point, evaluate
-from tests.flows.support.figures import check_legends, check_page, check_traces, points_of, store_of
+from tests.flows.support.figures import check_legends, check_page, check_traces, picture, points_of, store_of
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)

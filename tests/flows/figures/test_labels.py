@@ -12,7 +12,7 @@ import pytest
 
 from flows.cli.app import run
 from flows.figures.draw import canvas, draw
-from flows.figures.figure import Figure, Picture, picture
+from flows.figures.figure import Figure, Picture
 from flows.figures.labels import rates, scatter
 from flows.figures.labels.paper import FIGURES
 from flows.figures.labels.theme import COLORS, DATA, PRIORS
@@ -21,7 +21,15 @@ from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Point, Status, evaluate
-from tests.flows.support.figures import axes_of, check_legends, check_page, check_traces, points_of, store_of
+from tests.flows.support.figures import (
+    axes_of,
+    check_legends,
+    check_page,
+    check_traces,
+    picture,
+    points_of,
+    store_of,
+)
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from flows.cli.app import run
-from flows.figures.figure import Figure, Picture, picture
+from flows.figures.figure import Figure, Picture
 from flows.figures.membership import fitting, privacy, rates, regression, roc
 from flows.figures.membership.paper import FIGURES
 from flows.figures.panels import Look, Panel, Trace
 from privcore import Answer, Direction, Point, evaluate
-from tests.flows.support.figures import check_legends, check_page, check_traces, points_of, store_of
+from tests.flows.support.figures import check_legends, check_page, check_traces, picture, points_of, store_of
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 TRAINED = ("membership1", "membership2")

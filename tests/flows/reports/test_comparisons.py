@@ -17,7 +17,7 @@ from flows.reports.document import Document, TextTable
 from flows.reports.plot import Form, Mark
 from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
-from tests.storage.made_up import put, row
+from tests.storage.made_up import put, row, with_store
 
 
 def publish(
@@ -71,7 +71,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_schemes_are_compared_at_equal_settings_alone(training: Path) -> None:
-    found = marks(compare_training(training), "compare-training-sigma")
+    found = marks(with_store(training, compare_training), "compare-training-sigma")
     assert {mark.setting for mark in found} == {"steps=10", "steps=100"}
     rates = {mark.bracket.upper for mark in found if mark.series == "Poisson sampling"}
     assert rates == {1.1 / 10, 1.1 / 100}  # and not those with five uses of an example, or a broken number
@@ -82,7 +82,7 @@ def test_schemes_are_compared_at_equal_settings_alone(training: Path) -> None:
 
 
 def test_both_sigma_and_steps_become_axes(training: Path) -> None:
-    names = [plot.name for plot in compare_training(training).plots]
+    names = [plot.name for plot in with_store(training, compare_training).plots]
     assert names == ["compare-training-sigma", "compare-training-steps"]
 
 
@@ -122,7 +122,7 @@ def test_bags_reveal_as_much_as_a_randomized_response_between_stored_epsilons(tm
     publish(store, "label-advantage", "labels.cells", bags, "mechanism", "prior", "bag_size")
     drawn = {("llp", "uniform", 4): Answer.enclosure(reveals(0.51), reveals(0.52), confidence=0.99)}
     publish(store, "label-advantage", "labels.sampling", drawn, "mechanism", "prior", "bag_size")
-    document = compare_labels(store)
+    document = with_store(store, compare_labels)
     found = {(m.series, m.x): m for m in marks(document, "compare-labels-bag-size")}
     ends = {key: (mark.bracket.lower, mark.bracket.upper) for key, mark in found.items()}
     assert ends == {
@@ -156,7 +156,7 @@ def test_the_truth_beside_a_planned_audit_is_that_of_gaussian_noise(tmp_path: Pa
     claim = {(2.5, 500, 0.1, 1e-5): Answer.enclosure(1.9, 1.95)}
     names = ("sigma", "steps", "sampling_probability", "delta")
     publish(store, "poisson-epsilon", "poisson.certified", claim, *names)
-    document = compare_audits(store)
+    document = with_store(store, compare_audits)
     true = [m for m in marks(document, "compare-audits-planned-guesses") if m.series == "true epsilon"]
     assert len(true) == 2
     for mark in true:
@@ -177,7 +177,7 @@ def test_an_audit_of_more_noise_than_can_be_asked_for_has_a_bracket_all_the_same
     planned = {(1000, guesses, mu, 1e-5): Answer.enclosure(0.0, 0.1) for guesses in (20, 100)}
     names = ("canaries", "guesses", "mu", "delta")
     publish(tmp_path, "audit-planned-epsilon", "auditing.planned", planned, *names)
-    entries = compare_audits(tmp_path)
+    entries = with_store(tmp_path, compare_audits)
     (table,) = [
         block for block in entries.blocks if isinstance(block, TextTable) and "epsilon in" in block.title
     ]
@@ -210,7 +210,7 @@ def test_all_methods_on_one_problem_are_intervals_of_one_setting(tmp_path: Path)
     publish(store, "membership-advantage", "membership.schwarz", wide, *names)
     guess = {("uniform(2)", 10): Answer.about(0.105, detail="for many records")}
     publish(store, "membership-advantage", "membership.asymptotic", guess, *names)
-    document = compare_membership(store)
+    document = with_store(store, compare_membership)
     found = {mark.x: mark for mark in marks(document, "compare-membership-advantage")}
     assert set(found) == {"membership.exact", "membership.schwarz", "membership.asymptotic"}
     assert {mark.setting for mark in found.values()} == {""}  # what only one method answered is no comparison

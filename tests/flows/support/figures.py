@@ -10,16 +10,23 @@ from PIL import Image
 
 from flows.figures.draw import canvas, draw
 from flows.figures.figure import Figure, Picture
+from flows.figures.figure import picture as figure_from
 from flows.figures.panels import Kind, Panel
 from flows.figures.stored import Stored
 from privcore import Answer, Point
 from storage import Row, publish, to_table
 from storage.located import located
+from tests.storage.made_up import with_store
 
 
 def points_of(figure: Figure) -> list[Point]:
     """The points that a figure wants."""
-    return list(Stored.of(figure.sweeps, figure.wants, Path("none")).points)
+    return list(with_store(Path("none"), lambda store: Stored.of(figure.sweeps, figure.wants, store)).points)
+
+
+def picture(figure: Figure, folder: Path) -> Picture:
+    """The figure with what is stored in a folder, which need not exist."""
+    return with_store(folder, lambda store: figure_from(figure, store))
 
 
 def store_of(path: Path, answers: Mapping[Point, Answer]) -> Path:
