@@ -1,9 +1,11 @@
 """The frame of the project: what is installed, and what is locked."""
 
+import ast
 import importlib
 import json
 import re
 import tomllib
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,13 @@ def test_no_other_distribution_shadows_our_packages(name: str, repository: Path)
     module = importlib.import_module(name)
     assert module.__file__ is not None
     assert Path(module.__file__).resolve().is_relative_to(repository / name)
+
+
+def test_no_two_classes_have_the_same_name(repository: Path) -> None:
+    files = (file for name in PACKAGES for file in (repository / name).rglob("*.py"))
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_every_locked_requirement_has_a_version_and_a_hash(lock: str) -> None:

@@ -1,11 +1,8 @@
 """Names are unique, well formed, found, and suggested when misspelt."""
 
-import ast
 import re
 import subprocess
 import sys
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -64,13 +61,6 @@ def test_a_file_has_the_stored_name_of_one_of_its_methods(module: str) -> None:
     names = [method.name for method in METHODS if method.__module__ == module]
     file = module.rpartition(".")[2]
     assert file in {ending for name in names for ending in (name.partition(".")[2], name.replace(".", "_"))}
-
-
-def test_no_two_classes_of_privcore_have_the_same_name(repository: Path) -> None:
-    files = (repository / "privcore").rglob("*.py")
-    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
-    assert [name for name, times in names.items() if times > 1] == []
 
 
 @each_method
