@@ -327,6 +327,12 @@ def test_the_address_is_what_other_machines_are_told(address: str, tmp_path: Pat
     assert bucket.shown(tmp_path) == folder.shown(tmp_path) == str(tmp_path)
 
 
+def test_a_mirror_that_is_given_by_its_path_is_the_bucket(address: str) -> None:
+    put(located(address).root, rows(2))
+    assert sum(name.endswith(".parquet") for name in keys(address)) == 1
+    assert located(located(address).root).address == address
+
+
 def test_store_sql_is_put_beside_the_parts(address: str) -> None:
     put(Path(address), rows(1))
     write_store_sql(located(address))
