@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from flows.figures.auditing.theme import TRUE
-from flows.figures.panels import Panel, Trace, ramp
+from flows.figures.panels import Look, Panel, Trace, ramp
 from flows.figures.stored import Stored, number
 
 CONFIDENCES = (0.5, 0.9, 0.95, 0.99, 0.999)
@@ -43,8 +43,6 @@ def _traces(stored: Stored, method: str) -> tuple[Trace, ...]:
     for confidence, color in zip(CONFIDENCES, ramp(len(CONFIDENCES)), strict=True):
         answers = stored.answers("audit-epsilon", {"audit_confidence": confidence}, method)
         end = _ENDS[method][1]
-        if places := sorted((float(fields["delta"]), float(row[end])) for fields, row in answers):
-            x, y = zip(*places, strict=True)
-            label = f"confidence {confidence:g}"
-            traces.append(Trace(label=label, color=color, x=x, y=y, marker="o"))
+        look = Look(label=f"confidence {confidence:g}", color=color, marker="o")
+        traces += look.trace([(float(fields["delta"]), float(row[end])) for fields, row in answers])
     return tuple(traces)
