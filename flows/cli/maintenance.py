@@ -1,6 +1,7 @@
 """Commands that keep a store sound: verify, repair, compact and gc."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,8 @@ from flows.cli.options import (
     check_engine,
     printable,
 )
+from flows.printing import as_json
+from privcore import ExitCode
 
 if TYPE_CHECKING:
     from flows.runs.repair import Repair
@@ -27,11 +30,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done,
 
 def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     """Read every byte of a store, and tell what is damaged, missing, foreign or left over."""
-    from dataclasses import asdict
-
-    from flows.printing import as_json
     from flows.runs.progress import size
-    from privcore import ExitCode
     from storage import open_store
 
     with open_store(store) as opened:
@@ -61,10 +60,8 @@ def repair(
     json: Json = False,
 ) -> None:
     """Move damaged files into quarantine and compute exactly the lost points again; deletes nothing."""
-    from flows.printing import as_json
     from flows.runs.progress import Progress
     from flows.runs.repair import repair as repair_store
-    from privcore import ExitCode
     from storage import open_store
 
     check_engine(engine, ray_address)
@@ -115,9 +112,6 @@ def _show_repair(done: "Repair", dry_run: bool) -> None:
 
 def compact(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     """Merge small parts into large sorted ones; others may read and write meanwhile."""
-    from dataclasses import asdict
-
-    from flows.printing import as_json
     from flows.runs.progress import size
     from storage import open_store
     from storage.compaction import compact as compact_store
@@ -145,7 +139,6 @@ def gc(
     json: Json = False,
 ) -> None:
     """Delete what no reader uses: rows that do not count, old snapshots, files of killed writers."""
-    from flows.printing import as_json
     from storage import open_store
     from storage.garbage import collect, find_garbage
 

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flows.printing import as_json
+from flows.runs.plan import readable
+
 if TYPE_CHECKING:
     from flows.runs.forecast import Cluster, Schedule
     from flows.spec.sweep import Sweep
@@ -12,7 +15,6 @@ def show_schedule(
     sweep: "Sweep", store: Path, words: str, *, max_points: float, retry: bool, json: bool
 ) -> None:
     """Simulate a sweep on the cluster that words describe, and print how it would go."""
-    from flows.printing import as_json
     from flows.runs.forecast import read_cluster, simulate
     from flows.runs.workload import work_of
     from storage import open_store
@@ -48,7 +50,6 @@ def show_schedule(
 
 
 def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
-    from flows.runs.plan import readable
     from flows.runs.progress import duration, size
 
     work = schedule.work

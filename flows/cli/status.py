@@ -6,6 +6,11 @@ import typer
 
 from flows.cli.completion import sweeps
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, StorePath, reading
+from flows.printing import as_json, show
+from flows.runs.plan import MAX_POINTS, check_size
+from flows.runs.status import coverage, point_ids, recorded, recorded_sweeps, runs
+from flows.spec.grid import count
+from flows.spec.sweep import load
 
 if TYPE_CHECKING:
     from storage.heartbeats import Heartbeat
@@ -21,12 +26,6 @@ def status(
     allow_degraded: AllowDegraded = False,
 ) -> None:
     """How much of each sweep is stored, what failed, and whether it runs; also from another shell."""
-    from flows.printing import as_json, show
-    from flows.runs.plan import MAX_POINTS, check_size
-    from flows.runs.status import coverage, point_ids, recorded, recorded_sweeps, runs
-    from flows.spec.grid import count
-    from flows.spec.sweep import load
-
     named = [load(sweep)] if sweep else None
     lines: list[dict[str, Any]] = []
     with reading(store, allow_degraded=allow_degraded, missing_ok=named is not None) as opened:

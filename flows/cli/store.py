@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.answers.ask import is_tight
 from flows.cli.completion import problems_and_sweeps
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Explain, Json, StorePath, at_least_zero, reading
+from flows.printing import exactly, show
+from flows.spec.words import fields_from
+from privcore import DomainError, ExitCode, Problem, find_problem
 
 if TYPE_CHECKING:
-    from privcore import Problem
     from storage import Found, Store
 
 LimitSeconds = Annotated[float, typer.Option(callback=at_least_zero, help="Time that the query may take.")]
@@ -51,8 +54,6 @@ def lookup(
     from flows.answers.sourced import from_store
     from flows.answers.sweep_table import show_sweep, sweep_named
     from flows.cli.uncovered import uncovered
-    from flows.spec.words import fields_from
-    from privcore import DomainError, find_problem
 
     with reading(store, allow_degraded=allow_degraded) as opened:
         if not fields and (sweep := sweep_named(name, opened)) is not None:
@@ -76,8 +77,6 @@ def sql(
 ) -> None:
     """Any SELECT over a store; the views are in the documentation."""
     from flows.answers.export import FORMATS, rows_of
-    from flows.printing import exactly, show
-    from privcore import DomainError
 
     if json and csv:
         raise DomainError("Expected --json or --csv, got both.")
@@ -103,7 +102,6 @@ def export(
 ) -> None:
     """The result of a SELECT over a store as a file for others."""
     from flows.answers.export import FORMATS, chosen_format, target_of
-    from privcore import DomainError
     from storage.disk import write_atomically
     from storage.export import store_sql as statements
 
@@ -139,8 +137,6 @@ def _ended(limit_seconds: float) -> Iterator[None]:
     DuckDB looks neither at the clock nor at its memory while it computes one call of a function, such as
     `range(1000000000)`, and a thread cannot be killed.
     """
-    from privcore import ExitCode
-
     done = threading.Event()
 
     def watch() -> None:
@@ -166,7 +162,7 @@ def _peak_bytes() -> float:
 # ------------------------------------------------------------------------------ answers from a store
 
 
-def stored_answer(store: "Store", problem: "Problem", *, any_width: bool) -> "Found | None":
+def stored_answer(store: "Store", problem: Problem, *, any_width: bool) -> "Found | None":
     """Return what a store says about a problem, where it is worth an answer.
 
     Args:
@@ -178,8 +174,6 @@ def stored_answer(store: "Store", problem: "Problem", *, any_width: bool) -> "Fo
     Raises:
         StoreError: The folder is no store, or the store is damaged or newer.
     """
-    from flows.answers.ask import is_tight
-
     if not store.exists:
         return None
     found = store.lookup(problem)

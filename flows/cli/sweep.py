@@ -17,6 +17,11 @@ from flows.cli.options import (
     check_engine,
 )
 from flows.cli.schedule import show_schedule
+from flows.printing import as_json, show
+from flows.runs.plan import TooLargeError, make_plan
+from flows.spec.typed import named_or_typed
+from privcore import ExitCode
+from privcore.answer import FAILURES
 
 if TYPE_CHECKING:
     from flows.runs.plan import Plan
@@ -58,8 +63,6 @@ def plan(  # noqa: PLR0913, PLR0917  the options of a command
     json: Json = False,
 ) -> None:
     """What a sweep would cost: points, seconds, bytes. Starts and writes nothing."""
-    from flows.runs.plan import TooLargeError, make_plan
-    from flows.spec.typed import named_or_typed
     from storage import open_store
     from tasks.engine import cores
 
@@ -95,8 +98,6 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     """Compute the points of a sweep that are not stored yet. Ctrl-C loses nothing; run it again to go on."""
     from flows.runs.progress import Progress
     from flows.runs.run import run as run_sweep
-    from flows.spec.typed import named_or_typed
-    from privcore import ExitCode
     from storage import open_store
 
     check_engine(engine, ray_address)
@@ -121,7 +122,6 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
 
 
 def _print_json(content: Any) -> None:
-    from flows.printing import as_json
 
     print(as_json(content, indent=1))
 
@@ -143,7 +143,6 @@ def _plan_content(made: "Plan") -> dict[str, Any]:
 
 
 def _show_plan(name: str, made: "Plan", workers: int) -> None:
-    from flows.printing import show
     from flows.runs.progress import duration, size
 
     print(f"{name}: {made.total} points, {sum(made.stored.values())} stored, {made.new} new")
@@ -175,7 +174,6 @@ def _report_content(report: "RunReport") -> dict[str, Any]:
 
 def _show_report(report: "RunReport") -> None:
     from flows.runs.progress import duration
-    from privcore.answer import FAILURES
 
     now = report.now
     what = (

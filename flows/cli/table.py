@@ -1,11 +1,16 @@
 """Commands on lookup tables: publish what a store answers as one file, import such a file, compare two."""
 
+from collections import Counter
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
+from flows.printing import as_json
+from flows.printing import show as show_table
+from privcore import ExitCode
 
 TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A lookup table, a Parquet file.")]
 
@@ -32,8 +37,6 @@ def publish(
 
 def show(file: TableFile, json: Json = False) -> None:
     """Check a lookup table, and tell its version and what it holds."""
-    from collections import Counter
-
     from storage.lookup_table import read_lookup_table
 
     table = read_lookup_table(file)
@@ -67,11 +70,6 @@ def diff(
     json: Json = False,
 ) -> None:
     """Which brackets two lookup tables have in common, which moved; exit code 1 if any contradict."""
-    from dataclasses import asdict, fields
-
-    from flows.printing import as_json
-    from flows.printing import show as show_table
-    from privcore import ExitCode
     from storage.lookup_table import read_lookup_table
     from storage.table_diff import Moved, compare
 
@@ -92,6 +90,5 @@ def diff(
 
 
 def _print(content: dict[str, Any], json: bool) -> None:
-    from flows.printing import as_json
 
     print(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))
