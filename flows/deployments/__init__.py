@@ -1,1 +1,5 @@
 """The flow that deployments start, and what Prefect shows of it."""
+
+from flows.deployments.flow import scheduled_sweep
+
+__all__ = ["scheduled_sweep"]  # servers keep the entry point `flows.deployments.scheduled_sweep`
