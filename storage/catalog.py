@@ -1,4 +1,7 @@
-"""The store as its users see it: what is stored, SQL over it, lookups, and whether it is sound."""
+"""The store as its users see it: what is stored, SQL over it, lookups, and whether it is sound.
+
+One file, since it is the class Store and little else.
+"""
 
 import threading
 import time

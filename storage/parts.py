@@ -1,4 +1,7 @@
-"""A part: one immutable Parquet file, named by its points and its bytes, published whole."""
+"""A part: one immutable Parquet file, named by its points and its bytes, published whole.
+
+One file, since what writes a part and what reads it agree on its name and metadata.
+"""
 
 import hashlib
 import re

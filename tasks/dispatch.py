@@ -2,6 +2,8 @@
 
 A batch is suspected of killing its worker only if every node is still there. What a dying node took with it
 is handed out again as often as it takes, as long as anything is finished in between.
+
+One file, since where a lost batch goes depends on all batches in flight.
 """
 
 import sys

@@ -1,6 +1,8 @@
 """The flow that deployments start: a sweep on a schedule, and all that Prefect shows of it.
 
 What it computes is what `privsweep run` computes; deploy/README.md says how it is deployed.
+
+One file, since Prefect loads the deployed flow from it.
 """
 
 import re

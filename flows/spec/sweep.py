@@ -1,4 +1,7 @@
-"""A sweep: grids and methods with a name, read from TOML; mistakes in it are told before anything starts."""
+"""A sweep: grids and methods with a name, read from TOML; mistakes in it are told before anything starts.
+
+One file, since one reader checks all that a sweep file may say.
+"""
 
 import hashlib
 import json

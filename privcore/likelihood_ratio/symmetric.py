@@ -7,6 +7,8 @@ all that is kept of it, so the result is a garbling whatever the cells. They are
 mean of the final ratio: what one would want to know at the end. Of the counts i, a part keeps those that it
 has with more than a negligible probability when k of t are drawn, far fewer than k where it is small; leaving
 out the others lowers the ratio.
+
+One file, since parts are combined by the cells into which they are cut.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Parameters of membership inference, declared once, as in `params`."""
+"""Parameters of membership inference, declared once, as in `params`.
+
+One file, since it is a list of declarations.
+"""
 
 from privcore.distributions.record_notation import canonical_law
 from privcore.distributions.sample import canonical_sample

@@ -1,4 +1,5 @@
 // The page: tabs, the question in the form and in the address, and everything that follows from it.
+// One file, since the state of the page and what follows from it are one loop.
 
 import { read, write } from "./address.js";
 import { show, showBox, showError } from "./answer.js";
