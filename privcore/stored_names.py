@@ -182,5 +182,9 @@ VERSIONS = {
     "auditing.trained": 2,
     "auditing.ceiling": 2,
     "auditing.planned": 2,
+    "membership.roc": 2,
+    "membership.threshold": 2,
+    "membership.sharp": 2,
+    "membership.overfitting": 2,
 }
 """Versions of methods, unless 1: readers of a store import no method to decide on which rows to rely."""

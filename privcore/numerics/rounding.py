@@ -36,7 +36,7 @@ cancel, but gamma and a are moved by this slack before, and their subtraction er
 
 FEW_OPERATIONS = 1e-15
 """Counted: 9 u, what 1 moved by it leaves below, for formulas of at most 6 operations with positive terms;
-the shares of one record have 5, unless the fresh share times the odds is subnormal, an accuracy 6, sums of
+the shares of one record have 5, an accuracy 6, sums of
 two terms 3. Also checked."""
 
 MOVED_EPSILON = 1e-15
@@ -77,7 +77,7 @@ more."""
 BINOMIAL_TERM = 1e-12
 """Checked: relative error of Loader's form of a binomial probability to 1e12 trials, beside a term that grows
 with the distance from the mean; and of binomial tails where the variance is at least 490, likewise.
-Tails of a smaller variance, which `membership.roc` takes, err by up to 3e-8 beyond 1e5 trials."""
+Tails of a smaller variance are summed term by term beyond 1e5 trials."""
 
 INCOMPLETE_BETA = 1e-7
 """Checked: absolute error of the regularised incomplete beta function to 1e9 trials."""
@@ -103,9 +103,8 @@ errs by at most 20000 u, and the advantage, which grows as its square root, is m
 much."""
 
 PRIVATE_ADVANTAGE = 1e-14
-"""Checked: relative error of the advantage under differential privacy, for epsilon in [1e-6, 700] and odds in
-[1e-6, 1e6]; for a smaller epsilon, and odds as near to 1, the wrong one of two formulas may be taken. The
-published bound may cancel; it has 1e-16 besides, and the truth is smaller where it does."""
+"""Checked: relative error of the advantage under differential privacy, for epsilon to 700 and odds in
+[1e-6, 1e6]. The published bound may cancel; it has 1e-16 besides, and the truth is smaller where it does."""
 
 SPLIT_SAMPLE = 1e-11
 """Checked: relative error of the mean distance of the parts of a sample, three binomial probabilities a
@@ -113,7 +112,7 @@ term."""
 
 LOSS_RATES = 1e-12
 """Checked: error of the advantage of a threshold at given nodes, next to the sum of its terms, for thresholds
-to 10 deviations; beyond, where probabilities are below 1e-23, their differences err by up to 2e-9."""
+to 20 deviations; beyond, it grows with their square."""
 
 LABEL_BOUND = 1e-11
 """Checked: relative error of explicit bounds on label inference: powers and exponents of at most 745, whose

@@ -32,6 +32,8 @@ _SMALL_FACTORIALS = np.array(
 _FEW = 200
 """Terms up to which sums are quicker than the incomplete beta function, and more accurate."""
 _DIGITS = 40.0
+_BETA_TRIALS = 10**5
+"""Trials beyond which the incomplete beta function errs by up to 3e-8 where the mean is small."""
 
 
 def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array, Array]:
@@ -195,6 +197,10 @@ def at_least(n: int, p: Array, q: Array, count: Array) -> tuple[Array, Array]:
     inside = (count > 0.0) & (count <= n) & (q > 0.0)
     law[(count <= n) & (q == 0.0)] = 1.0
     law[inside] = _tail(n, p[inside], count[inside] - 1.0, q[inside], upper=True)
+    if n > _BETA_TRIALS:
+        p1, q1, m = p[inside], q[inside], count[inside] - 1.0
+        _, tails = _term_by_term(float(n), p1, q1, m, m + 1.0, modes(n - 1.0, p1, q1, m), True)
+        law[inside] = np.where(np.isnan(tails), law[inside], np.minimum(tails, 1.0))
     error = np.where(inside, BINOMIAL_TERM + _tail_error(n, p, q, count), 0.0)
     return law * (1.0 - error), np.minimum(1.0, law * (1.0 + error))
 

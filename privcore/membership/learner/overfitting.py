@@ -8,6 +8,7 @@ from privcore.membership.learner.problems import MembershipInterpolationCap, Mem
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import ERROR_FUNCTION, FEW_OPERATIONS, probability_at_most
 from privcore.papers import AUBINAIS
+from privcore.parameter import SMALLEST_NORMAL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,7 @@ class MembershipOverfitting(Method[MembershipOverfittingSecurity]):
     problems = (MembershipOverfittingSecurity,)
     direction = Direction.UPPER
     reference = f"{AUBINAIS}, Theorem 11"
+    version = 2
 
     def cost(self, problem: MembershipOverfittingSecurity) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
@@ -45,6 +47,8 @@ def theorem11(unfitted_share: float, fresh_share: float, odds: float) -> float:
         >>> round(theorem11(0.05, 0.008, 1.0), 12)
         0.058
     """
+    if 0.0 < odds * fresh_share < SMALLEST_NORMAL:  # a product that lacks digits, for odds below 1
+        return unfitted_share / odds + fresh_share
     return max(1.0, 1.0 / odds) * (unfitted_share + odds * fresh_share)
 
 

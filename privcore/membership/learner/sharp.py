@@ -9,6 +9,9 @@ from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import MOVED_EPSILON, PRIVATE_ADVANTAGE, probability_at_most
 from privcore.papers import AUBINAIS
 
+_CLOSE = 1e-7
+"""Epsilon below which odds have to be compared by their distance from 1."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipSharp(Method[MembershipPrivateAdvantage]):
@@ -24,6 +27,7 @@ class MembershipSharp(Method[MembershipPrivateAdvantage]):
     problems = (MembershipPrivateAdvantage,)
     direction = Direction.ENCLOSURE
     reference = f"proofs of ours, beside {AUBINAIS}, Appendix H, whose tanh(epsilon / 2) is no supremum"
+    version = 2
 
     def cost(self, problem: MembershipPrivateAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
@@ -114,12 +118,18 @@ def add_remove_advantage(epsilon: float, odds: float) -> float:
     share = 1.0 / (1.0 + inverse)  # E / (E + 1)
     log_odds = abs(math.log(odds))
     if odds >= 1.0:
-        if odds * inverse <= 0.5 * (1.0 + inverse):
+        moderate = odds * inverse <= 0.5 * (1.0 + inverse)
+        if epsilon < _CLOSE:
+            moderate = odds - 1.0 <= 0.5 * math.expm1(epsilon)
+        if moderate:
             return -share * math.expm1(log_odds - epsilon)
         # (u - v)^2 with u^2 - v^2 = E^2 - g, over (E + 1): no cancellation of the roots
         root = math.sqrt(-math.expm1(-2.0 * epsilon) * odds) + math.sqrt(odds - 1.0)
         return share * math.exp(epsilon) * (math.expm1(log_odds - 2.0 * epsilon) / root) ** 2
-    if 2.0 * share * odds >= 1.0:
+    moderate = 2.0 * share * odds >= 1.0
+    if epsilon < _CLOSE:
+        moderate = (1.0 - odds) / odds <= math.tanh(0.5 * epsilon)
+    if moderate:
         return -share * math.expm1(log_odds - epsilon)
     # 1 / odds would round what is close to 1
     root = math.sqrt(-math.expm1(-2.0 * epsilon)) + inverse * math.sqrt((1.0 - odds) / odds)

@@ -36,6 +36,7 @@ class MembershipThreshold(Method[MembershipRegressionAdvantage]):
     problems = (MembershipRegressionAdvantage,)
     direction = Direction.LOWER
     reference = f"{AUBINAIS}, Section 4, for least squares with Gaussian features"
+    version = 2
 
     def applies(self, problem: MembershipRegressionAdvantage) -> str | None:
         return INTERPOLATES if problem.interpolates else None
@@ -47,7 +48,8 @@ class MembershipThreshold(Method[MembershipRegressionAdvantage]):
         rough, coarse, fine = (LossRates.of(problem.records, problem.coordinates, steps) for steps in _STEPS)
         root = best_root(rough, problem.odds)
         (one, size), (other, _) = (rates.advantage(root, problem.odds) for rates in (coarse, fine))
-        lower = min(one, other) - 10.0 * abs(one - other) - LOSS_RATES * size
+        far = max(1.0, (root / 20.0) ** 2)  # an error function errs by its argument's square
+        lower = min(one, other) - 10.0 * abs(one - other) - LOSS_RATES * far * size
         return Answer.enclosure(min(1.0, max(0.0, lower)), 1.0, detail=f"threshold {root * root:.6g}")
 
 
@@ -133,4 +135,6 @@ def _erf_between(root: float, difference: Array) -> Array:
     short = 0.5 * difference * (np.exp(-0.5 * inner * inner) * _WEIGHTS).sum(axis=1)
     scale = math.sqrt(0.5)
     long = scipy.special.erfc((root + difference) * scale) - scipy.special.erfc(root * scale)
-    return np.asarray(np.abs(np.where(np.abs(difference) < 0.5, short * math.sqrt(2.0 / math.pi), long)))
+    return np.asarray(
+        np.abs(np.where(np.abs(difference) < min(0.5, 5.0 / root), short * math.sqrt(2.0 / math.pi), long))
+    )

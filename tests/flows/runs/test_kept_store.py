@@ -19,6 +19,9 @@ from tests.flows.small_store import Command
 KEPT = Path(__file__).parents[2] / "storage" / "data" / "before-rooms"
 EVERY_PROBLEM = KEPT / "every-problem.toml"
 
+RAISED = {"membership.overfitting", "membership.roc", "membership.sharp", "membership.threshold"}
+"""Methods of a higher version since then, by "Numbers" in the changelog: their rows are computed again."""
+
 pytestmark = pytest.mark.xdist_group("kept-store")  # its snapshot is built once
 
 
@@ -56,12 +59,14 @@ def test_the_kept_points_are_of_every_problem_of_then_and_have_the_same_ids() ->
     assert problems <= set(PROBLEMS.names)
     for entry in entries:
         point = Point(problem=asked(entry), method=find(entry["method"]).from_knobs(entry["knobs"]))
-        assert point.id == entry["id"], entry
+        assert (point.id == entry["id"]) == (entry["method"] not in RAISED), entry
 
 
 def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
     for entry in kept("lookups.json"):
         found, before = store.lookup(asked(entry)), entry["found"]
+        if before and RAISED & {before["lower_method"], before["upper_method"]}:
+            continue  # a row of an earlier version is no answer
         assert (found is None) == (before is None), entry
         if found is not None:
             ends = {"lower": found.lower.hex(), "upper": found.upper.hex()}
@@ -75,15 +80,18 @@ def test_verify_finds_the_kept_store_sound(root: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("sweep", "failed"), [("quickstart", 0), (str(EVERY_PROBLEM), 2)], ids=["quickstart", "every-problem"]
 )
-def test_the_kept_sweeps_compute_nothing_again(
+def test_the_kept_sweeps_compute_nothing_again_but_what_has_a_higher_version(
     sweep: str, failed: int, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    again = sum(entry["method"] in RAISED for entry in kept("points.json")) if failed else 0
     with open_store(root) as store:
         assert load(sweep).digest in {manifest.digest for manifest in store.manifests()}
     before = {path: path.read_bytes() for path in root.glob("data/**/*.parquet")}
     command = Command(capsys)
     code = command("run", sweep, "--store", root, "--engine", "serial", "--json")
     report = command.json
-    assert (report["computed"], report["missing"], report["failed"]) == (0, 0, failed)
+    assert (report["computed"], report["missing"], report["failed"]) == (again, 0, failed)
     assert code == (1 if failed else 0), "stored failures still count"
-    assert {path: path.read_bytes() for path in root.glob("data/**/*.parquet")} == before
+    after = {path: path.read_bytes() for path in root.glob("data/**/*.parquet")}
+    assert {path: content for path, content in after.items() if path in before} == before
+    assert (len(after) > len(before)) == (again > 0)

@@ -256,8 +256,9 @@ def test_training_has_the_same_bits_on_one_core_and_on_all() -> None:
 import hashlib, os, sys
 if sys.argv[1] == "one":
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-from privcore.membership.experiments.network import Run, residuals
-found = residuals(Run(coordinates=10, records=1000, width=1024, noise=0.1, stopping_loss=0.0, number=0), 10)
+from privcore.membership.experiments.network import NetworkRun, residuals
+run = NetworkRun(coordinates=10, records=1000, width=1024, noise=0.1, stopping_loss=0.0, number=0)
+found = residuals(run, 10)
 print(hashlib.sha256(b"".join(part.mean.tobytes() for part in found)).hexdigest())
 """
     command = [sys.executable, "-c", program]
