@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation
 from privcore.allocation.truncation import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
@@ -21,11 +21,8 @@ _PARTS = (0.5, 0.9, 0.97, AUTHORS_PART, 0.999)
 """Parts of the correction that t delta_0 may take."""
 
 
-Answered = AllocationEpsilon | AllocationDelta
-
-
 @dataclass(frozen=True, kw_only=True)
-class AllocationAnalytic(Method[Answered]):
+class AllocationAnalytic(Method[Allocation]):
     r"""Bound k-of-t allocation in closed form, but for Poisson sampling.
 
     With one step $(\varepsilon_0, \delta_0)$-DP, $f = \lfloor t/k \rfloor$ and any $\delta'$,
@@ -44,7 +41,7 @@ class AllocationAnalytic(Method[Answered]):
     """
 
     name = "allocation.analytic"
-    problems = get_args(Answered)
+    problems = get_args(Allocation)
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.1; k to 1: Lemma 3.2; sinh: our remark"
     shares = ("sigma", "steps")
@@ -53,10 +50,10 @@ class AllocationAnalytic(Method[Answered]):
     split: Annotated[str, allocation_params.SPLIT] = "optimal"
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Allocation) -> Cost:
         return cost_of(problem, self.tolerance)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         steps, copies = block(problem)
         optimal = self.split == "optimal"
         parts = _PARTS if optimal else (AUTHORS_PART,)

@@ -9,7 +9,7 @@ import scipy
 from privcore import params
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
-    AllocationDelta,
+    Allocation,
     AllocationEpsilon,
     LaplaceAllocationDelta,
     LaplaceAllocationEpsilon,
@@ -48,14 +48,14 @@ from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_b
 from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
 from privcore.papers import DONG, FELDMAN_SHENFELD
 
-Gaussian = AllocationEpsilon | AllocationDelta | SampledAllocationEpsilon | SampledAllocationDelta
+Gaussian = Allocation | SampledAllocationEpsilon | SampledAllocationDelta
 Laplace = LaplaceAllocationEpsilon | LaplaceAllocationDelta
 Response = ResponseAllocationEpsilon | ResponseAllocationDelta
-Allocation = Gaussian | Laplace | Response
+Answered = Gaussian | Laplace | Response
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationCertified(Method[Allocation]):
+class AllocationCertified(Method[Answered]):
     r"""Enclose epsilon or delta of k-of-t random allocation over E epochs.
 
     The likelihood ratio of 1-of-t is the mean of t i.i.d. ratios of one step, that of E epochs a product of E
@@ -66,7 +66,7 @@ class AllocationCertified(Method[Allocation]):
     """
 
     name = "allocation.certified"
-    problems = get_args(Allocation)
+    problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = (
         f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
@@ -77,7 +77,7 @@ class AllocationCertified(Method[Allocation]):
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Allocation) -> Cost:
+    def cost(self, problem: Answered) -> Cost:
         step, k, question = _step(problem), problem.participations, _question(problem)
         estimate = cost(question, step.width(), self.tolerance, _combinations(problem))
         if exact(problem.steps, k):
@@ -87,7 +87,7 @@ class AllocationCertified(Method[Allocation]):
         extra = 2.0 * below_seconds(k, problem.steps, width, question.guess, finest)
         return Cost(seconds=2.0 * estimate.seconds + extra, bytes=2.0 * estimate.bytes)
 
-    def answer(self, problem: Allocation, seed: int) -> Answer:
+    def answer(self, problem: Answered, seed: int) -> Answer:
         step, question = _step(problem), _question(problem)
         t, k, epochs, rate = problem.steps, problem.participations, problem.epochs, _rate(problem)
 
@@ -120,7 +120,7 @@ class AllocationCertified(Method[Allocation]):
         return Answer.enclosure(lower, upper, detail=detail)
 
     def _chosen_below(
-        self, problem: Allocation, question: Question, lower: float, upper: float, delta: float
+        self, problem: Answered, question: Question, lower: float, upper: float, delta: float
     ) -> float:
         """Return a lower bound from the law of k of t, refined while that may bring it close to the upper."""
         most = min(upper, LARGEST_THRESHOLD) if question.asks == "epsilon" else question.at
@@ -146,7 +146,7 @@ class AllocationCertified(Method[Allocation]):
         return lower
 
 
-def _step(problem: Allocation) -> Step:
+def _step(problem: Answered) -> Step:
     if isinstance(problem, Laplace):
         return LaplaceStep(problem.scale)
     if isinstance(problem, Response):
@@ -154,28 +154,28 @@ def _step(problem: Allocation) -> Step:
     return GaussianStep(problem.sigma)
 
 
-def _rate(problem: Allocation) -> float:
+def _rate(problem: Answered) -> float:
     """Return the probability with which an epoch includes the example at all."""
     if isinstance(problem, SampledAllocationEpsilon | SampledAllocationDelta):
         return problem.sampling_probability
     return 1.0
 
 
-def _overlap(problem: Allocation) -> float:
+def _overlap(problem: Answered) -> float:
     """Return a bound for the direction remove without reduction to k = 1; infinity where there is none."""
-    if not isinstance(problem, AllocationEpsilon | AllocationDelta) or problem.adjacency == "add":
+    if not isinstance(problem, Allocation) or problem.adjacency == "add":
         return math.inf
     return overlap_bound(problem)[0]
 
 
-def _combinations(problem: Allocation) -> int:
+def _combinations(problem: Answered) -> int:
     """Return how many combinations of two laws one resolution takes, about."""
     steps = problem.steps // problem.participations
     copies = problem.participations * problem.epochs
     return powering(steps) + powering(copies)
 
 
-def _ease(problem: Allocation) -> float:
+def _ease(problem: Answered) -> float:
     """Return how much wider than usual cells may be: where one large ratio decides, epsilon is its logarithm.
 
     A cell then moves epsilon by its width over that logarithm. Measured on 17 points of k = 1, asked for 1 %:
@@ -190,12 +190,12 @@ def _ease(problem: Allocation) -> float:
     return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps: neighbours share their laws
 
 
-def _question(problem: Allocation) -> Question:
+def _question(problem: Answered) -> Question:
     at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
     return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
-def _closed_form(problem: Allocation) -> tuple[float, float]:
+def _closed_form(problem: Answered) -> tuple[float, float]:
     """Return a bracket known without computing: nothing is revealed below, the chosen steps above."""
     question = _question(problem)
     if isinstance(problem, Gaussian):

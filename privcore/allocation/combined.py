@@ -7,26 +7,24 @@ from privcore import params
 from privcore.allocation.analytic import AllocationAnalytic
 from privcore.allocation.decomposition import AllocationDecomposition
 from privcore.allocation.direct import AllocationDirect
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation
 from privcore.allocation.recursive import AllocationRecursive
-from privcore.allocation.truncation import Allocation, unamplified
+from privcore.allocation.truncation import unamplified
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 
-Answered = AllocationEpsilon | AllocationDelta
-
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationCombined(Method[Answered]):
+class AllocationCombined(Method[Allocation]):
     """Take the least of no amplification, analytic, decomposition, direct and recursive, per direction.
 
     Every one of them bounds each direction, so the least one does; the answer is the larger direction.
     """
 
     name = "allocation.combined"
-    problems = get_args(Answered)
+    problems = get_args(Allocation)
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
     version = 2
@@ -34,7 +32,7 @@ class AllocationCombined(Method[Answered]):
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Allocation) -> Cost:
         costs = [
             method.cost(part)
             for part in _directions(problem)
@@ -46,7 +44,7 @@ class AllocationCombined(Method[Answered]):
             seconds=0.4 * sum(cost.seconds for cost in costs), bytes=max(cost.bytes for cost in costs)
         )
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         found = [self._least(part, seed) for part in _directions(problem)]
         return Answer.at_most(max(upper for upper, _ in found), detail="; ".join(text for _, text in found))
 

@@ -97,3 +97,7 @@ class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
 
     name = "unamplified-delta"
     monotone = proved(**_UNAMPLIFIED, **AT_EPSILON)
+
+
+Poisson = PoissonEpsilon | PoissonDelta
+Shuffling = ShufflingEpsilon | ShufflingDelta

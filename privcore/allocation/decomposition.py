@@ -11,7 +11,7 @@ from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
 from privcore.allocation.poisson_certified import PoissonCertified, poisson
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
@@ -25,7 +25,6 @@ Profile = Callable[[float], float]
 """Upper bound of the delta of Poisson sampling, in one direction, at any real epsilon; or of its inverse."""
 
 _Reader = Callable[[RatioDistribution, float, str], float]
-Allocation = AllocationEpsilon | AllocationDelta
 
 
 @dataclass(frozen=True, kw_only=True)

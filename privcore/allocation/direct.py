@@ -8,7 +8,7 @@ import numpy as np
 
 from privcore.allocation import params as allocation_params
 from privcore.allocation.moments import FRACTIONS, allocation_moments
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.allocation.reduction import Blocks, blocks
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
@@ -16,8 +16,6 @@ from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_b
 from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import FELDMAN_SHENFELD
-
-Allocation = AllocationEpsilon | AllocationDelta
 
 
 def remove_moments(sigma: float, parts: Blocks, highest: int) -> tuple[Floats, Floats]:

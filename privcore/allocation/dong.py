@@ -8,14 +8,12 @@ from typing import get_args
 import numpy as np
 
 from privcore.allocation.moments import SPREAD_ORDERS, log_mean
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments
 from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import DONG
-
-Allocation = AllocationEpsilon | AllocationDelta
 
 MOST_SUMMED = 2048
 """Common steps of two draws up to which their law is summed; beyond, the binomial law takes its place."""

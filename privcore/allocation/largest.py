@@ -7,14 +7,13 @@ from typing import Any, get_args
 import numpy as np
 import scipy
 
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LOG_EXCEEDANCE
 from privcore.papers import CHUA_BALLS
 
-Allocation = AllocationEpsilon | AllocationDelta
 Outputs = tuple[tuple[int, float], ...]
 """Independent outputs of unit variance under one hypothesis: how many there are of every mean."""
 

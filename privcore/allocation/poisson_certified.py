@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Annotated, get_args
 
 from privcore import params
-from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
+from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
 from privcore.likelihood_ratio.enclose import Laws, Question, cost, enclose, powering
@@ -14,8 +14,6 @@ from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.papers import ZHU
-
-Poisson = PoissonEpsilon | PoissonDelta
 
 
 @dataclass(frozen=True, kw_only=True)

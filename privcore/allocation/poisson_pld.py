@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import scipy
 
-from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
+from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
 from privcore.papers import DOROSHENKO
@@ -141,11 +141,8 @@ def _composed(sigma: float, rate: float, steps: int, adjacency: str) -> tuple[An
     )
 
 
-Answered = PoissonEpsilon | PoissonDelta
-
-
 @dataclass(frozen=True, kw_only=True)
-class PoissonPld(Method[Answered]):
+class PoissonPld(Method[Poisson]):
     """Connect-the-dots on a loss step that follows the sampling probability, composed by dp-accounting.
 
     The discretisation is pessimistic, but the Fourier transform that composes it rounds by about
@@ -153,12 +150,12 @@ class PoissonPld(Method[Answered]):
     """
 
     name = "poisson.pld"
-    problems = get_args(Answered)
+    problems = get_args(Poisson)
     direction = Direction.ESTIMATE
     reference = f"{DOROSHENKO}, Algorithm 1; dp-accounting 0.6"
     shares = ("sigma", "steps", "sampling_probability", "epochs", "adjacency")
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: Poisson) -> str | None:
         shift = 1.0 / problem.sigma
         largest_loss = shift * (_TAIL + 0.5 * shift)
         if largest_loss > _LARGEST_LOSS:
@@ -173,13 +170,13 @@ class PoissonPld(Method[Answered]):
             return f"A loss grid fine enough for this sampling probability has {wanted:.1e} points."
         return None
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Poisson) -> Cost:
         grid = choose_grid(problem.sigma, problem.sampling_probability, problem.steps * problem.epochs)
         directions = 2 if problem.adjacency == "add-remove" else 1
         points = directions * (grid.points + grid.composed_points)
         return Cost(seconds=0.005 + 5e-7 * points, bytes=1e6 + 150.0 * points)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Poisson, seed: int) -> Answer:
         rate, steps = problem.sampling_probability, problem.steps * problem.epochs
         composed = _composed(problem.sigma, rate, steps, problem.adjacency)
         if isinstance(problem, PoissonEpsilon):
@@ -198,6 +195,6 @@ class PoissonPld(Method[Answered]):
         return Answer.about(value, detail=f"connect-the-dots with loss step {step:.2g}, composed by FFT")
 
 
-def _noise(problem: Answered) -> float:
+def _noise(problem: Poisson) -> float:
     """Return the error of delta that composing by FFT may leave: 32 roundings of 1 for each step."""
     return problem.steps * problem.epochs * 2.0**-48

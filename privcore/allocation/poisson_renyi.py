@@ -8,15 +8,13 @@ from typing import get_args
 import numpy as np
 import scipy
 
-from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
+from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
 from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import MIRONOV
-
-Poisson = PoissonEpsilon | PoissonDelta
 
 ORDERS: Floats = np.concatenate([FRACTIONS, SPREAD_ORDERS])
 

@@ -160,3 +160,7 @@ class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
 
     name = "response-allocation-delta"
     monotone = proved(**_RESPONSE, **AT_EPSILON)
+
+
+Allocation = AllocationEpsilon | AllocationDelta
+"""Random allocation with Gaussian noise, whatever is asked."""

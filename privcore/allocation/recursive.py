@@ -10,7 +10,7 @@ from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.decomposition import decomposition
 from privcore.allocation.poisson_certified import poisson
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation
 from privcore.allocation.truncation import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
@@ -27,11 +27,8 @@ _CUT = 1e-8
 """What may be cut off the law behind the correction, in all, as a part of the correction."""
 
 
-Answered = AllocationEpsilon | AllocationDelta
-
-
 @dataclass(frozen=True, kw_only=True)
-class AllocationRecursive(Method[Answered]):
+class AllocationRecursive(Method[Allocation]):
     r"""Bound k-of-t allocation by its own profile in direction add, which the decomposition bounds.
 
     With $f = \lfloor t/k \rfloor$, any $\varepsilon' > 0$, $\eta = e^{2 \varepsilon'} / f \le 1$ and
@@ -47,7 +44,7 @@ class AllocationRecursive(Method[Answered]):
     """
 
     name = "allocation.recursive"
-    problems = get_args(Answered)
+    problems = get_args(Allocation)
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
     version = 2
@@ -56,10 +53,10 @@ class AllocationRecursive(Method[Answered]):
     split: Annotated[str, allocation_params.SPLIT] = "optimal"
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Allocation) -> Cost:
         return cost_of(problem, self.tolerance)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         steps, copies = block(problem)
 
         def rate(direction: str, budget: float) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 import scipy
 
-from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
+from privcore.allocation.comparisons import Shuffling, ShufflingEpsilon
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import (
@@ -18,9 +18,6 @@ from privcore.numerics.gaussian import (
 )
 from privcore.numerics.rounding import CLONE_COUNTS, probability_at_most
 from privcore.papers import FELDMAN_MCMILLAN
-
-Shuffling = ShufflingEpsilon | ShufflingDelta
-
 
 _SHARE = 0.4
 """Part of delta left to the outcomes where the noise is not a randomized response."""

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from typing import get_args
 
-from privcore.allocation.comparisons import ShufflingDelta, ShufflingEpsilon
+from privcore.allocation.comparisons import Shuffling, ShufflingEpsilon
 from privcore.allocation.largest import BestTest, described, largest_test
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
 from privcore.papers import CHUA_SHUFFLING
-
-Shuffling = ShufflingEpsilon | ShufflingDelta
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from privcore import params
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation
 from privcore.allocation.truncation import block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio.kernel import Array
@@ -26,11 +26,8 @@ _CELLS_PER_DEVIATION = 64
 _TILTS_PER_OCTAVE = 8
 
 
-Answered = AllocationEpsilon | AllocationDelta
-
-
 @dataclass(frozen=True, kw_only=True)
-class AllocationTruncated(Method[Answered]):
+class AllocationTruncated(Method[Allocation]):
     r"""Bound k-of-t allocation by Poisson sampling with the probability that the posterior rarely exceeds.
 
     With $X_j$ the likelihood ratios of the steps under Q, the posterior exceeds $\eta$ when some partial sum
@@ -40,7 +37,7 @@ class AllocationTruncated(Method[Answered]):
     """
 
     name = "allocation.truncated"
-    problems = get_args(Answered)
+    problems = get_args(Allocation)
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Lemma 4.3 and Lemma 3.2; tail: Doob, Chernoff"
     version = 2
@@ -48,10 +45,10 @@ class AllocationTruncated(Method[Answered]):
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Allocation) -> Cost:
         return cost_of(problem, self.tolerance)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         steps, copies = block(problem)
 
         def rate(direction: str, budget: float) -> float | None:

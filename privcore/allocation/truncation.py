@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from privcore.allocation.poisson_certified import poisson
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
@@ -24,7 +24,6 @@ from privcore.method import Cost
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.numerics.rounding import TRUNCATED_RATE
 
-Allocation = AllocationEpsilon | AllocationDelta
 Rate = Callable[[str, float], float | None]
 """Sampling probability that suffices in a direction for a budget; None where the theorem is void."""
 

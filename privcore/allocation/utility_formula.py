@@ -7,13 +7,11 @@ from typing import Annotated, get_args
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_noise
-from privcore.allocation.utility_problems import AllocationError, PoissonError
+from privcore.allocation.utility_problems import AllocationError, ErrorOfMean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import SHORT_FORMULA, SUBNORMAL
 from privcore.papers import FELDMAN_SHENFELD
-
-ErrorOfMean = AllocationError | PoissonError
 
 
 @dataclass(frozen=True, kw_only=True)

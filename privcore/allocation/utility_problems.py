@@ -67,3 +67,6 @@ class PoissonError(MeanError):
     """
 
     name = "poisson-error"
+
+
+ErrorOfMean = AllocationError | PoissonError

@@ -8,8 +8,8 @@ import numpy as np
 
 from privcore import params
 from privcore.allocation.calibration import search_cost
-from privcore.allocation.utility_formula import ErrorOfMean, noise_error, noise_for, scheme_of, squared_error
-from privcore.allocation.utility_problems import AllocationError, PoissonError
+from privcore.allocation.utility_formula import noise_error, noise_for, scheme_of, squared_error
+from privcore.allocation.utility_problems import AllocationError, ErrorOfMean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
@@ -25,11 +25,8 @@ _WIDEST = 0.5
 """Relative half-width of the interval up to which its centre is worth giving as an estimate."""
 
 
-Answered = AllocationError | PoissonError
-
-
 @dataclass(frozen=True, kw_only=True)
-class UtilitySimulation(Method[Answered]):
+class UtilitySimulation(Method[ErrorOfMean]):
     r"""Draw the estimate R times as the scheme would, and enclose the mean of its squared errors.
 
     One coordinate is drawn, at the noise that is proved to suffice: a binomial number of ones, for Poisson
@@ -41,7 +38,7 @@ class UtilitySimulation(Method[Answered]):
     """
 
     name = "utility.simulation"
-    problems = get_args(Answered)
+    problems = get_args(ErrorOfMean)
     direction = Direction.ENCLOSURE
     reference = f"{FELDMAN_SHENFELD}, Section 5.1 and Figure 3; Chebyshev's inequality"
     version = 3
@@ -50,18 +47,18 @@ class UtilitySimulation(Method[Answered]):
     repetitions: Annotated[int, params.REPETITIONS] = 100_000
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: ErrorOfMean) -> str | None:
         draws = problem.examples * (1 if isinstance(problem, AllocationError) else problem.steps)
         if draws > _LARGEST_COUNT:
             return f"Binomial draws of more than {_LARGEST_COUNT:.0e} trials are not exact enough."
         return None
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: ErrorOfMean) -> Cost:
         search = search_cost(scheme_of(problem), problem.epsilon, problem.delta, problem.steps, _PRECISION)
         arrays = 40.0 * min(_BLOCK, self.repetitions)
         return Cost(seconds=search.seconds + 3e-7 * self.repetitions, bytes=search.bytes + arrays)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: ErrorOfMean, seed: int) -> Answer:
         noise = noise_for(problem, _PRECISION)
         if math.isinf(noise.upper):
             detail = "no noise is proved to suffice"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from privcore.answer import Answer
-from privcore.auditing.problems import AuditGaussianTail, AuditTail
+from privcore.auditing.problems import AuditTail, CountTail
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, Claim, inverse
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import window
@@ -92,11 +92,8 @@ def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
     return low
 
 
-Answered = AuditTail | AuditGaussianTail
-
-
 @dataclass(frozen=True, kw_only=True)
-class AuditingAttaining(Method[Answered]):
+class AuditingAttaining(Method[CountTail]):
     """Publish many correct responses, as privately as is claimed, as often as that allows.
 
     The mechanism `Attaining` is private at the claim, and no valid p-value is below its probability of so
@@ -104,21 +101,21 @@ class AuditingAttaining(Method[Answered]):
     """
 
     name = "auditing.attaining"
-    problems = get_args(Answered)
+    problems = get_args(CountTail)
     direction = Direction.LOWER
     reference = f"a mechanism of ours, beside {MAHLOUJIFAR}, Lemma 11"
     version = 2
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: CountTail) -> str | None:
         return (
             None if problem.alternatives == 2 else "The mechanism is proved for guesses of inclusion, k = 2."
         )
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: CountTail) -> Cost:
         root = problem.guesses**0.5 if self.applies(problem) is None else 0.0
         return Cost(seconds=0.02 + 1e-4 * root, bytes=2e6 + 4e4 * root)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: CountTail, seed: int) -> Answer:
         claim = (
             (APPROXIMATE, problem.claimed_epsilon, problem.delta)
             if isinstance(problem, AuditTail)

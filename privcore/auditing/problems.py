@@ -131,3 +131,7 @@ def recursion_cost(problem: Counts) -> Cost:
     """Return the cost of a search with Algorithm 3, whose steps are few beside the correct guesses."""
     steps = min(problem.correct, 2000) + 10.0 * problem.canaries**0.5  # the latter where it is a near thing
     return Cost(seconds=0.01 + 1e-5 * steps, bytes=1e6)
+
+
+CountTail = AuditTail | AuditGaussianTail
+"""The probability of this many correct guesses, under either hypothesis."""

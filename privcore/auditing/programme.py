@@ -9,7 +9,7 @@ import scipy
 
 from privcore.answer import Answer, Status
 from privcore.auditing import params as audit_params
-from privcore.auditing.problems import AuditGaussianTail, AuditTail, Counts, unlikely_at_most
+from privcore.auditing.problems import AuditTail, Counts, CountTail, unlikely_at_most
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import gaussian_delta_bounds
@@ -19,11 +19,8 @@ from privcore.papers import MAHLOUJIFAR
 _MOST_GUESSES = 500
 
 
-Answered = AuditTail | AuditGaussianTail
-
-
 @dataclass(frozen=True, kw_only=True)
-class AuditingProgramme(Method[Answered]):
+class AuditingProgramme(Method[CountTail]):
     r"""Maximise the probability of the count over all laws p of correct guesses that Theorem 9 allows.
 
     Its inequalities for all sets of counts are $\sum_i (i p_i - e^s (c' - i + 1) p_{i-1} / (k - 1))_+ \le m
@@ -32,22 +29,22 @@ class AuditingProgramme(Method[Answered]):
     """
 
     name = "auditing.programme"
-    problems = get_args(Answered)
+    problems = get_args(CountTail)
     direction = Direction.UPPER
     reference = f"{MAHLOUJIFAR}, Theorem 9; the programme is ours"
 
     profile_points: Annotated[int, audit_params.PROFILE_POINTS] = 40
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: CountTail) -> str | None:
         if problem.guesses > _MOST_GUESSES:
             return f"The programme is for audits of at most {_MOST_GUESSES} guesses."
         return None if problem.guesses > 0 else "There is no guess."
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: CountTail) -> Cost:
         size = float(min(problem.guesses, _MOST_GUESSES) * self.profile_points)
         return Cost(seconds=0.1 + 2e-5 * size + 1e-8 * size**2, bytes=3e7 + 1500.0 * size)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: CountTail, seed: int) -> Answer:
         slopes, profile = _profile(problem, self.profile_points)
         multipliers = _solve(problem, slopes, profile)
         if multipliers is None:
@@ -56,7 +53,7 @@ class AuditingProgramme(Method[Answered]):
         return unlikely_at_most(bound, f"{slopes.size} points of the privacy profile")
 
 
-def _profile(problem: Answered, points: int) -> tuple[Array, Array]:
+def _profile(problem: CountTail, points: int) -> tuple[Array, Array]:
     """Return values of s, and of the privacy profile there, rounded up."""
     if isinstance(problem, AuditTail):
         # The profile of max(...) is piecewise: exact at epsilon and -epsilon, and two more are free.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privcore.answer import Answer
 from privcore.auditing.normal import below, quantile
-from privcore.auditing.problems import AuditGaussianTail, AuditTail, recursion_cost, unlikely_at_most
+from privcore.auditing.problems import AuditTail, CountTail, recursion_cost, unlikely_at_most
 from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.profile import delta_upper
 from privcore.method import Cost, Direction, Method
@@ -219,11 +219,8 @@ def lines_of(law: RatioDistribution) -> Lines:
     return supporting_lines(epsilons, deltas)
 
 
-Answered = AuditTail | AuditGaussianTail
-
-
 @dataclass(frozen=True, kw_only=True)
-class AuditingRecursion(Method[Answered]):
+class AuditingRecursion(Method[CountTail]):
     r"""The least level at which Algorithm 3 refutes the claim bounds the probability of the count.
 
     The recursion follows $\alpha_i = \sum_{t \ge i} \frac tm p_t$ and $\beta_i = \sum_{t \ge i}
@@ -233,15 +230,15 @@ class AuditingRecursion(Method[Answered]):
     """
 
     name = "auditing.recursion"
-    problems = get_args(Answered)
+    problems = get_args(CountTail)
     direction = Direction.UPPER
     reference = f"{MAHLOUJIFAR}, Theorem 10 and Algorithm 3"
     version = 2
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: CountTail) -> Cost:
         return recursion_cost(problem)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: CountTail, seed: int) -> Answer:
         if isinstance(problem, AuditTail):
             claim = (APPROXIMATE, problem.claimed_epsilon, problem.delta)
         else:

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.auditing.problems import AuditGaussianTail, AuditTail, unlikely_at_most
+from privcore.auditing.problems import AuditTail, CountTail, unlikely_at_most
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import window
 from privcore.numerics.gaussian import gaussian_delta_bounds
@@ -59,11 +59,8 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
 _POINTS = 120
 
 
-Answered = AuditTail | AuditGaussianTail
-
-
 @dataclass(frozen=True, kw_only=True)
-class AuditingRevealed(Method[Answered]):
+class AuditingRevealed(Method[CountTail]):
     r"""Their bound at the claimed (epsilon, delta), or the least one over the curve of a Gaussian mechanism.
 
     A mechanism that is mu-GDP is $(\varepsilon, \delta(\varepsilon))$-DP for every epsilon, and all the
@@ -72,19 +69,19 @@ class AuditingRevealed(Method[Answered]):
     """
 
     name = "auditing.revealed"
-    problems = get_args(Answered)
+    problems = get_args(CountTail)
     direction = Direction.UPPER
     reference = f"{STEINKE}, Theorem 5.2"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: CountTail) -> str | None:
         return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: CountTail) -> Cost:
         points = 1.0 if isinstance(problem, AuditTail) else 2.0 * _POINTS
         root = problem.guesses**0.5
         return Cost(seconds=0.01 + points * (2e-4 + 2e-6 * root), bytes=2e6 + 4e4 * root)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: CountTail, seed: int) -> Answer:
         counts = problem.canaries, problem.guesses, problem.correct
         if isinstance(problem, AuditTail):
             bound = revealed_tail(*counts, problem.claimed_epsilon, problem.delta)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privcore.distributions.prior_notation import class_rows, probabilities
 from privcore.labels import params as label_params
-from privcore.labels.problems import MECHANISM, ReleaseProblem
+from privcore.labels.problems import MECHANISM, Featured, ReleaseProblem
 from privcore.problem import CountOf, NoneOf, OneOf, grows, proved
 
 _LESS_NOISE = proved(
@@ -110,3 +110,6 @@ class ClassAdvantage(ReleaseProblem):
     def bag_size(self) -> int:
         """Number of examples in the bag."""
         return len(self.rows)
+
+
+Advantage = Featured | BagAdvantage

@@ -10,7 +10,7 @@ from privcore.answer import Answer
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_density import Density
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
+from privcore.labels.problems import Featured
 from privcore.labels.rows import likelihoods, overturned_ends
 from privcore.labels.tails import is_constant
 from privcore.method import Cost, Direction, Method
@@ -24,11 +24,8 @@ _MOST_ERROR = 0.01
 """Relative error of a likelihood above which no advantage is claimed."""
 
 
-Answered = LabelAdvantage | LabelAdvantageAt
-
-
 @dataclass(frozen=True, kw_only=True)
-class LabelsBlind(Method[Answered]):
+class LabelsBlind(Method[Featured]):
     r"""An attacker without the features of the others sees a sum of k - 1 labels of the binomial law.
 
     The advantage is convex in the law q of the sum of the other labels, and the mean of q over their features
@@ -37,23 +34,23 @@ class LabelsBlind(Method[Answered]):
     """
 
     name = "labels.blind"
-    problems = get_args(Answered)
+    problems = get_args(Featured)
     direction = Direction.LOWER
     reference = f"{BUSA_FEKETE}, Lemma A.1 for an attacker who knows less; the bound is ours"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: Featured) -> str | None:
         if problem.mechanism not in ("llp", "llp-geometric"):
             return "The bound is for bags whose released sums are whole numbers."
         return None
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Featured) -> Cost:
         k, outputs = problem.bag_size, _outputs(problem)
         own = problem.attacked
         atoms = 0 if own.atoms is None else own.atoms[0].size
         each = 3e-6 if isinstance(own, Density) else 1e-7 + 3e-8 * atoms + (1e-5 if atoms > 64 else 0.0)
         return Cost(seconds=0.03 + 1e-7 * k + each * outputs, bytes=3e6 + 60.0 * k + 100.0 * atoms)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Featured, seed: int) -> Answer:
         own = problem.attacked
         lower = blind_advantage(own, problem.distribution, problem.bag_size, problem.label_epsilon)
         detail = f"sum of {problem.bag_size - 1} labels of rate p"
@@ -107,7 +104,7 @@ def _error_of_rate(others: Prior, law: Array) -> float:
     return 2.0 * others.error * (farthest + 1.0) / (1.0 - p)
 
 
-def _outputs(problem: Answered) -> float:
+def _outputs(problem: Featured) -> float:
     """Return about how many outputs are not negligible."""
     k, p = problem.bag_size, problem.distribution.mean
     reach = 40.0 * (1.0 + math.sqrt(k * p * (1.0 - p)))

@@ -7,18 +7,15 @@ from typing import get_args
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
+from privcore.labels.bag_problems import Advantage, BagAdvantage
 from privcore.labels.response import response_advantage
 from privcore.labels.tails import PRIVATE, at_most, closed_form, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE, WU
 
-Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
-
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsDominated(Method[Answered]):
+class LabelsDominated(Method[Advantage]):
     r"""The advantage is at most that of randomized response, $E(\min(\eta, 1 - \eta) - \pi)_+$.
 
     Given the features, the releases for the two labels of an example are a pair of laws whose ratio is within
@@ -29,22 +26,22 @@ class LabelsDominated(Method[Answered]):
     """
 
     name = "labels.dominated"
-    problems = get_args(Answered)
+    problems = get_args(Advantage)
     direction = Direction.UPPER
     reference = (
         f"{BUSA_FEKETE}, Theorem 3.5, with the domination in the proof of Theorem 3.3 of Kairouz, Oh and "
         "Viswanath, The Composition Theorem for Differential Privacy, ICML 2015"
     )
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: Advantage) -> str | None:
         return uncovered(problem, PRIVATE)
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Advantage) -> Cost:
         cost = closed_form(problem)
         members = problem.etas.size if isinstance(problem, BagAdvantage) else 1
         return Cost(seconds=cost.seconds + 1e-4 * members, bytes=cost.bytes)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Advantage, seed: int) -> Answer:
         laws: list[Prior]
         if isinstance(problem, BagAdvantage):
             laws = [FinitePrior.point(float(eta)) for eta in problem.etas]
@@ -77,7 +74,7 @@ def wu_bound(epsilon: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsWu(Method[Answered]):
+class LabelsWu(Method[Advantage]):
     r"""The advantage is at most $\tanh(\varepsilon / 2)$, whatever the prior.
 
     It is twice what any mechanism attains, since an advantage is half a variation distance at most; see
@@ -85,15 +82,15 @@ class LabelsWu(Method[Answered]):
     """
 
     name = "labels.wu"
-    problems = get_args(Answered)
+    problems = get_args(Advantage)
     direction = Direction.UPPER
     reference = f"{WU}, as quoted in {BUSA_FEKETE}, Section 3.1"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: Advantage) -> str | None:
         return uncovered(problem, PRIVATE)
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Advantage) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Advantage, seed: int) -> Answer:
         return at_most(problem, wu_bound(problem.label_epsilon), "1 - 2 / (1 + e^epsilon)")

@@ -6,7 +6,7 @@ from typing import get_args
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
+from privcore.labels.problems import Featured, LabelAdvantage
 from privcore.labels.tails import AGGREGATED, at_most, closed_form, own_variance, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
@@ -99,11 +99,8 @@ def difference_bound(others: int, label_variance: float, mean_variance: float) -
     return 1.0 / others + window * math.sqrt(squares)
 
 
-Answered = LabelAdvantage | LabelAdvantageAt
-
-
 @dataclass(frozen=True, kw_only=True)
-class LabelsFourier(Method[Answered]):
+class LabelsFourier(Method[Featured]):
     r"""The bounds of Lemma A.2, and of Lemma A.3 times $\eta (1 - \eta)$ for one example, as printed.
 
     Their printed proofs have gaps: the tail of the binomial law outside the window exceeds what is said, a
@@ -123,19 +120,19 @@ class LabelsFourier(Method[Answered]):
     """
 
     name = "labels.fourier"
-    problems = get_args(Answered)
+    problems = get_args(Featured)
     direction = Direction.UPPER
     reference = f"{BUSA_FEKETE}, Lemmas A.2 and A.3, explicit forms of Theorems 3.3 and 3.4"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: Featured) -> str | None:
         if problem.mechanism in AGGREGATED and problem.bag_size == 1:
             return "The lemmas need bags of at least two examples."
         return uncovered(problem, AGGREGATED)
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Featured) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Featured, seed: int) -> Answer:
         law, others, own = problem.distribution, problem.bag_size - 1, own_variance(problem)
         if isinstance(problem, LabelAdvantage):
             return at_most(problem, advantage_bound(others, _unconditional(law), own), "Lemma A.2")

@@ -165,3 +165,7 @@ class LabelAttackAccuracy(LabelProblem):
     asks = "accuracy"
     largest = 1.0
     monotone = _MONOTONE
+
+
+Featured = LabelAdvantage | LabelAdvantageAt
+"""The advantage at one example, which has features."""

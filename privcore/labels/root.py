@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.labels.tails import Featured, Featureless, at_most
+from privcore.labels.problems import Featured
+from privcore.labels.tails import Featureless, at_most
 from privcore.papers import BUSA_FEKETE
 
 

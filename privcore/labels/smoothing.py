@@ -6,8 +6,7 @@ from typing import Annotated, get_args
 
 from privcore.answer import Answer
 from privcore.labels import params as label_params
-from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
+from privcore.labels.bag_problems import Advantage
 from privcore.labels.tails import PRIVATE, at_most, closed_form, noise_variation, own_variance, uncovered
 from privcore.method import Cost, Direction, Method
 
@@ -32,11 +31,8 @@ def published_bound(variance: float, epsilon: float) -> float:
     return -2.0 * math.expm1(-epsilon) * variance
 
 
-Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
-
-
 @dataclass(frozen=True, kw_only=True)
-class LabelsSmoothing(Method[Answered]):
+class LabelsSmoothing(Method[Advantage]):
     r"""The advantage is at most $2 \mu T$ with the total variation distance T that the noise leaves.
 
     As in `labels.variation`, without what the other members contribute: $T = 1 - e^{-\varepsilon/2}$ for
@@ -46,7 +42,7 @@ class LabelsSmoothing(Method[Answered]):
     """
 
     name = "labels.smoothing"
-    problems = get_args(Answered)
+    problems = get_args(Advantage)
     direction = Direction.UPPER
     reference = (
         "Busa-Fekete et al., A Unified Analysis of Label Inference Attacks (2023), Theorem 6.4, first term"
@@ -54,15 +50,15 @@ class LabelsSmoothing(Method[Answered]):
 
     form: Annotated[str, label_params.FORM] = "tight"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: Advantage) -> str | None:
         if self.form == "published" and problem.mechanism in ("rr", "llp-geometric"):
             return "The published form is for Laplace noise; the tight one is for all noise."
         return uncovered(problem, PRIVATE)
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Advantage) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Advantage, seed: int) -> Answer:
         variance, epsilon = own_variance(problem), problem.label_epsilon
         if self.form == "published":
             return at_most(problem, published_bound(variance, epsilon), "2 (1 - e^-epsilon) mu")

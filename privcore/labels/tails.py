@@ -9,9 +9,9 @@ import scipy
 
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
-from privcore.labels.bag_problems import BagAdvantage
+from privcore.labels.bag_problems import Advantage, BagAdvantage
 from privcore.labels.poisson_binomial import Array
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelProblem
+from privcore.labels.problems import Featured, LabelAdvantageAt, LabelProblem
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LABEL_BOUND
 from privcore.parameter import SMALLEST_NORMAL
@@ -19,10 +19,6 @@ from privcore.problem import Problem
 
 AGGREGATED = ("llp", "llp-laplace", "llp-geometric")
 PRIVATE = ("rr", "llp-laplace", "llp-geometric")
-
-
-Featured = LabelAdvantage | LabelAdvantageAt
-Advantage = Featured | BagAdvantage
 
 
 def at_most(problem: Problem, bound: float, detail: str) -> Answer:

@@ -6,9 +6,8 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.labels.bag_problems import BagAdvantage
+from privcore.labels.bag_problems import Advantage, BagAdvantage
 from privcore.labels.poisson_binomial import Array
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt
 from privcore.labels.tails import (
     AGGREGATED,
     PRIVATE,
@@ -50,11 +49,8 @@ def bag_variation(etas: Array, noise: float) -> float:
     return float(np.mean(2.0 * variances * np.minimum(noise, largest_probability(others))))
 
 
-Answered = LabelAdvantage | LabelAdvantageAt | BagAdvantage
-
-
 @dataclass(frozen=True, kw_only=True)
-class LabelsVariation(Method[Answered]):
+class LabelsVariation(Method[Advantage]):
     r"""The advantage at one example is at most $2 \eta (1 - \eta)$ times a total variation distance.
 
     The error of the best guess changes by at most the posterior's distance from the prior, and
@@ -67,17 +63,17 @@ class LabelsVariation(Method[Answered]):
     """
 
     name = "labels.variation"
-    problems = get_args(Answered)
+    problems = get_args(Advantage)
     direction = Direction.UPPER
     reference = f"{BUSA_FEKETE}, Theorems 3.3 and 3.4 and Remark A.15, made explicit"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: Advantage) -> str | None:
         return uncovered(problem, (*AGGREGATED, *PRIVATE))
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: Advantage) -> Cost:
         return closed_form(problem)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: Advantage, seed: int) -> Answer:
         noise = noise_variation(problem.mechanism, problem.label_epsilon)
         if isinstance(problem, BagAdvantage):
             return at_most(

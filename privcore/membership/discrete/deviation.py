@@ -9,11 +9,7 @@ import numpy as np
 from privcore.answer import Answer
 from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.diversity import diversity
-from privcore.membership.discrete.problems import (
-    MembershipAccuracy,
-    MembershipAdvantage,
-    MembershipSecurity,
-)
+from privcore.membership.discrete.problems import WorstLearner
 from privcore.membership.discrete.worst_case import CHUNK, rare_sum
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
@@ -23,11 +19,8 @@ _HEADS = 2**16
 """Of infinitely many atoms, how many are looked at one by one."""
 
 
-Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
-
-
 @dataclass(frozen=True, kw_only=True)
-class MembershipDeviation(Method[Answered]):
+class MembershipDeviation(Method[WorstLearner]):
     r"""Every atom with $1 / n \le p \le 1 - 1 / n$ adds between L and U times $\sqrt{p q / n}$ at odds 1.
 
     $L = (1 - 1/n)^{n - 1/2}$ is the least and $U = (1 - 1/(2n))^{n - 1/2} / \sqrt 2$ the largest constant.
@@ -35,16 +28,16 @@ class MembershipDeviation(Method[Answered]):
     """
 
     name = "membership.deviation"
-    problems = get_args(Answered)
+    problems = get_args(WorstLearner)
     direction = Direction.ENCLOSURE
     reference = f"{AUBINAIS}, Lemmas 21 and 30; the sharp constants and their proof are ours"
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: WorstLearner) -> Cost:
         law = problem.distribution
         atoms = law.reach(1.0) if law.finite else min(_HEADS, law.reach(1.0 / problem.records))
         return Cost(seconds=2e-3 + 5e-8 * atoms, bytes=2e6 + (60.0 * atoms if law.finite else 0.0))
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: WorstLearner, seed: int) -> Answer:
         lower, upper = deviation_bounds(problem.distribution, problem.records)
         if problem.gamma != 1.0:
             lower = problem.distribution.continuous

@@ -8,12 +8,7 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.record import RecordDistribution
-from privcore.membership.discrete.problems import (
-    MembershipAccuracy,
-    MembershipAdvantage,
-    MembershipDiversity,
-    MembershipSecurity,
-)
+from privcore.membership.discrete.problems import MembershipAdvantage, MembershipDiversity, WorstLearner
 from privcore.membership.discrete.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
@@ -143,22 +138,19 @@ LARGEST *= (1.0 + 1e-12) / math.sqrt(2.0 * math.pi)
 """The constant c', 0.43227, rounded up; it is printed as 0.44."""
 
 
-Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
-
-
 @dataclass(frozen=True, kw_only=True)
-class MembershipCorollary(Method[Answered]):
+class MembershipCorollary(Method[WorstLearner]):
     r"""The advantage at odds 1 is within $[c, c'] \, C / \sqrt n$ where all p > 1 / n and n >= 5.
 
     At other odds the advantage is at most that at odds 1.
     """
 
     name = "membership.corollary"
-    problems = get_args(Answered)
+    problems = get_args(WorstLearner)
     direction = Direction.ENCLOSURE
     reference = f"{AUBINAIS}, Corollary 15, with the constants of its Lemma 30"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: WorstLearner) -> str | None:
         law = problem.distribution
         if problem.records < 5:
             return "The corollary is for at least 5 records."
@@ -169,10 +161,10 @@ class MembershipCorollary(Method[Answered]):
             return "The corollary is for laws whose atoms all have more than the probability 1 / records."
         return None
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: WorstLearner) -> Cost:
         return diversity_cost(problem.distribution)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: WorstLearner, seed: int) -> Answer:
         least, largest = diversity(problem.distribution)
         root = math.sqrt(problem.records)
         lower = LEAST * least / root if problem.gamma == 1.0 else 0.0

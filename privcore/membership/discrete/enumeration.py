@@ -9,11 +9,7 @@ from typing import get_args
 
 from privcore.answer import Answer
 from privcore.distributions.record import RecordDistribution
-from privcore.membership.discrete.problems import (
-    MembershipAccuracy,
-    MembershipAdvantage,
-    MembershipSecurity,
-)
+from privcore.membership.discrete.problems import WorstLearner
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
 
@@ -21,11 +17,8 @@ _MOST_SUMMANDS = 20_000
 _MOST_RECORDS = 60
 
 
-Answered = MembershipAdvantage | MembershipSecurity | MembershipAccuracy
-
-
 @dataclass(frozen=True, kw_only=True)
-class MembershipEnumeration(Method[Answered]):
+class MembershipEnumeration(Method[WorstLearner]):
     """Sum over all counts that a data set can have, and all values of the tested record.
 
     The release is the counts, from which every symmetric learner can be simulated, and the sum is that of the
@@ -33,11 +26,11 @@ class MembershipEnumeration(Method[Answered]):
     """
 
     name = "membership.enumeration"
-    problems = get_args(Answered)
+    problems = get_args(WorstLearner)
     direction = Direction.ENCLOSURE
     reference = f"{AUBINAIS}, equations 3 to 7, for the learner of Theorem 14"
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: WorstLearner) -> str | None:
         if not problem.distribution.finite:
             return "Data sets of infinitely many values cannot be enumerated."
         if problem.records > _MOST_RECORDS:
@@ -46,11 +39,11 @@ class MembershipEnumeration(Method[Answered]):
             return f"There are more than {_MOST_SUMMANDS} pairs of counts and tested values."
         return None
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: WorstLearner) -> Cost:
         summands = min(_MOST_SUMMANDS, _summands(problem.distribution, problem.records))
         return Cost(seconds=1e-3 + 1e-5 * summands, bytes=1e5)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: WorstLearner, seed: int) -> Answer:
         law, odds = problem.distribution, problem.gamma
         value = float(enumerated(law, problem.records, Fraction(odds)))
         # Laws of n records and one more are within (n + 1) times the distance of the laws of one.

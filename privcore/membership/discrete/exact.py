@@ -9,11 +9,9 @@ from privcore.answer import Answer
 from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.excess import excess
 from privcore.membership.discrete.problems import (
-    MembershipAccuracy,
-    MembershipAdvantage,
     MembershipRecordRisk,
     MembershipRiskQuantile,
-    MembershipSecurity,
+    WorstLearner,
     WorstLearnerProblem,
 )
 from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
@@ -26,13 +24,7 @@ _LAST_PLACE = 2.0**50
 """Of infinitely many atoms, the last that is looked at."""
 
 
-Answered = (
-    MembershipAdvantage
-    | MembershipSecurity
-    | MembershipAccuracy
-    | MembershipRecordRisk
-    | MembershipRiskQuantile
-)
+Answered = WorstLearner | MembershipRecordRisk | MembershipRiskQuantile
 
 
 @dataclass(frozen=True, kw_only=True)

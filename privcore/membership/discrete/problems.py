@@ -206,3 +206,6 @@ class MembershipRecords(DistributionProblem):
 
     target_advantage: Annotated[float, membership_params.TARGET_ADVANTAGE]
     odds: Annotated[float, membership_params.ODDS] = 1.0
+
+
+WorstLearner = MembershipAdvantage | MembershipSecurity | MembershipAccuracy

@@ -10,14 +10,8 @@ import pytest
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find
 from privcore.allocation.calibration import NoiseBracket, smallest_noise
-from privcore.allocation.utility_formula import (
-    ErrorOfMean,
-    crossing_dimension,
-    noise_error,
-    sampling_error,
-    squared_error,
-)
-from privcore.allocation.utility_problems import AllocationError, PoissonError
+from privcore.allocation.utility_formula import crossing_dimension, noise_error, sampling_error, squared_error
+from privcore.allocation.utility_problems import AllocationError, ErrorOfMean, PoissonError
 from privcore.allocation.utility_simulation import UtilitySimulation, fourth_cumulant
 from tests.privcore.draws import problem
 
