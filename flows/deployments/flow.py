@@ -33,6 +33,7 @@ from flows.spec.sweep import Sweep, load
 from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
 from storage import open_store
+from storage.errors import StoreError
 from tasks.errors import EngineError
 from tasks.work import Done
 
@@ -123,8 +124,6 @@ def _may_repeat(error: PrivsweepError) -> bool:
 
     A cluster or a disk can come back, a mistake in a sweep stays.
     """
-    from storage.errors import StoreError
-
     context = FlowRunContext.get()
     if context is None or context.flow_run is None:  # somebody called the function itself
         return False

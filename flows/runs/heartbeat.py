@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flows.spec.sweep import Sweep
 from privcore.answer import FAILURES
+from storage.heartbeats import EVERY, EVERY_IN_BUCKET, Heartbeat, beat, remove_dead, stop
 from tasks.work import Done
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def beating(
         new: Number of points that this run computes.
         started: When it began, in UTC.
     """
-    from storage.heartbeats import EVERY, EVERY_IN_BUCKET, Heartbeat, beat, remove_dead, stop
-
     pace, over = Pace(), threading.Event()
     every = EVERY_IN_BUCKET if place.is_remote else EVERY
     heartbeat = Heartbeat(

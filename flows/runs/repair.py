@@ -21,10 +21,14 @@ from flows.spec.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
 from privcore.point import Point
+from storage.layout import DATA
+from storage.manifest import INCOMPLETE, Manifest, write_manifest
+from storage.parts import ids_hash
+from storage.repair import set_aside, told_points, untrue_records
+from storage.schema import provenance
 
 if TYPE_CHECKING:
     from storage import Store
-    from storage.manifest import Manifest
     from storage.verify import Finding
 
 NAME = "repair-"
@@ -89,9 +93,6 @@ def repair(
         StoreError: There is no store, or the disk refused.
         InterruptedRunError: SIGINT or SIGTERM arrived; the next repair goes on.
     """
-    from storage.manifest import write_manifest
-    from storage.repair import set_aside, untrue_records
-
     place = store.place
     findings = store.examine().findings
     bad = [place.root / f.file for f in findings if f.kind in MOVED]
@@ -130,10 +131,6 @@ def repair(
 
 def _assess(work: Repair, store: "Store", findings: "list[Finding]") -> Sweep | None:
     """Find out which sweeps have to be run; return the one of the points that no other asks for, if any."""
-    from storage.layout import DATA
-    from storage.parts import ids_hash
-    from storage.repair import told_points
-
     gone = {f.file for f in findings if f.kind in (*MOVED, "missing")}
     told: dict[str, Point] = {}
     whole: set[str] = set()  # hashes of points, as in names: these parts are told to the last point
@@ -191,8 +188,6 @@ def _is_lost(point: Point, stored: Mapping[str, str], covered: Collection[str]) 
 
 def _doubt(work: Repair, finding: "Finding", sweeps: "list[Manifest]") -> None:
     """Say what becomes of a part whose bytes do not tell its points."""
-    from storage.layout import DATA
-
     if finding.kind == "foreign":  # nothing says that it ever held points
         return
     asking = [m for m in sweeps if any(f"{DATA}/{part}" == finding.file for part in m.parts)]
@@ -230,9 +225,6 @@ def sweep_of(points: Iterable[Point]) -> Sweep:
 
 def _journal(sweep: Sweep) -> "Manifest":
     """Return the manifest of a sweep of which nothing is computed yet."""
-    from storage.manifest import INCOMPLETE, Manifest
-    from storage.schema import provenance
-
     now = datetime.now(UTC)
     points = sum(map(len, point_ids(sweep).values()))
     return Manifest(

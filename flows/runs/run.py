@@ -1,8 +1,4 @@
-"""Running a sweep: a Prefect flow around an engine, while the store decides what is left to do.
-
-The store is imported inside functions, here and in `flows.runs.status`: threads of Prefect hold on to the
-names of this module until the very end of the process, where DuckDB would complain of leaks.
-"""
+"""Running a sweep: a Prefect flow around an engine, while the store decides what is left to do."""
 
 import os
 import time
