@@ -1,4 +1,4 @@
-"""What `plan --cluster` prints: how a sweep would go on a cluster."""
+"""The schedule that `plan --cluster` prints: the course of a sweep on a cluster."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
