@@ -1,4 +1,4 @@
-"""What a parameter is: a named quantity with its domain: real, whole, one of a few words, or a text."""
+"""Parameters: named quantities with their domain: real, whole, one of a few words, or a text."""
 
 import math
 import numbers

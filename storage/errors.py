@@ -1,4 +1,4 @@
-"""What can go wrong with a store, each told in one sentence."""
+"""Errors of a store, each with a text of one sentence."""
 
 from privcore.errors import PrivsweepError
 

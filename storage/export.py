@@ -1,4 +1,4 @@
-"""What leaves a store: tables as Parquet, and `store.sql`, its views and macros for plain DuckDB."""
+"""Exports of a store: tables as Parquet, and `store.sql`, its views and macros for plain DuckDB."""
 
 from collections.abc import Sequence
 from pathlib import Path

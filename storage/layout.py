@@ -1,4 +1,4 @@
-"""What stands where in a store, and which versions of it this release can read."""
+"""The layout of a store, and its versions that this release can read."""
 
 import os
 from pathlib import Path

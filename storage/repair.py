@@ -1,4 +1,4 @@
-"""What can be kept of a damaged store: files set aside, and the points that their bytes still tell."""
+"""Salvage from a damaged store: files set aside, and the points that their bytes still prove."""
 
 import hashlib
 import json

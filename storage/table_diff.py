@@ -1,4 +1,4 @@
-"""What became of brackets and answers between two lookup tables."""
+"""Differences of brackets and answers between two lookup tables."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What ends an engine, told in one sentence."""
+"""Errors that end an engine, each with a text of one sentence."""
 
 from privcore.errors import ExitCode, PrivsweepError
 

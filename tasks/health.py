@@ -1,4 +1,4 @@
-"""How a cluster is while batches are in flight: whether its head answers, its processors, its nodes."""
+"""Health of a cluster while batches are in flight: whether its head answers, its processors, its nodes."""
 
 import time
 from typing import Any

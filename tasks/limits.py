@@ -1,4 +1,4 @@
-"""What one point may take, and whether its own estimate already exceeds that."""
+"""Limits of one point, and the check of its own estimate against them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a store does cover, for a question that it does not, and which field is in the way."""
+"""Stored questions nearest to one that the store does not cover, and the field that differs."""
 
 import shlex
 from typing import Any

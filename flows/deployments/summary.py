@@ -1,4 +1,4 @@
-"""What a run has computed, for a log and a table: few lines, however many batches there are."""
+"""Summaries of computed points, for a log and a table: few lines, however many batches there are."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the page knows: a catalogue of problems, and for each problem the columns of its stored brackets."""
+"""Data of the page: a catalogue of problems, and for each problem the columns of its stored brackets."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is said below a chart: how to read it, and what its axis cannot show."""
+"""Captions below a chart: instructions for reading it, and the points that its axis cannot show."""
 
 from flows.reports.axes import LEAST, Ends
 from flows.reports.plot import DOUBTFUL, Form, Plot

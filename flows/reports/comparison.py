@@ -1,4 +1,4 @@
-"""What comparisons share: several schemes at equal settings, side by side in charts and a table."""
+"""Comparisons of several schemes at equal settings, side by side in charts and a table."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

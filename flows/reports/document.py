@@ -1,4 +1,4 @@
-"""What a report consists of, whatever it is written as: headings, sentences, tables and charts, in order."""
+"""Parts of a report in any format: headings, sentences, tables and charts, in order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

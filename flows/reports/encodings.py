@@ -1,4 +1,4 @@
-"""How the marks of a chart become places, colours, shapes and words of Vega-Lite, by Altair."""
+"""Encodings of the marks of a chart as places, colours, shapes and words of Vega-Lite, by Altair."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Where the numbers of a report come from: methods and their theorems, code, packages, machines, times."""
+"""Provenance of the numbers of a report: methods and their theorems, code, packages, machines, times."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a store holds for a report: the rows of a sweep's points, and the brackets of a kind of problem."""
+"""Stored rows for a report: those of a sweep's points, and the brackets of a kind of problem."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

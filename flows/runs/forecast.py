@@ -1,4 +1,4 @@
-"""How a sweep would go on a cluster: its schedule, simulated from estimated and measured costs."""
+"""The schedule of a sweep on a cluster, simulated from estimated and measured costs."""
 
 import heapq
 import math

@@ -1,4 +1,4 @@
-"""How far a run is: a bar with the time left on a terminal, a line now and then elsewhere."""
+"""Progress of a run: a bar with the time left on a terminal, a line now and then elsewhere."""
 
 import sys
 import time

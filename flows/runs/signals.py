@@ -1,4 +1,4 @@
-"""What ends a process kindly and lets it tidy up: SIGTERM as Ctrl-C, and the end of whoever started it."""
+"""Signals that let a process tidy up before it ends: SIGTERM as Ctrl-C, and the exit of its parent."""
 
 import os
 import select

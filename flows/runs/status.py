@@ -1,4 +1,7 @@
-"""What the store has of a sweep: told while it runs, from any shell, and written down at its end."""
+"""Coverage of a sweep by a store: shown while it runs, from any shell, and recorded at its end.
+
+The store is imported when it is read, so that `privsweep status --help` loads no DuckDB.
+"""
 
 from collections import Counter
 from collections.abc import Mapping

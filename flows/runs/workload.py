@@ -1,4 +1,4 @@
-"""What a sweep gives workers to do: the seconds of its batches, from estimated and measured costs."""
+"""The work that a sweep gives workers: the seconds of its batches, from estimated and measured costs."""
 
 import math
 import time

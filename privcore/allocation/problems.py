@@ -1,4 +1,4 @@
-"""What is asked about random allocation: epsilon or delta, for several one-step mechanisms."""
+"""Questions about random allocation: epsilon or delta, for several one-step mechanisms."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What privacy costs in accuracy: the error of a mean that private sums over the steps of an epoch give."""
+"""Questions about utility: the error of a mean that private sums over the steps of an epoch give."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How many guesses to make: few are surer to be correct, many say more."""
+"""The best number of guesses: few are surer to be correct, many prove more."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What no audit by counts can exceed: the epsilon at which a private mechanism is as often correct."""
+"""The limit of every audit by counts: the epsilon at which a private mechanism is as often correct."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How many guesses can be correct in expectation: a cap for every mechanism, and attacks that come near."""
+"""Expected numbers of correct guesses: a cap for every mechanism, and attacks that come near."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How surely an audit will refute a claim that is false: the power of its test."""
+"""The power of an audit: the probability that it refutes a claim that is false."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How many guesses about canaries of DP-SGD are correct: the law of their summed scores, not a training."""
+"""Correct guesses about canaries of DP-SGD, from the distribution of summed scores, without training."""
 
 import math
 from collections.abc import Callable

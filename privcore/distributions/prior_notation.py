@@ -1,4 +1,4 @@
-"""How priors and bags are written: the grammar, and the one spelling of each."""
+"""The notation of priors and bags: the grammar, and the one spelling of each."""
 
 import math
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""How often the categories of a sample occur: counts that are written out, or those of a column of a file."""
+"""Counts of the categories of a sample: written out, or read from a column of a file."""
 
 import hashlib
 import re

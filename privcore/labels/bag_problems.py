@@ -1,4 +1,4 @@
-"""What a release reveals about one bag whose etas are known: posterior, advantage, several classes."""
+"""Questions about a release on one bag whose etas are known: posterior, advantage, several classes."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an attacker gains who ignores the features of the other examples: a lower bound for every prior."""
+"""The advantage of attackers who ignore the features of the other examples: a lower bound for every prior."""
 
 import math
 from dataclasses import dataclass

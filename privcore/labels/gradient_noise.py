@@ -1,4 +1,4 @@
-"""What noise in the released proportions adds to the gradients of a logistic regression."""
+"""Variance that noise in the released proportions adds to the gradients of a logistic regression."""
 
 import numpy as np
 import scipy

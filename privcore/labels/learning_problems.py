@@ -1,4 +1,4 @@
-"""What privatised labels are worth: how well a model that learns from them ranks examples it has not seen."""
+"""Questions about the utility of privatised labels: how well a trained model ranks unseen examples."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a release of labels reveals, over examples drawn from a prior: questions and their monotonicity."""
+"""Questions about a release of labels, over examples drawn from a prior, and their monotonicity."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the explicit bounds on label inference share: rounding, what they cover, variation distances."""
+"""Common parts of the explicit bounds on label inference: rounding, coverage, variation distances."""
 
 import math
 from dataclasses import dataclass

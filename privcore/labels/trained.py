@@ -1,4 +1,4 @@
-"""What privatised labels are worth, by training on them and scoring on test data."""
+"""Utility of privatised labels, by training on them and scoring on test data."""
 
 import math
 from dataclasses import dataclass

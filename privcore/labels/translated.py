@@ -1,4 +1,4 @@
-"""How often the advantage in one bag is large: the explicit form of the high-probability bound."""
+"""The probability of a large advantage in one bag: the explicit form of the high-probability bound."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where to put the edges of the cells: fine where the privacy profile is decided, coarse elsewhere.
+"""Edges of the cells: fine where the privacy profile is decided, coarse elsewhere.
 
 The choice affects tightness only, never validity. A cell of width w that is spread or merged moves the
 profile by w^2 / 12 times its curvature; relative to the profile at x, and measured in epsilon relative to

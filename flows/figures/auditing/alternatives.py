@@ -1,4 +1,4 @@
-"""What audits by reconstruction refute, over the number of alternatives for every canary."""
+"""Epsilon that audits by reconstruction refute, over the number of alternatives for every canary."""
 
 from flows.figures.auditing.theme import APPROXIMATE, EPSILON, GAUSSIAN, level, limits
 from flows.figures.panels import Panel

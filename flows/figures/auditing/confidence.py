@@ -1,4 +1,4 @@
-"""What the same counts refute at several deltas and confidences."""
+"""Epsilon that the same counts refute at several deltas and confidences."""
 
 from collections.abc import Callable, Mapping
 

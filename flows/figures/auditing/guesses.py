@@ -1,4 +1,4 @@
-"""What is refuted with the expected counts: by the number of canaries, and by the number of guesses."""
+"""Epsilon that the expected counts refute: by the number of canaries, and by the number of guesses."""
 
 from collections.abc import Callable, Iterator
 

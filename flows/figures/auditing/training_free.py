@@ -1,4 +1,4 @@
-"""What audits of DP-SGD refute, over its true epsilon, where the scores follow their law."""
+"""Epsilon that audits of DP-SGD refute, over the true one, if the scores follow their distribution."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How fast both advantages fall with the bag size, with fitted rates, which are printed and never stored."""
+"""The fall of both advantages with the bag size, with fitted rates, which are printed and never stored."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the figures share: the priors of their columns, the names and colours of the mechanisms."""
+"""Priors of the columns, and names and colours of the mechanisms, in all figures on labels."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

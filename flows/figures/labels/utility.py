@@ -1,4 +1,4 @@
-"""What a release is worth against what it reveals: test AUC over both advantages, or over the bag size."""
+"""Utility of a release against its leakage: test AUC over both advantages, or over the bag size."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What shares of the records learners fit: of a network by its training, of two others by the dimension."""
+"""Shares of records that learners fit: a network by its training, two others by the dimension."""
 
 import math
 from collections.abc import Mapping

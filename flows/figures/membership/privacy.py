@@ -1,4 +1,4 @@
-"""What differential privacy guarantees against attacks on membership: sharply, and as published."""
+"""Guarantees of differential privacy against attacks on membership: sharp ones, and published ones."""
 
 from flows.figures.panels import BLACK, GREEN, ORANGE, Look, Panel, Trace
 from flows.figures.stored import Stored

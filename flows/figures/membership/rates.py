@@ -1,4 +1,4 @@
-"""How fast the largest advantage over all learners falls with the number of records."""
+"""The fall of the largest advantage over all learners with the number of records."""
 
 import math
 from collections.abc import Mapping

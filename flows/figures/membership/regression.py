@@ -1,4 +1,4 @@
-"""What an attack learns from the coefficients of least squares, by the number of records per feature."""
+"""Advantage of attacks on the coefficients of least squares, by the number of records per feature."""
 
 from flows.figures.panels import BLACK, BLUE, GREEN, ORANGE, Look, Panel, Trace
 from flows.figures.stored import Stored, number

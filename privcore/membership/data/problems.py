@@ -1,4 +1,4 @@
-"""What data tell about the advantage of attacks: a sample of the records, or the counts of an attack."""
+"""Questions about attacks, answered from data: a sample of the records, or the counts of an attack."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How many records make every attack weak: a search in the exact advantage."""
+"""The number of records that makes every attack weak: a search in the exact advantage."""
 
 import math
 from collections.abc import Callable

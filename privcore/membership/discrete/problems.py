@@ -1,4 +1,4 @@
-"""What the best attack gains against the worst learner of discrete records: questions and monotonicity."""
+"""Questions about the best attack on the worst learner of discrete records, and their monotonicity."""
 
 from abc import abstractmethod
 from dataclasses import dataclass

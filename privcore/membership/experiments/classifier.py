@@ -1,4 +1,4 @@
-"""What quantised images are worth, by training classifiers on them."""
+"""Utility of quantised images, by training classifiers on them."""
 
 import math
 from dataclasses import dataclass

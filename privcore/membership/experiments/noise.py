@@ -1,4 +1,4 @@
-"""What the noise of the targets proves about the loss of a record, whatever was trained."""
+"""Bounds on the loss of a record from the noise of the targets, whatever was trained."""
 
 import math
 from dataclasses import dataclass

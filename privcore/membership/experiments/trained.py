@@ -1,4 +1,4 @@
-"""What share of records a learner fits, by training it several times."""
+"""The share of records that a learner fits, by training it several times."""
 
 import math
 from dataclasses import dataclass

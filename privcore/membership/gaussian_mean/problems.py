@@ -1,4 +1,4 @@
-"""What an attack learns from the mean of Gaussian records, or from a regression on them."""
+"""Questions about attacks on the mean of Gaussian records, or on a regression on them."""
 
 import math
 from dataclasses import dataclass

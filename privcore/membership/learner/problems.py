@@ -1,4 +1,4 @@
-"""What is known of the advantage of attacks from a property of the learner alone."""
+"""Questions about the advantage of attacks, given a property of the learner alone."""
 
 from dataclasses import dataclass
 from typing import Annotated
