@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, get_args
 
 import scipy
@@ -34,7 +35,6 @@ from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.enclose import (
     SHARE,
     SMALLEST_DELTA,
-    Laws,
     Question,
     cost,
     enclose,
@@ -91,19 +91,16 @@ class AllocationCertified(Method[Answered]):
         step, question = _step(problem), _question(problem)
         t, k, epochs, rate = problem.steps, problem.participations, problem.epochs, _rate(problem)
 
-        def laws(res: Resolution) -> Laws:
-            bracket = composed(step, t, k, epochs, rate, res)
-            return Laws(upper=bracket.upper, twin=bracket.lower, tight=exact(t, k))
-
         def reduced(adjacency: str) -> tuple[float, float, str]:
             return enclose(
-                laws,
+                partial(composed, step, t, k, epochs, rate),
                 replace(question, adjacency=adjacency),
                 self.tolerance if exact(t, k) else 0.5 * self.tolerance,  # the lower end has its own error
                 copies=k * epochs,
                 outer=_closed_form(problem),
                 combinations=_combinations(problem),
                 ease=_ease(problem),
+                tight=exact(t, k),
             )
 
         lower, upper, detail = reduced(problem.adjacency)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, get_args
 
 import numpy as np
@@ -14,8 +15,8 @@ from privcore.allocation.poisson_certified import PoissonCertified, poisson
 from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
-from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
-from privcore.likelihood_ratio.enclose import Laws, Question, enclose, powering
+from privcore.likelihood_ratio.distribution import RatioDistribution
+from privcore.likelihood_ratio.enclose import Question, enclose, powering
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import SHORT_FORMULA
@@ -175,12 +176,8 @@ class AllocationDecomposition(Method[Allocation]):
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         part = decomposition(rate, problem.steps)
 
-        def laws(res: Resolution) -> Laws:
-            bracket = poisson(1.0 / problem.sigma, rate, problem.steps, res)
-            return Laws(upper=bracket.upper, twin=bracket.lower)
-
         _, upper, detail = enclose(
-            laws,
+            partial(poisson, 1.0 / problem.sigma, rate, problem.steps),
             _Decomposed(asks=problem.asks, at=at, adjacency=problem.adjacency, part=part),
             self.tolerance,
             copies=problem.steps,

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
-from privcore.likelihood_ratio.enclose import Laws, Question, cost, enclose, powering
+from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
@@ -39,14 +39,14 @@ class PoissonCertified(Method[Poisson]):
         )
 
     def answer(self, problem: Poisson, seed: int) -> Answer:
-        question = _question(problem)
+        times = problem.steps * problem.epochs
         lower, upper, detail = enclose(
-            lambda res: _laws(problem, res),
-            question,
+            partial(poisson, 1.0 / problem.sigma, problem.sampling_probability, times),
+            _question(problem),
             self.tolerance,
-            copies=problem.steps * problem.epochs,
+            copies=times,
             outer=_closed_form(problem),
-            combinations=powering(problem.steps * problem.epochs),
+            combinations=powering(times),
         )
         return Answer.enclosure(lower, upper, detail=detail)
 
@@ -68,12 +68,6 @@ def _closed_form(problem: Poisson) -> tuple[float, float]:
     if isinstance(problem, PoissonEpsilon):
         return 0.0, upper
     return math.nextafter(-math.expm1(min(0.0, problem.epsilon)), 0.0), upper  # P and Q may be the same
-
-
-def _laws(problem: Poisson, res: Resolution) -> Laws:
-    """Return the laws of all steps."""
-    bracket = poisson(1.0 / problem.sigma, problem.sampling_probability, problem.steps * problem.epochs, res)
-    return Laws(upper=bracket.upper, twin=bracket.lower)
 
 
 @lru_cache(maxsize=32)

@@ -12,7 +12,6 @@ from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolut
 from privcore.likelihood_ratio.enclose import (
     SHARE,
     SMALLEST_DELTA,
-    Laws,
     Question,
     cost,
     enclose,
@@ -129,12 +128,8 @@ def _sampled(
     """Return the upper bound of Poisson sampling, and how it was reached."""
     steps, copies = block(problem)
 
-    def laws(res: Resolution) -> Laws:
-        bracket = poisson(1.0 / problem.sigma, rate, steps * copies, res)
-        return Laws(upper=bracket.upper, twin=bracket.lower)
-
     _, upper, detail = enclose(
-        laws,
+        partial(poisson, 1.0 / problem.sigma, rate, steps * copies),
         Question(asks=asks, at=at, adjacency=direction),
         tolerance,
         copies=steps * copies,

@@ -1,7 +1,7 @@
-r"""A likelihood ratio X = dP/dQ under Q, bracketed in convex order by two discrete laws.
+r"""A likelihood ratio X = dP/dQ under Q, bracketed in convex order by two discrete distributions.
 
 Both directions of the hockey-stick divergence are expectations of convex functions of X. A mean-preserving
-spread of X is a pair that dominates, a conditional expectation of X is a garbling, and both relations
+spread of X is a pair that dominates, a conditional expectation of X is post-processing, and both relations
 survive averaging (random allocation), products (composition) and affine maps (subsampling).
 """
 
@@ -17,7 +17,7 @@ LARGEST_RATIO = 1e147
 """Largest value on a grid; the product of two stays within the range of doubles."""
 UNDERFLOW = 1e-307
 SMALLEST_MASS = 1e-280
-"""Atoms of a garbling below are dropped, which only lowers both directions: their means would lack digits."""
+"""Smaller atoms of a lower distribution are dropped, which lowers it: their means would lack digits."""
 PICTURE = 48
 """Atoms per factor of the coarse picture from which a grid is chosen."""
 
@@ -34,11 +34,11 @@ class LikelihoodRangeError(ArithmeticError):
 class RatioDistribution:
     """Atoms of X under Q, the mean at infinity (mass of P where Q has none), and what rounding did.
 
-    The law that was meant lies within three errors of this one. Masses differ by a factor of at most
+    The distribution that was meant lies within three errors of this one. Masses differ by a factor of at most
     e^`mass_error` and values by a factor of at most e^`value_error`, everywhere; beyond that, values at the
     two ends differ a little more, which moves E(X - kappa)_+ by at most `drift_remove` and
-    E(1 - kappa X)_+ by at most `drift_add`, for every kappa and after every later combination; of a law by
-    `symmetric.chosen`, for kappa up to the largest that it was made for.
+    E(1 - kappa X)_+ by at most `drift_add`, for every kappa and after every later combination; of a
+    distribution by `symmetric.chosen`, for kappa up to the largest that it was made for.
     """
 
     x: Array
@@ -89,9 +89,9 @@ def combine(
         weights: Weights of the mean.
     """
     wa, wb = weights
-    twin = a is b
+    square = a is b
     picture_a = coarsen(wa * a.lower.x, a.lower.p, PICTURE)
-    picture_b = picture_a if twin else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
+    picture_b = picture_a if square else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
     x, p = all_pairs(*picture_a, *picture_b, product)
     lowest = wa * _lowest(a.upper), wb * _lowest(b.upper)
     highest = wa * float(a.upper.x[-1]), wb * float(b.upper.x[-1])
@@ -99,9 +99,9 @@ def combine(
     edges = choose_edges(x, p, res.fineness, res.tail, product, *ends)
     if edges.size < 2 or not edges[-1] <= LARGEST_RATIO:
         raise LikelihoodRangeError
-    laws = []
+    distributions = []
     for fa, fb, finish in ((a.lower, b.lower, merged), (a.upper, b.upper, spread_out)):
-        mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, twin, product)
+        mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, square, product)
         if product:
             infinite = fa.infinite + fb.infinite - fa.infinite * fb.infinite
             value_error, drift = fa.value_error + fb.value_error, fa.drift_remove + fb.drift_remove
@@ -119,12 +119,12 @@ def combine(
             drift_remove=drift + lost * float(edges[-1]),
             drift_add=fa.drift_add + fb.drift_add + lost,
         )
-        laws.append(finish(so_far, moment, fa.x.size + fb.x.size))
-    return RatioBracket(lower=laws[0], upper=laws[1])
+        distributions.append(finish(so_far, moment, fa.x.size + fb.x.size))
+    return RatioBracket(lower=distributions[0], upper=distributions[1])
 
 
 def merged(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
-    """Return the law with every cell at its conditional mean: a garbling of what is in the cells.
+    """Return the distribution with every cell at its conditional mean: a post-processing of the cells.
 
     Args:
         cells: Left ends and masses of the cells, with the errors so far.
@@ -137,7 +137,7 @@ def merged(cells: RatioDistribution, moment: Array, additions: int) -> RatioDist
 
 
 def spread_out(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
-    """Return the law with every cell spread to its ends, mean kept: it dominates what is in the cells.
+    """Return the distribution with every cell spread to its ends, mean kept: it dominates the cells.
 
     Args:
         cells: Left ends and masses of the cells, with the errors so far.
@@ -151,9 +151,9 @@ def spread_out(cells: RatioDistribution, moment: Array, additions: int) -> Ratio
 
 
 def _rounded(
-    law: RatioDistribution, cells: RatioDistribution, moment: Array, additions: int
+    distribution: RatioDistribution, cells: RatioDistribution, moment: Array, additions: int
 ) -> RatioDistribution:
-    """Return the law with the rounding of one combination added to its errors.
+    """Return the distribution with the rounding of one combination added to its errors.
 
     Masses and moments err by the factor 1 + u, u = (additions + 16) x 2^-53, with room for the few operations
     around them. A mean so errs by u times the width of its cell. The first and the last cell have no width in
@@ -166,17 +166,17 @@ def _rounded(
     width = float(np.max(np.diff(inner) / inner[:-1])) if inner.size > 1 else 1.0
     ends_mean = float(cells.p[0] * inner[0] + moment[0] + moment[-1])
     return replace(
-        law,
-        mass_error=law.mass_error + u,
-        value_error=law.value_error + u * width + 8.0 * UNIT,
-        drift_remove=law.drift_remove + 2.0 * u * ends_mean,
-        drift_add=law.drift_add + 2.0 * u * float(cells.p[0] + moment[-1] / cells.x[-1]),
+        distribution,
+        mass_error=distribution.mass_error + u,
+        value_error=distribution.value_error + u * width + 8.0 * UNIT,
+        drift_remove=distribution.drift_remove + 2.0 * u * ends_mean,
+        drift_add=distribution.drift_add + 2.0 * u * float(cells.p[0] + moment[-1] / cells.x[-1]),
     )
 
 
-def _lowest(law: RatioDistribution) -> float:
+def _lowest(distribution: RatioDistribution) -> float:
     """Return the smallest positive value."""
-    return float(law.x[0]) if law.x[0] > 0.0 else float(law.x[1])
+    return float(distribution.x[0]) if distribution.x[0] > 0.0 else float(distribution.x[1])
 
 
 def mean_of(base: RatioBracket, times: int, res: Resolution) -> RatioBracket:
@@ -215,24 +215,27 @@ def mixed(base: RatioBracket, probability: float, res: Resolution) -> RatioBrack
     )
 
 
-def _mixed(law: RatioDistribution, probability: float, tail: float) -> RatioDistribution:
-    """Return the mixed law, whose values hardly depend on X but where X is large.
+def _mixed(distribution: RatioDistribution, probability: float, tail: float) -> RatioDistribution:
+    """Return the mixed distribution, whose values hardly depend on X but where X is large.
 
     A value errs by what X does, times the share s that X has in it: by a factor of at most 1 + s (e^v - 1).
     The largest values are seldom and would set the error of all, so those that hold no more than the tail pay
     by drifts instead. For R >= 0 independent of X and of mean at most 1, and an error d of the value x,
     E(x R - kappa)_+ moves by at most d, and E(1 - kappa x R)_+ by at most d / x.
     """
-    x = (1.0 - probability) + probability * law.x
-    share = np.divide(probability * law.x, x, out=np.zeros_like(x), where=x > 0.0)
-    error = float(np.expm1(min(law.value_error, 100.0)))  # beyond, nothing can be read off anyway
-    above = 2.0 * error * np.cumsum((law.p * probability * law.x)[::-1])[::-1]  # twice: masses err, too
+    x = (1.0 - probability) + probability * distribution.x
+    share = np.divide(probability * distribution.x, x, out=np.zeros_like(x), where=x > 0.0)
+    error = float(np.expm1(min(distribution.value_error, 100.0)))  # beyond, nothing can be read off anyway
+    above = (
+        2.0 * error * np.cumsum((distribution.p * probability * distribution.x)[::-1])[::-1]
+    )  # twice: masses err, too
     inner = int(np.searchsorted(-above, -tail))
     return replace(
-        law,
+        distribution,
         x=x,
-        infinite=probability * law.infinite,
+        infinite=probability * distribution.infinite,
         value_error=error * float(share[inner - 1] if inner else 0.0) + 8.0 * UNIT,
-        drift_remove=probability * law.drift_remove + float(above[inner] if inner < x.size else 0.0),
-        drift_add=law.drift_add + 2.0 * error * float(np.sum(law.p[inner:] * share[inner:])),
+        drift_remove=probability * distribution.drift_remove + float(above[inner] if inner < x.size else 0.0),
+        drift_add=distribution.drift_add
+        + 2.0 * error * float(np.sum(distribution.p[inner:] * share[inner:])),
     )

@@ -1,11 +1,16 @@
-"""Refine the laws until the bracket of an epsilon or a delta is as narrow as asked."""
+"""Refine the distributions until the bracket of an epsilon or a delta is as narrow as asked."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from privcore.likelihood_ratio import profile
-from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
+from privcore.likelihood_ratio.distribution import (
+    LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
+    Resolution,
+)
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.method import Cost
 
@@ -35,49 +40,40 @@ class Question:
         """The delta in question; where it is what is asked for, a small one."""
         return self.at if self.asks == "epsilon" else 1e-20
 
-    def upper(self, law: RatioDistribution) -> float:
-        """Return the upper bound that a dominating law gives."""
+    def upper(self, distribution: RatioDistribution) -> float:
+        """Return the upper bound that a dominating distribution gives."""
         read = profile.epsilon_upper if self.asks == "epsilon" else profile.delta_upper
-        return read(law, self.at, self.adjacency)
+        return read(distribution, self.at, self.adjacency)
 
-    def lower(self, law: RatioDistribution) -> float:
-        """Return the lower bound that a garbled law gives."""
+    def lower(self, distribution: RatioDistribution) -> float:
+        """Return the lower bound that a lower distribution gives."""
         read = profile.epsilon_lower if self.asks == "epsilon" else profile.delta_lower
-        return read(law, self.at, self.adjacency)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Laws:
-    """What one resolution gives: a dominating law, and its twin, merged in the same cells.
-
-    The twin tells whether a finer resolution would still help. It is a lower bound, too, unless the upper one
-    rests on a reduction that is itself not tight.
-    """
-
-    upper: RatioDistribution
-    twin: RatioDistribution
-    tight: bool = True
+        return read(distribution, self.at, self.adjacency)
 
 
 def enclose(
-    build: Callable[[Resolution], Laws],
+    build: Callable[[Resolution], RatioBracket],
     question: Question,
     tolerance: float,
     copies: float,
     outer: tuple[float, float],
     combinations: int,
     ease: float = 1.0,
+    tight: bool = True,
 ) -> tuple[float, float, str]:
     """Return a bracket of the asked quantity and how it was reached.
 
     Args:
-        build: The laws at a resolution; may raise `LikelihoodRangeError`.
+        build: The bracket at a resolution, both ends in the same cells; may raise `LikelihoodRangeError`.
+            The lower end decides whether a finer resolution would still help.
         question: What to read off.
         tolerance: Asked relative width; refinement stops there, or after `ATTEMPTS` resolutions.
         copies: Largest number of times that something cut off enters the result.
         outer: A bracket known beforehand; the result lies within.
-        combinations: How many combinations of two laws one build takes, which sets the first resolution.
+        combinations: Number of combinations of two distributions in a build, which sets the first resolution.
         ease: Factor on the width of a cell at first, where the usual one is known to be too fine.
+        tight: Whether the lower distribution bounds the quantity, too: not if the upper one rests on a
+            reduction that is itself not tight.
 
     Returns:
         Lower end, upper end, detail.
@@ -97,32 +93,36 @@ def enclose(
             break
         tail = tier(share * delta) * tier(1.0 / copies)
         try:
-            laws = build(Resolution(fineness=fineness, tail=tail))
+            bracket = build(Resolution(fineness=fineness, tail=tail))
         except LikelihoodRangeError as error:
             return lower, upper, f"closed-form bounds; {error}"
-        new_upper, twin = question.upper(laws.upper), question.lower(laws.twin)
-        lower, upper = max(lower, twin) if laws.tight else lower, min(upper, new_upper)
-        detail = f"{laws.upper.x.size} cells of 1/{1.0 / fineness:.0f} standard deviation, tail {tail:.0e}"
+        new_upper, new_lower = question.upper(bracket.upper), question.lower(bracket.lower)
+        lower, upper = max(lower, new_lower) if tight else lower, min(upper, new_upper)
+        detail = f"{bracket.upper.x.size} cells of 1/{1.0 / fineness:.0f} standard deviation, tail {tail:.0e}"
         if scouting:
-            scouting = 0.5 * delta > twin and delta > SMALLEST_DELTA
-            delta = max(min(twin if twin > 0.0 else 1e-10 * delta, delta), SMALLEST_DELTA)
+            scouting = 0.5 * delta > new_lower and delta > SMALLEST_DELTA
+            delta = max(min(new_lower if new_lower > 0.0 else 1e-10 * delta, delta), SMALLEST_DELTA)
             fineness = SCOUT if scouting else finest
             continue
-        if max(laws.upper.drift_remove, laws.upper.drift_add) > 0.01 * delta and share > SMALLEST_SHARE:
+        if max(bracket.upper.drift_remove, bracket.upper.drift_add) > 0.01 * delta and share > SMALLEST_SHARE:
             share *= 1e-10  # rounding in the cells at the ends shows: they must hold less
             continue
-        gap = new_upper / twin - 1.0 if twin > 0.0 else math.inf
-        rounding = laws.upper.value_error + laws.twin.value_error
+        gap = new_upper / new_lower - 1.0 if new_lower > 0.0 else math.inf
+        rounding = bracket.upper.value_error + bracket.lower.value_error
         if question.asks == "delta":
-            rounding = twin * (laws.upper.mass_error + laws.twin.mass_error)
+            rounding = new_lower * (bracket.upper.mass_error + bracket.lower.mass_error)
         stuck = last_gap is not None and not gap < 0.9 * last_gap
-        if stuck or gap <= enough(question.asks, tolerance, twin) or new_upper - twin < 3.0 * rounding:
+        if (
+            stuck
+            or gap <= enough(question.asks, tolerance, new_lower)
+            or new_upper - new_lower < 3.0 * rounding
+        ):
             break  # done, or what is left is rounding
-        if twin <= 0.0 and delta <= SMALLEST_DELTA:
+        if new_lower <= 0.0 and delta <= SMALLEST_DELTA:
             break
         last_gap = gap
         fineness = max(
-            fineness * max(0.3, min(0.8, math.sqrt(0.7 * enough(question.asks, tolerance, twin) / gap))),
+            fineness * max(0.3, min(0.8, math.sqrt(0.7 * enough(question.asks, tolerance, new_lower) / gap))),
             FINEST,
         )
     return lower, upper, detail
@@ -152,9 +152,9 @@ def cost(question: Question, s: float, tolerance: float, combinations: int) -> C
 
     Args:
         question: What is asked; a small delta needs long tails.
-        s: Inverse noise multiplier, which sets how many local standard deviations a law is wide.
+        s: Inverse noise multiplier, which sets how many local standard deviations a distribution is wide.
         tolerance: Asked relative width.
-        combinations: How many combinations of two laws one resolution takes.
+        combinations: How many combinations of two distributions one resolution takes.
     """
     wide = (20.0 + 1.5 * s * s) * max(1.0, math.sqrt(-math.log10(question.guess) / 10.0))
     cells = min(wide / first_fineness(question.asks, tolerance, combinations), MOST_CELLS)
@@ -169,5 +169,5 @@ def powering(times: int) -> int:
 
 
 def tier(x: float) -> float:
-    """Return x > 0 rounded down to a power of 10^5, so that neighbouring questions share their laws."""
+    """Return x > 0 rounded down to a power of 10^5, so that neighbouring questions share distributions."""
     return 10.0 ** (5 * math.floor(math.log10(x) / 5.0 + 1e-9))

@@ -22,7 +22,7 @@ MOST_CELLS = 4096
 def choose_edges(
     x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float, highest: float
 ) -> Array:
-    """Return the edges of the cells for a law of which a coarse picture is known.
+    """Return the edges of the cells for a distribution whose coarse picture is known.
 
     Args:
         x: Atoms of the picture, ascending, non-negative.
@@ -30,12 +30,12 @@ def choose_edges(
         fineness: Width of a cell in local standard deviations, such as 1/20.
         tail: The last edge leaves at most about this much mean beyond it, the first positive edge about
             this much mass below it.
-        product: The law will be multiplied, so that distances above the bulk are taken in log x too.
+        product: The distribution will be multiplied, so that distances above the bulk are taken in log x too.
         lowest: No positive value lies below this; an edge goes there if mass may lie below the picture.
         highest: No value lies above this; an edge goes exactly there if the picture ends there.
 
     Returns:
-        Edges, ascending, the first 0; empty if the bulk of the law lies beyond `SMALLEST_BULK`.
+        Edges, ascending, the first 0; empty if the bulk of the distribution lies beyond `SMALLEST_BULK`.
     """
     positive = x > 0.0
     x, p = x[positive], p[positive]

@@ -1,4 +1,4 @@
-"""Compiled kernels: all pairs of two laws, added or multiplied, collected in the cells of a grid.
+"""Compiled kernels: all pairs of two distributions, added or multiplied, collected in the cells of a grid.
 
 Every term is non-negative, so each cell's mass and moment carry a relative error of at most (number of
 additions) x 2^-53, however small the mass.
@@ -14,9 +14,9 @@ Array = NDArray[np.float64]
 
 @compiled()
 def collect(
-    xa: Array, pa: Array, xb: Array, pb: Array, edges: Array, twin: bool, product: bool
+    xa: Array, pa: Array, xb: Array, pb: Array, edges: Array, square: bool, product: bool
 ) -> tuple[Array, Array]:
-    """Return per cell the mass and the moment about its left end of a sum or product of two laws.
+    """Return per cell the mass and the moment about its left end of a sum or product of two distributions.
 
     The moment is that of v - left, not of v: its rounding is then relative to the width of the cell.
 
@@ -26,7 +26,7 @@ def collect(
         xb: Values of the second, ascending, shape (m,), non-negative.
         pb: Their masses.
         edges: Left ends of the cells, ascending, the first 0; the last cell has no right end.
-        twin: The two laws are one and the same, so that half the pairs suffice.
+        square: The two distributions are one and the same, so that half the pairs suffice.
         product: Multiply instead of add.
     """
     right = np.append(edges[1:], np.inf)
@@ -35,7 +35,7 @@ def collect(
     one = np.uintp(1)  # unsigned indices cannot count from the end, which spares a test at every access
     first = np.uintp(0)
     for i in range(np.uintp(xa.size)):
-        begin = i if twin else np.uintp(0)
+        begin = i if square else np.uintp(0)
         slope = xa[i] if product else 1.0
         shift = 0.0 if product else xa[i]
         v = slope * xb[begin] + shift
@@ -44,9 +44,9 @@ def collect(
         cell = first
         left = edges[cell]
         edge = right[cell]
-        m = 0.5 * pb[begin] if twin else pb[begin]  # the diagonal counts once, every other pair twice
+        m = 0.5 * pb[begin] if square else pb[begin]  # the diagonal counts once, every other pair twice
         f = m * (v - left)
-        weight = 2.0 * pa[i] if twin else pa[i]
+        weight = 2.0 * pa[i] if square else pa[i]
         for j in range(begin + one, np.uintp(xb.size)):
             v = slope * xb[j] + shift
             if v >= edge:
@@ -70,8 +70,8 @@ def collect(
 def spread(edges: Array, mass: Array, moment: Array) -> tuple[Array, float]:
     """Return masses on the edges with the mean of every cell kept, and the mean sent to infinity.
 
-    A mean-preserving spread: the law dominates the one in the cells. Beyond the last edge the mass stays
-    there and the excess mean moves to infinity, the limit of spreads.
+    A mean-preserving spread: the distribution dominates the one in the cells. Beyond the last edge the mass
+    stays there and the excess mean moves to infinity, the limit of spreads.
 
     Args:
         edges: Left ends of the cells, ascending; the last cell has no right end.
@@ -109,7 +109,7 @@ def coarsen(x: Array, p: Array, atoms: int) -> tuple[Array, Array]:
 
 
 def all_pairs(xa: Array, pa: Array, xb: Array, pb: Array, product: bool) -> tuple[Array, Array]:
-    """Return the law of the sum or product of two small laws, every pair an atom, ascending."""
+    """Return the distribution of the sum or product of two small ones, every pair an atom, ascending."""
     x = (np.multiply if product else np.add).outer(xa, xb).ravel()
     order = np.argsort(x, kind="stable")  # merges the rows, which ascend
     return x[order], np.multiply.outer(pa, pb).ravel()[order]

@@ -1,4 +1,4 @@
-"""Laws as privacy loss distributions of `dp-accounting`, and back."""
+"""Distributions as privacy loss distributions of `dp-accounting`, and back."""
 
 import math
 from typing import TYPE_CHECKING
@@ -16,14 +16,14 @@ if TYPE_CHECKING:  # the import takes most of a second
 MOST_LOSSES = 10**7
 
 
-def to_pld(law: RatioDistribution, loss_step: float) -> "PrivacyLossDistribution":
-    r"""Return a privacy loss distribution that dominates whatever the law dominates, in both directions.
+def to_pld(distribution: RatioDistribution, loss_step: float) -> "PrivacyLossDistribution":
+    r"""Return a privacy loss distribution that dominates the distribution, in both directions.
 
     Every value is spread, its mean kept, over the two neighbours $e^{jh}$; the losses are then $\pm jh$.
-    Rounding of the law enters as values moved outwards, a factor on all masses, and mass at infinity.
+    Rounding enters as values moved outwards, a factor on all masses, and mass at infinity.
 
     Args:
-        law: A dominating law.
+        distribution: A dominating distribution.
         loss_step: Distance h of two losses, `value_discretization_interval` of `dp-accounting`.
 
     Raises:
@@ -32,47 +32,53 @@ def to_pld(law: RatioDistribution, loss_step: float) -> "PrivacyLossDistribution
     from dp_accounting.pld.pld_pmf import DensePLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-    positive = law.x > 0.0
-    first = math.floor(math.log(float(law.x[positive][0])) / loss_step - 1e-6) - 1
-    last = math.ceil(math.log(float(law.x[-1])) / loss_step + 1e-6) + 1
+    positive = distribution.x > 0.0
+    first = math.floor(math.log(float(distribution.x[positive][0])) / loss_step - 1e-6) - 1
+    last = math.ceil(math.log(float(distribution.x[-1])) / loss_step + 1e-6) + 1
     if last - first > MOST_LOSSES:
         raise DomainError(f"Expected at most {MOST_LOSSES} losses, got more with loss_step={loss_step}.")
     losses = np.arange(first, last + 1) * loss_step
     edges = np.append(0.0, np.exp(losses))
     rounding = 4.0 * UNIT * (1.0 + float(np.max(np.abs(losses))))  # of the edges
-    shift = law.value_error + rounding
-    factor = math.exp(law.mass_error + shift + 4.0 * (law.x.size + 16) * UNIT)
+    shift = distribution.value_error + rounding
+    factor = math.exp(distribution.mass_error + shift + 4.0 * (distribution.x.size + 16) * UNIT)
 
-    above, beyond = _on_edges(law, math.exp(shift), edges)
+    above, beyond = _on_edges(distribution, math.exp(shift), edges)
     remove = DensePLDPmf(
         loss_step,
         first,
         factor * above[1:] * edges[1:],
-        min(1.0, factor * (beyond + law.infinite) + law.drift_remove),
+        min(1.0, factor * (beyond + distribution.infinite) + distribution.drift_remove),
         True,
     )
-    below, _ = _on_edges(law, math.exp(-shift), edges)
+    below, _ = _on_edges(distribution, math.exp(-shift), edges)
     add = DensePLDPmf(
-        loss_step, -last, factor * below[:0:-1], min(1.0, factor * float(below[0]) + law.drift_add), True
+        loss_step,
+        -last,
+        factor * below[:0:-1],
+        min(1.0, factor * float(below[0]) + distribution.drift_add),
+        True,
     )
     return PrivacyLossDistribution(remove, add)
 
 
-def _on_edges(law: RatioDistribution, factor: float, edges: Array) -> tuple[Array, float]:
-    """Return the masses on the edges of the law with its values times a factor, and the mean beyond."""
-    mass, moment = collect(law.x * factor, law.p, np.ones(1), np.ones(1), edges, False, True)
+def _on_edges(distribution: RatioDistribution, factor: float, edges: Array) -> tuple[Array, float]:
+    """Return the masses on the edges, with all values times a factor, and the mean beyond."""
+    mass, moment = collect(
+        distribution.x * factor, distribution.p, np.ones(1), np.ones(1), edges, False, True
+    )
     return spread(edges, mass, moment)
 
 
 def from_pld(pld: "PrivacyLossDistribution") -> RatioDistribution:
-    r"""Return a law that dominates whatever a privacy loss distribution dominates.
+    r"""Return a distribution that dominates whatever a privacy loss distribution dominates.
 
     Ratios above 1 are taken from its losses in direction remove, those below 1 from direction add: there the
     probabilities are accurate, while $e^{-\ell}$ times the rounding of a negative loss's would not be. What
     total mass and mean then lack of 1 goes to where it raises the profile: to infinity, or from 1 to 0.
 
     Args:
-        pld: A pessimistic privacy loss distribution; the law is as valid as it is.
+        pld: A pessimistic privacy loss distribution; the distribution is as valid as it is.
 
     Raises:
         DomainError: It is an optimistic one.
@@ -92,7 +98,7 @@ def from_pld(pld: "PrivacyLossDistribution") -> RatioDistribution:
 
 
 def _balanced(x: Array, p: Array, infinite: float) -> RatioDistribution:
-    """Return the law with total mass 1 and mean 1; the first two atoms are those at 0 and at 1.
+    """Return the distribution with total mass 1 and mean 1; the first two atoms are those at 0 and at 1.
 
     Where rounded losses leave nothing at 1 to take from, masses are too large by a known factor, and what the
     mean exceeds 1 by moves E(1 - kappa X)_+ by no more than that.

@@ -1,4 +1,4 @@
-"""Read the privacy profile, and its inverse, off the laws of a likelihood ratio, on the safe side."""
+"""Read the privacy profile, and its inverse, off distributions of a likelihood ratio, on the safe side."""
 
 import math
 from bisect import bisect_left
@@ -19,37 +19,49 @@ DIRECTIONS: dict[str, tuple[Direction, ...]] = {
 }
 
 LARGEST_EPSILON = 600.0
-"""Beyond this an upper bound is no longer read off a law; e^epsilon must be a double."""
+"""Beyond this an upper bound is no longer read off a distribution; e^epsilon must be a double."""
 
 
-def delta_upper(law: RatioDistribution, epsilon: float, adjacency: str) -> float:
-    """Return an upper bound of delta for every pair that the law dominates, rounding included."""
-    shift, factor = _slack(law, epsilon)
-    if factor == math.inf:  # rounding has drowned the law
+def delta_upper(distribution: RatioDistribution, epsilon: float, adjacency: str) -> float:
+    """Return an upper bound of delta for every pair that the distribution dominates, rounding included."""
+    shift, factor = _slack(distribution, epsilon)
+    if factor == math.inf:  # rounding has drowned the distribution
         return 1.0
     return min(
-        1.0, max(factor * _delta(law, epsilon - shift, d) + _drift(law, d) for d in DIRECTIONS[adjacency])
+        1.0,
+        max(
+            factor * _delta(distribution, epsilon - shift, d) + _drift(distribution, d)
+            for d in DIRECTIONS[adjacency]
+        ),
     )
 
 
-def delta_lower(law: RatioDistribution, epsilon: float, adjacency: str) -> float:
-    """Return a lower bound of delta for every pair of which the law is a garbling, rounding included."""
-    shift, factor = _slack(law, epsilon)
+def delta_lower(distribution: RatioDistribution, epsilon: float, adjacency: str) -> float:
+    """Return a lower bound of delta of every pair with this post-processing, rounding included."""
+    shift, factor = _slack(distribution, epsilon)
     return max(
-        0.0, *(_delta(law, epsilon + shift, d) / factor - _drift(law, d) for d in DIRECTIONS[adjacency])
+        0.0,
+        *(
+            _delta(distribution, epsilon + shift, d) / factor - _drift(distribution, d)
+            for d in DIRECTIONS[adjacency]
+        ),
     )
 
 
-def epsilon_upper(law: RatioDistribution, delta: float, adjacency: str) -> float:
+def epsilon_upper(distribution: RatioDistribution, delta: float, adjacency: str) -> float:
     """Return an upper bound of the smallest epsilon >= 0 with profile at most delta; maybe infinity."""
-    epsilon = max(0.0, *(_epsilon(law, delta, d) for d in DIRECTIONS[adjacency]))
-    return _first(_away_from(epsilon, 1.0), lambda e: delta_upper(law, e, adjacency) <= delta, math.inf)
+    epsilon = max(0.0, *(_epsilon(distribution, delta, d) for d in DIRECTIONS[adjacency]))
+    return _first(
+        _away_from(epsilon, 1.0), lambda e: delta_upper(distribution, e, adjacency) <= delta, math.inf
+    )
 
 
-def epsilon_lower(law: RatioDistribution, delta: float, adjacency: str) -> float:
+def epsilon_lower(distribution: RatioDistribution, delta: float, adjacency: str) -> float:
     """Return a lower bound of the smallest epsilon >= 0 with profile at most delta."""
-    epsilon = max(0.0, *(min(_epsilon(law, delta, d), LARGEST_EPSILON) for d in DIRECTIONS[adjacency]))
-    return _first(_away_from(epsilon, -1.0), lambda e: delta_lower(law, e, adjacency) > delta, 0.0)
+    epsilon = max(
+        0.0, *(min(_epsilon(distribution, delta, d), LARGEST_EPSILON) for d in DIRECTIONS[adjacency])
+    )
+    return _first(_away_from(epsilon, -1.0), lambda e: delta_lower(distribution, e, adjacency) > delta, 0.0)
 
 
 def _away_from(epsilon: float, side: float) -> list[float]:
@@ -68,22 +80,27 @@ def _first(candidates: list[float], holds: Callable[[float], bool], otherwise: f
     return candidates[at] if at < len(candidates) else otherwise
 
 
-def _slack(law: RatioDistribution, epsilon: float) -> tuple[float, float]:
+def _slack(distribution: RatioDistribution, epsilon: float) -> tuple[float, float]:
     """Return the shift of epsilon and the factor on delta that cover all rounding, also that of reading."""
-    shift = law.value_error + 8.0 * UNIT * (2.0 + abs(epsilon))
-    error = law.mass_error + shift + 4.0 * (law.x.size + 4) * UNIT
+    shift = distribution.value_error + 8.0 * UNIT * (2.0 + abs(epsilon))
+    error = distribution.mass_error + shift + 4.0 * (distribution.x.size + 4) * UNIT
     return shift, math.exp(error) if error < 1.0 else math.inf
 
 
-def _delta(law: RatioDistribution, epsilon: float, direction: Direction) -> float:
+def _delta(distribution: RatioDistribution, epsilon: float, direction: Direction) -> float:
     """Return E_Q[(X - e^epsilon)_+] plus the mean at infinity, or E_Q[(1 - e^epsilon X)_+]."""
     if direction == "remove":
-        return float(law.p @ (law.x * -np.expm1(np.minimum(epsilon - _log(law.x), 0.0)))) + law.infinite
-    return float(law.p @ -np.expm1(np.minimum(epsilon + _log(law.x), 0.0)))
+        return (
+            float(
+                distribution.p @ (distribution.x * -np.expm1(np.minimum(epsilon - _log(distribution.x), 0.0)))
+            )
+            + distribution.infinite
+        )
+    return float(distribution.p @ -np.expm1(np.minimum(epsilon + _log(distribution.x), 0.0)))
 
 
-def _drift(law: RatioDistribution, direction: Direction) -> float:
-    return law.drift_remove if direction == "remove" else law.drift_add
+def _drift(distribution: RatioDistribution, direction: Direction) -> float:
+    return distribution.drift_remove if direction == "remove" else distribution.drift_add
 
 
 def _log(x: Array) -> Array:
@@ -91,14 +108,14 @@ def _log(x: Array) -> Array:
         return np.log(x)
 
 
-def _epsilon(law: RatioDistribution, delta: float, direction: Direction) -> float:
-    """Return the epsilon, any real or infinite, at which the profile of the law itself equals delta.
+def _epsilon(distribution: RatioDistribution, delta: float, direction: Direction) -> float:
+    """Return the epsilon, any real or infinite, at which the profile of the distribution itself equals delta.
 
     Between atoms the profile is linear in e^epsilon (remove) or e^-epsilon (add): one search, one division.
     """
-    x, p = law.x, law.p
+    x, p = distribution.x, distribution.p
     if direction == "remove":
-        target = delta - law.infinite
+        target = delta - distribution.infinite
         if target <= 0.0:
             return math.inf
         above = np.cumsum(p[::-1])[::-1]

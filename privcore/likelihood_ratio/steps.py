@@ -1,4 +1,4 @@
-"""One-step mechanisms by the laws of their likelihood ratios: Gaussian, Laplace, randomized response."""
+"""One-step mechanisms by distributions of their likelihood ratios: Gaussian, Laplace, randomized response."""
 
 import math
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from privcore.numerics.rounding import UNIT
 
 
 class Step(ABC):
-    """A mechanism of one step; equal steps have equal laws, so it serves as a key of caches."""
+    """A mechanism of one step; equal steps have equal distributions, so it serves as a key of caches."""
 
     @abstractmethod
     def ratio(self, res: Resolution) -> RatioBracket:
@@ -57,7 +57,7 @@ class ResponseStep(Step):
     r"""Randomized response: the truth is told with probability $e^{\varepsilon_0} / (1 + e^{\varepsilon_0})$.
 
     It dominates every pair whose likelihood ratio lies in $[e^{-\varepsilon_0}, e^{\varepsilon_0}]$: of all
-    laws there with mean 1, the one on the two ends is a spread of every other.
+    distributions there with mean 1, the one on the two ends is a spread of every other.
     """
 
     local_epsilon: float
@@ -65,13 +65,13 @@ class ResponseStep(Step):
     def ratio(self, res: Resolution) -> RatioBracket:
         low, high = math.exp(-self.local_epsilon), math.exp(self.local_epsilon)
         p = 1.0 / (1.0 + low), low / (1.0 + low)
-        law = RatioDistribution(
+        distribution = RatioDistribution(
             x=np.array([low, high]),
             p=np.array(p),
             mass_error=8.0 * UNIT,
             value_error=(2.0 + self.local_epsilon) * 2.0 * UNIT,
         )
-        return RatioBracket(lower=law, upper=law)
+        return RatioBracket(lower=distribution, upper=distribution)
 
     def width(self) -> float:
         return self.local_epsilon
@@ -128,7 +128,7 @@ def laplace_cells(scale: float, cut: Array) -> RatioBracket:
     mass[-1] += 0.5 * math.exp(-reach)
     error = 16.0 * UNIT * (64.0 + 4.0 * reach)
     widest = math.expm1(2.0 * reach * float(np.max(cell)))
-    law = RatioDistribution(
+    distribution = RatioDistribution(
         x=edges, p=mass, mass_error=error, value_error=error * widest + (16.0 + 8.0 * reach) * UNIT
     )
-    return RatioBracket(lower=merged(law, moment, 64), upper=spread_out(law, moment, 64))
+    return RatioBracket(lower=merged(distribution, moment, 64), upper=spread_out(distribution, moment, 64))

@@ -3,10 +3,10 @@ r"""The likelihood ratio of k steps out of t, from below: elementary symmetric m
 With $e_i$ the elementary symmetric polynomial, the ratio of k out of t is $e_k(X_1..X_t) / \binom tk$. Of
 every part of n steps one keeps, in cells, the conditional means of $e_i / \binom ni$ for all $i \le k$; two
 parts combine by Vandermonde's identity, whose weights are hypergeometric. Which cell an outcome falls in is
-all that is kept of it, so the result is a garbling whatever the cells. They are cut along the conditional
-mean of the final ratio: what one would want to know at the end. Of the counts i, a part keeps those that it
-has with more than a negligible probability when k of t are drawn, far fewer than k where it is small; leaving
-out the others lowers the ratio.
+all that is kept of it, so the result is a lower distribution whatever the cells. They are cut along the
+conditional mean of the final ratio: what one would want to know at the end. Of the counts i, a part keeps
+those that it has with more than a negligible probability when k of t are drawn, far fewer than k where it is
+small; leaving out the others lowers the ratio.
 
 One file, since parts are combined by the cells into which they are cut.
 """
@@ -33,7 +33,7 @@ SMALLEST_MASS = 1e-200
 SMALLEST_VALUE = 1e-150
 """What the underflow of a value, below 1e-300, can move E(1 - kappa X)_+, for every kappa up to 1e147."""
 LARGEST_THRESHOLD = 338.0
-"""Logarithm of that kappa: the epsilon beyond which a garbling of k of t says nothing."""
+"""Logarithm of that kappa: the epsilon beyond which a lower distribution of k of t says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +51,13 @@ class _Part:
 def chosen(
     base: RatioDistribution, participations: int, steps: int, res: Resolution, most: float = LARGEST_THRESHOLD
 ) -> RatioDistribution:
-    """Return a garbling of the ratio of some steps chosen at random out of many.
+    """Return a lower distribution of the ratio of some steps chosen at random out of many.
 
     What is left out has a probability h of at most `res.tail` e^-most. It lowers E(X - kappa)_+, and raises
     E(1 - kappa X)_+ by at most kappa h.
 
     Args:
-        base: A garbling of the ratio of one step, its values ascending.
+        base: A lower distribution of the ratio of one step, its values ascending.
         participations: Steps that use the example, 1 <= k <= steps.
         steps: Steps among which they are chosen.
         res: Width of the cells in local standard deviations, and what may be cut off.
@@ -203,7 +203,7 @@ def _collect(
     split: Array,
     skipped: int,
     size: int,
-    twin: bool,
+    square: bool,
 ) -> tuple[Array, Array]:
     """Return per cell the mass, and the moments of the kept e_i, of all pairs of two parts.
 
@@ -216,7 +216,7 @@ def _collect(
         split: Weights of Vandermonde's identity.
         skipped: Sums of two counts that are not kept.
         size: Counts that are kept.
-        twin: The parts are the same; the diagonal counts once then, every other pair twice.
+        square: The parts are the same; the diagonal counts once then, every other pair twice.
     """
     (pa, ua, wa), (pb, ub) = one_part, other_part
     one, left, right = np.uintp(1), ua.shape[1], ub.shape[1]
@@ -225,14 +225,14 @@ def _collect(
     v, held = np.zeros(pb.size), np.zeros(right)
     columns = np.ascontiguousarray(ub.T)
     for i in range(np.uintp(pa.size)):
-        j, end = i if twin else np.uintp(0), np.uintp(pb.size)
+        j, end = i if square else np.uintp(0), np.uintp(pb.size)
         for column in range(j, end):
             v[column] = 0.0
         for b in range(np.uintp(right)):
             weight = wa[i, b]
             for column in range(j, end):
                 v[column] += weight * columns[b, column]
-        times = 2.0 * pa[i] if twin else pa[i]
+        times = 2.0 * pa[i] if square else pa[i]
         while j < end:
             cell = np.uintp(np.searchsorted(edges, v[j], side="right") - 1)
             low = edges[cell]
@@ -242,7 +242,7 @@ def _collect(
             held_mass = 0.0
             same = True  # also where v is beyond the doubles and lies in no cell
             while same:
-                p = 0.5 * pb[j] if twin and j == i else pb[j]
+                p = 0.5 * pb[j] if square and j == i else pb[j]
                 held_mass += p
                 for b in range(np.uintp(right)):
                     held[b] += p * ub[j, b]

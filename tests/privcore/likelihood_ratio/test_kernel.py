@@ -33,13 +33,15 @@ def exact_cells(
 
 
 @pytest.mark.parametrize("product", [False, True])
-@pytest.mark.parametrize("twin", [False, True])
+@pytest.mark.parametrize("square", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_every_cell_holds_its_pairs_within_the_stated_rounding(seed: int, twin: bool, product: bool) -> None:
+def test_every_cell_holds_its_pairs_within_the_stated_rounding(
+    seed: int, square: bool, product: bool
+) -> None:
     xa, pa = random_law(seed, 24)
-    xb, pb = (xa, pa) if twin else random_law(seed + 100, 17)
+    xb, pb = (xa, pa) if square else random_law(seed + 100, 17)
     edges = np.concatenate(([0.0], np.sort(np.random.default_rng(seed).uniform(0.1, 8.0, size=30))))
-    mass, moment = collect(xa, pa, xb, pb, edges, twin, product)
+    mass, moment = collect(xa, pa, xb, pb, edges, square, product)
     exact_mass, exact_moment = exact_cells(xa, pa, xb, pb, edges, product=product)
     u = 2.0 * (xa.size + xb.size + 16) * UNIT
     for k in range(edges.size):
