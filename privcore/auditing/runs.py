@@ -8,6 +8,7 @@ from privcore.answer import Answer
 from privcore.auditing.planning_problems import AuditRunsEpsilon
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
+from privcore.numerics.rounding import FEW_FUNCTIONS
 
 
 class Rates(NamedTuple):
@@ -87,4 +88,4 @@ def _refuted(least: float, most: float, delta: float) -> float:
     """Return the epsilon below which an event has no such probabilities, rounded down; 0 if there is none."""
     if least <= delta or most <= 0.0:
         return 0.0
-    return max(0.0, math.log((least - delta) / most) - 1e-14) * (1.0 - 1e-14)
+    return max(0.0, math.log((least - delta) / most) - FEW_FUNCTIONS) * (1.0 - FEW_FUNCTIONS)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import scipy
 
 from privcore.numerics.binomial import window
-from privcore.numerics.rounding import BINOMIAL_WINDOW
+from privcore.numerics.rounding import BINOMIAL_WINDOW, FEW_FUNCTIONS
 
 _STEP = 1e-9
 """Relative move of a rate away from its data; more where its tail is not yet seen to be small enough."""
@@ -25,7 +25,7 @@ def shared_error(confidence: float) -> float:
         >>> round(shared_error(0.95), 6)
         0.025321
     """
-    return -math.expm1(0.5 * math.log(confidence)) * (1.0 - 1e-14)
+    return -math.expm1(0.5 * math.log(confidence)) * (1.0 - FEW_FUNCTIONS)
 
 
 def rate_at_least(trials: int, successes: int, error: float) -> float:

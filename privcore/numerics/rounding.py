@@ -49,6 +49,11 @@ ERROR_FUNCTION = 2e-15
 concave on positive numbers it errs by no larger a factor; the function and the move are 5 u more. Also
 checked."""
 
+FEW_FUNCTIONS = 1e-14
+"""Counted: 90 u, relative or next to a logarithm, for at most two elementary functions and four operations,
+none of which magnifies an error: the logarithm of a confidence within `expm1`, whose relative condition is
+below 1 on negative numbers, and the logarithm of a difference over a bound. At most 12 u."""
+
 SAMPLE_SUMS = 1e-9
 """Counted: the means of at most 1e9 samples are sums of blocks of at least 2^16, pairwise within, in 2e4
 operations (2e-12); the samples themselves err by less than the rest."""
