@@ -30,7 +30,7 @@ def located(path: str | Path) -> Folder:
         StoreError: It is an address of another kind, or what it takes to read buckets is not installed.
 
     Example:
-        >>> located("store").address
+        >>> located("store").name
         'store'
     """
     match = _ADDRESS.fullmatch(str(path))

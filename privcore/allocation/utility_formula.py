@@ -75,6 +75,7 @@ def squared_error(problem: ErrorOfMean, sigma: float) -> float:
     """Return the error at this noise multiplier, whatever privacy it gives; rounded to nearest.
 
     Example:
+        >>> from privcore.allocation.utility_problems import AllocationError, PoissonError
         >>> asked = {"epsilon": 1.0, "delta": 1e-10, "steps": 1000, "examples": 100, "proportion": 0.9}
         >>> round(squared_error(AllocationError(**asked), 1.0), 6)
         0.1009

@@ -73,6 +73,7 @@ def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) ->
         Lower bound in [0, 1/2], rounded down.
 
     Example:
+        >>> from privcore.distributions.prior_finite import FinitePrior
         >>> round(blind_advantage(FinitePrior.point(0.5), FinitePrior.point(0.5), 8, math.inf), 10)
         0.13671875
     """
