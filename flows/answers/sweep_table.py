@@ -7,7 +7,7 @@ from typing import Any
 from flows.answers.ask import UncoveredError
 from flows.answers.show import methods_text, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
-from flows.spec.sweep import Sweep, embedded, from_spec, load
+from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
 from storage import Store
@@ -59,7 +59,7 @@ def sweep_named(name: str, store: Store) -> Sweep | None:
     problems = [kind.name for kind in PROBLEMS]
     if name in problems:
         return None
-    raise unknown("problem or sweep", name, [*problems, *ran, *known])
+    raise unknown("problem or sweep", name, [*problems, *ran, *embedded_names()])
 
 
 def show_sweep(sweep: Sweep, store: Store, json: bool) -> None:

@@ -62,6 +62,11 @@ def embedded() -> dict[str, Path]:
     return files | {stored: files[name] for name, stored in _STORED_NAMES.items()}
 
 
+def embedded_names() -> list[str]:
+    """Return the names of the embedded sweeps, each by that of its file."""
+    return [name for name, file in embedded().items() if name == file.stem]
+
+
 def load(reference: str | Path) -> Sweep:
     """Return the sweep in a file, or the embedded sweep of that name.
 
@@ -77,7 +82,7 @@ def load(reference: str | Path) -> Sweep:
         if NAME.fullmatch(source) and not path.is_file():
             known = embedded()
             if source not in known:
-                raise SweepError(str(unknown("sweep", source, list(known))))
+                raise SweepError(str(unknown("sweep", source, embedded_names())))
             content = known[source].read_bytes()
         else:
             if path.stat().st_size > LARGEST_FILE:

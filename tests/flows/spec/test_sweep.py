@@ -86,6 +86,12 @@ def test_every_other_embedded_sweep_is_stored_under_the_name_of_its_file() -> No
         assert load(name).name == file.stem.removeprefix("allocation-")
 
 
+def test_a_misspelt_name_lists_every_embedded_sweep_once() -> None:
+    with pytest.raises(SweepError, match=r"Known: allocation-figure1, ") as error:
+        load("zzz")
+    assert len(set(embedded().values())) == str(error.value).count(", ") + 1
+
+
 def test_the_embedded_quickstart_is_found_by_name() -> None:
     sweep = load("quickstart")
     assert sweep.name == "quickstart"
