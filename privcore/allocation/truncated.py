@@ -15,7 +15,7 @@ from privcore.answer import Answer
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.lognormal import lognormal_cells
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.rounding import TRUNCATED_RATE
+from privcore.numerics.rounding import EXPONENTIAL_REST, TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
 
 LARGEST_S = 20.0
@@ -129,10 +129,7 @@ def tilted(s: float, theta: float) -> float:
         1.0
     """
     edges, mass, right, slack = _cells(s)
-    y = theta * (1.0 - edges)
-    with np.errstate(over="ignore", invalid="ignore"):
-        series = 0.5 * y * y * (1.0 + y / 3.0 + y * y / 11.0)
-        psi = np.where(np.abs(y) < 1e-3, series, np.expm1(y) - y) * (1.0 + 4e-12)
+    psi = _rest(theta, edges)
     if not math.isfinite(psi[1]):
         return math.inf
     inner = psi[1:-1] * (mass - right) + psi[2:] * right
@@ -146,6 +143,14 @@ def tilted(s: float, theta: float) -> float:
     if not math.isfinite(total) or below > 700.0:
         return math.inf
     return (total + math.exp(below) + above) * (1.0 + TRUNCATED_RATE)
+
+
+def _rest(theta: float, edges: Array) -> Array:
+    r"""Return $\psi(\theta (1 - x))$ at the edges x, rounded up."""
+    y = theta * (1.0 - edges)
+    with np.errstate(over="ignore", invalid="ignore"):
+        series = 0.5 * y * y * (1.0 + y / 3.0 + y * y / 11.0)
+        return np.asarray(np.where(np.abs(y) < 1e-3, series, np.expm1(y) - y) * (1.0 + EXPONENTIAL_REST))
 
 
 def _ends(s: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from privcore.auditing.problems import AuditTail, CountTail
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, Claim, inverse
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import window
-from privcore.numerics.rounding import BINOMIAL_WINDOW
+from privcore.numerics.rounding import BINOMIAL_WINDOW, PRIVATE_RESPONSES
 from privcore.papers import MAHLOUJIFAR
 
 _LEAST = -700.0
@@ -81,7 +81,7 @@ class Attaining:
         """Whether responses of that accuracy may be published with that probability."""
         right = share * self.rate / (1.0 + math.exp(-log_odds))
         wrong = share * self.rate / (1.0 + math.exp(log_odds))
-        return bool(inverse(claim, NO_LINES, min(1.0, right * (1.0 + 1e-12))) <= wrong)
+        return bool(inverse(claim, NO_LINES, min(1.0, right * (1.0 + PRIVATE_RESPONSES))) <= wrong)
 
 
 def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:

@@ -9,6 +9,7 @@ from privcore.auditing.approximate import epsilon_of
 from privcore.auditing.planning_problems import AuditRunsEpsilon
 from privcore.auditing.runs import error_rates, runs_cost
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import NORMAL_QUANTILES
 from privcore.papers import NASR
 
 
@@ -53,8 +54,5 @@ def refuted_mu(true_positive: float, false_positive: float) -> float:
     """
     if true_positive == 0.0 or false_positive == 1.0:
         return 0.0
-    return max(
-        0.0,
-        float(scipy.special.ndtri(true_positive) - scipy.special.ndtri(false_positive)) * (1.0 - 1e-12)
-        - 1e-12,
-    )
+    difference = float(scipy.special.ndtri(true_positive) - scipy.special.ndtri(false_positive))
+    return max(0.0, difference * (1.0 - NORMAL_QUANTILES) - NORMAL_QUANTILES)

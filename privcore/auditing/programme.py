@@ -13,6 +13,7 @@ from privcore.auditing.problems import AuditTail, Counts, CountTail, unlikely_at
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import gaussian_delta_bounds
+from privcore.numerics.rounding import PROGRAMME, PROGRAMME_OFFSET
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
 
@@ -122,4 +123,4 @@ def proved_bound(problem: Counts, slopes: Array, profile: Array, multipliers: Ar
         total[1:] -= weights * plus
         total[:-1] += weights * minus
     paid = float(problem.canaries * dot(profile, multipliers.max(axis=1)))
-    return (float(total.max()) + paid) * (1.0 + 1e-10) + 1e-12
+    return (float(total.max()) + paid) * (1.0 + PROGRAMME) + PROGRAMME_OFFSET

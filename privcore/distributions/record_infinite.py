@@ -6,6 +6,7 @@ import numpy as np
 
 from privcore.distributions.notation import spelled
 from privcore.distributions.record import Array, Atoms, RecordDistribution
+from privcore.numerics.rounding import RECORD_ATOMS
 
 _BERNOULLI = tuple(
     b / math.factorial(2 * i)
@@ -104,7 +105,7 @@ class Zipf(Infinite):
 
     def reach(self, least: float) -> float:
         places = (least * self.total) ** (-1.0 / self.s)
-        return float(math.ceil(places * (1.0 + 1e-12)))
+        return float(math.ceil(places * (1.0 + RECORD_ATOMS)))
 
     def at(self, places: Array) -> tuple[Array, Array]:
         with np.errstate(under="ignore"):

@@ -9,6 +9,7 @@ from privcore.distributions.prior import Prior
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.tails import largest_probability, noise_variation
 from privcore.numerics.bounded_mean import least_mean
+from privcore.numerics.rounding import LABEL_BOUND
 from privcore.numerics.sums import dot
 
 RARE = 1e-13
@@ -70,5 +71,5 @@ def cap(own: Prior, others: Prior, bag_size: int, mechanism: str, epsilon: float
         return Cap(variance=-math.inf, rare=0.0, advantage=largest)
     least = (variance - _MOVE) / (1.0 + _MOVE)
     mode = min(noise_variation(mechanism, epsilon), float(largest_probability(max(0.0, least))))
-    advantage = 2.0 * own.label_variance * (1.0 + own.error) * mode * (1.0 + 1e-11)
+    advantage = 2.0 * own.label_variance * (1.0 + own.error) * mode * (1.0 + LABEL_BOUND)
     return Cap(variance=variance, rare=RARE, advantage=min(largest, advantage))

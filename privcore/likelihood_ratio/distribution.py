@@ -11,7 +11,7 @@ import numpy as np
 
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array, all_pairs, coarsen, collect, spread
-from privcore.numerics.rounding import UNIT
+from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
 
 LARGEST_RATIO = 1e147
 """Largest value on a grid; the product of two stays within the range of doubles."""
@@ -146,7 +146,7 @@ def spread_out(cells: RatioDistribution, moment: Array, additions: int) -> Ratio
     """
     p, beyond = spread(cells.x, cells.p, moment)
     keep = p > 0.0
-    infinite = (cells.infinite + beyond) * (1.0 + 1e-12)
+    infinite = (cells.infinite + beyond) * (1.0 + MEAN_AT_INFINITY)
     return _rounded(replace(cells, x=cells.x[keep], p=p[keep], infinite=infinite), cells, moment, additions)
 
 

@@ -58,7 +58,25 @@ SAMPLE_SUMS = 1e-9
 """Counted: the means of at most 1e9 samples are sums of blocks of at least 2^16, pairwise within, in 2e4
 operations (2e-12); the samples themselves err by less than the rest."""
 
+MEAN_AT_INFINITY = 1e-12
+"""Counted: 9000 u for at most 10 u. What two distributions have at infinity is a sum of weighted terms, or
+a + b - a b with both at most 1, hence at least half of a + b; and a term is added. The rounding of that term
+is a part of the error of the masses."""
+
+RECORD_ATOMS = 1e-12
+"""Counted: 9000 u. The probability of an atom errs by at most 1e-14 (90 u), and the number of records times
+it by u. At which place the atoms of a Zipf law become smaller is a power of one: its base errs by at most
+20 u, its exponent, below 1, by u, which counts for each of at most 745 nats, and 5 u are its own."""
+
 # ------------------------------------------------------------------------- checked: special functions
+
+NORMAL_QUANTILES = 1e-12
+"""Checked: error of the difference of two normal quantiles, relative and absolute, for probabilities from
+1e-300 to the largest double below 1."""
+
+EXPONENTIAL_REST = 4e-12
+"""Checked: relative error of e^y - 1 - y, and of the polynomial above it for |y| < 1e-3, with y the product
+of a tilt and the difference of two doubles, for |y| from 1e-150 to 700; the difference loses 2 / |y|."""
 
 GAUSSIAN_SIGMA = 2.0**-50
 """Counted: 8 u of sigma for 4 u in it, and 3 operations on the way to the arguments of the normal
@@ -103,9 +121,9 @@ records; the uniform expansion of Bessel functions errs by 2e-10 at order 40, wh
 
 CLOSED_FORM = 1e-12
 """Checked: relative error of closed forms about learners: an error function, a mean norm, Pinsker's
-inequality, the mean deviation of a count. The information of a channel cancels by a factor of 2000; it
-errs by at most 20000 u, and the advantage, which grows as its square root, is moved by three times as
-much."""
+inequality, the mean deviation of a count and its two published constants. The information of a channel
+cancels by a factor of 2000; it errs by at most 20000 u, and the advantage, which grows as its square root, is
+moved by three times as much."""
 
 PRIVATE_ADVANTAGE = 1e-14
 """Checked: relative error of the advantage under differential privacy, for epsilon to 700 and odds in
@@ -129,6 +147,18 @@ RESPONSE = 8.0 * UNIT
 AUDIT_SEARCH = 2e-10
 """Checked: relative move of an audited parameter, or of a p-value, after which Algorithm 3 agrees in ball
 arithmetic; searches end at 1e-13, and steps that grow by rounding alone refute less."""
+
+PRIVATE_RESPONSES = 1e-12
+"""Checked: relative move of the probability of a correct response, after which random responses that are
+found to be as private as is claimed are so in ball arithmetic; for epsilon and mu to 30, and while a
+wrong response has a probability above 1e-300."""
+
+PROGRAMME = 1e-10
+"""Checked: relative error of the bound that the multipliers of a solved programme prove, beside an absolute
+one, for up to 500 guesses; its sums have one term for every point of the profile."""
+
+PROGRAMME_OFFSET = 1e-12
+"""Checked: absolute error of that bound."""
 
 EXPECTED_GUESSES = 1e-10
 """Checked: relative error of the cap on correct guesses and of the two attacks; the normal quantile and the

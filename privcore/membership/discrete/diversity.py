@@ -11,7 +11,7 @@ from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.problems import MembershipAdvantage, MembershipDiversity, WorstLearner
 from privcore.membership.discrete.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
+from privcore.numerics.rounding import CLOSED_FORM, FEW_OPERATIONS, RECORD_ATOMS, probability_at_most
 from privcore.papers import AUBINAIS
 
 _HEADS = 1000
@@ -131,10 +131,10 @@ def diversity_bound(c: float, records: int) -> float:
     return min(1.0, 0.5 * c / math.sqrt(records))
 
 
-LEAST = math.exp(1.5 * math.log(2.0) - 4.0 / 3.0) / math.sqrt(2.0 * math.pi) * (1.0 - 1e-12)
+LEAST = math.exp(1.5 * math.log(2.0) - 4.0 / 3.0) / math.sqrt(2.0 * math.pi) * (1.0 - CLOSED_FORM)
 """The constant c, 0.29744, rounded down; it is printed as 0.29."""
 LARGEST = math.exp(3.5 * math.log(7.0) - 2.0 * math.log(3.0) - 6.5 * math.log(2.0) - 1.0 / 36.0)
-LARGEST *= (1.0 + 1e-12) / math.sqrt(2.0 * math.pi)
+LARGEST *= (1.0 + CLOSED_FORM) / math.sqrt(2.0 * math.pi)
 """The constant c', 0.43227, rounded up; it is printed as 0.44."""
 
 
@@ -157,7 +157,7 @@ class MembershipCorollary(Method[WorstLearner]):
         if not law.finite or law.continuous > 0.0:
             return "The corollary is for finitely many atoms and no continuous part."
         last = int(law.reach(1.0))
-        if float(law.atoms(last - 1, last).p[0]) * problem.records <= 1.0 + 1e-12:
+        if float(law.atoms(last - 1, last).p[0]) * problem.records <= 1.0 + RECORD_ATOMS:
             return "The corollary is for laws whose atoms all have more than the probability 1 / records."
         return None
 
