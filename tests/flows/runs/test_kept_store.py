@@ -5,7 +5,7 @@
 
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +81,14 @@ def test_verify_finds_the_kept_store_sound(root: Path, capsys: pytest.CaptureFix
     ("sweep", "failed"), [("quickstart", 0), (str(EVERY_PROBLEM), 2)], ids=["quickstart", "every-problem"]
 )
 def test_the_kept_sweeps_compute_nothing_again_but_what_has_a_higher_version(
-    sweep: str, failed: int, root: Path, capsys: pytest.CaptureFixture[str]
+    sweep: str, failed: int, root: Path, privsweep: Callable[..., tuple[int, str, str]]
 ) -> None:
     again = sum(entry["method"] in RAISED for entry in kept("points.json")) if failed else 0
     with open_store(root) as store:
         assert load(sweep).digest in {manifest.digest for manifest in store.manifests()}
     before = {path: path.read_bytes() for path in root.glob("data/**/*.parquet")}
-    command = Command(capsys)
-    code = command("run", sweep, "--store", root, "--engine", "serial", "--json")
-    report = command.json
+    code, out, _ = privsweep("run", sweep, "--store", root, "--engine", "serial", "--json")
+    report = json.loads(out)
     assert (report["computed"], report["missing"], report["failed"]) == (again, 0, failed)
     assert code == (1 if failed else 0), "stored failures still count"
     after = {path: path.read_bytes() for path in root.glob("data/**/*.parquet")}
