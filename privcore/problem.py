@@ -177,7 +177,7 @@ class Problem:
     """No truth of this problem exceeds this."""
     monotone: ClassVar[Mapping[str, Monotone]] = proved()
     constraints: ClassVar[tuple[Constraint, ...]] = ()
-    """What several fields have to satisfy together, in the order in which it is checked."""
+    """Conditions that several fields satisfy together, in the order in which they are checked."""
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:

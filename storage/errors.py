@@ -20,5 +20,5 @@ class QueryError(PrivsweepError):
 
 
 def reason(error: Exception) -> str:
-    """Return why the system refused, in its own words, without number and path."""
+    """Return the system's own words for a refusal, without number and path."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

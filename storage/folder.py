@@ -156,7 +156,7 @@ class Folder:
                 raise StoreError(f"Cannot write {self.root}: {reason(error)}.") from error
 
     def entries(self, name: str = "") -> list[Path]:
-        """Return what stands in a folder of the store, sorted, except dot-names; nothing if there is none.
+        """Return the entries of a folder of the store, sorted, without dot-names; none if it is missing.
 
         Args:
             name: The folder, relative to the root.

@@ -15,7 +15,7 @@ _AT_ONCE = 64  # objects that are fetched together,
 _BYTES_AT_ONCE = 64e6  # as long as they are not larger than this together, since memory holds them
 
 Listing = dict[str, dict[str, Any]]
-"""What a server says of objects, by their names."""
+"""Properties of objects that a server lists, by their names."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Objects:
             server.rm_file(self._key(name))
 
     def first(self, name: str = "") -> dict[str, Any] | None:
-        """Return what the server says of the first object whose name begins so."""
+        """Return the properties of the first object whose name begins so, or None."""
         bucket, _, prefix = self._key(name).partition("/")
         if not name and prefix:
             prefix += "/"
@@ -61,7 +61,7 @@ class Objects:
         return next(objects, None)
 
     def named(self, name: str) -> Listing:
-        """Return what the server says of the object of this name, nothing without one."""
+        """Return the properties of the object of this name, or None."""
         found = self.first(name)
         is_it = found is not None and found["Key"] == self._key(name).partition("/")[2]
         return {name: found} if found and is_it else {}

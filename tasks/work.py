@@ -21,7 +21,7 @@ REASONS = 3  # told with a batch; its rows have them all
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What every worker of a sweep has to know.
+    """Settings that every worker of a sweep shares.
 
     Attributes:
         sweep: Name of the sweep.

@@ -38,7 +38,7 @@ def method(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def drawn(kind: type[Problem]) -> list[test_contract.Draw]:
-    """What cheap methods, the new one included, make of problems of a kind."""
+    """Return the answers of cheap methods, the new one included, to problems of a kind."""
     return test_contract.sample(kind, 1, budget=0.1, affordable=0.5)
 
 

@@ -63,7 +63,7 @@ class Origin:
         return replace(self, ends=(end,))
 
     def reasons(self, question: Problem) -> dict[str, str]:
-        """Return why what was answered bounds the question: a proof for each field that differs."""
+        """Return the proof, for each field that differs, that the answered problem bounds the question."""
         if type(self.problem) is not type(question):
             return {}
         known = type(question).monotone

@@ -43,7 +43,7 @@ COMMANDS = {
     "repair": ("maintenance:repair", "Move damaged files into quarantine and compute exactly the lost points again; deletes nothing."),
     "compact": ("maintenance:compact", "Merge small parts into large sorted ones; others may read and write meanwhile."),
     "gc": ("maintenance:gc", "Delete what no reader uses: rows that do not count, old snapshots, files of killed writers."),
-    "report sweep": ("reports:sweep", "What came of a sweep: tables, charts, failures and provenance; the word sweep may be left out."),
+    "report sweep": ("reports:sweep", "Report on a sweep: tables, charts, failures and provenance; the word sweep may be left out."),
     "report compare-training": ("reports:compare_training", "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings."),
     "report compare-labels": ("reports:compare_labels", "Bags of labels beside the randomized response that reveals as much."),
     "report compare-audits": ("reports:compare_audits", "The epsilon that audits refute, planned and on trainings, beside the true one."),

@@ -40,7 +40,7 @@ def sweep(
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """What came of a sweep: tables, charts, failures and provenance; the word sweep may be left out."""
+    """Report on a sweep: tables, charts, failures and provenance; the word sweep may be left out."""
     from flows.answers.sweep_table import sweep_named
     from flows.reports.sweep_report import sweep_report
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """How the places of a trace are joined."""
+    """A way to join the places of a trace."""
 
     LINE = "line"
     STEPS = "steps"

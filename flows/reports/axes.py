@@ -11,9 +11,9 @@ from privcore.parameter import Value
 MOST_WORDS = 8
 """Words that colours tell apart."""
 LEAST = 1e-12
-"""What is less than this part of the largest number is drawn at the lower edge of a logarithmic axis."""
+"""Part of the largest number below which a number is drawn at the lower edge of a logarithmic axis."""
 _SPAN = 30.0
-"""Ratio of what is shown from which on its axis is logarithmic."""
+"""Ratio of the largest to the smallest number shown from which on the axis is logarithmic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,5 +130,5 @@ def _is_wide(marks: Sequence[Mark]) -> bool:
 
 
 def _shown(marks: Sequence[Mark]) -> list[float]:
-    """Return what is shown of marks, where it has a place on a logarithmic axis."""
+    """Return the shown numbers of marks that have a place on a logarithmic axis."""
     return [mark.shown for mark in marks if 0.0 < mark.shown < math.inf]

@@ -35,7 +35,7 @@ class InterruptedRunError(PrivsweepError):
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What a run did.
+    """Outcome of a run.
 
     Attributes:
         now: How much of the sweep is stored at the end.

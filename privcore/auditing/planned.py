@@ -107,7 +107,7 @@ class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
 
 
 def without_a_model(problem: AuditPlannedEpsilon) -> str | None:
-    """Return why an audit of (epsilon, delta) does not answer a problem, None where it does."""
+    """Return the reason why an audit of (epsilon, delta) does not answer a problem, or None."""
     return None if problem.family == "approximate" else "The audit is of (epsilon, delta), not of a family."
 
 
@@ -123,7 +123,7 @@ def all_correct(problem: AuditPlannedEpsilon) -> AuditEpsilon:
 
 
 def refuted_as_planned(problem: AuditPlannedEpsilon, audit: Method) -> Answer:
-    """Return what an audit refutes with the expected counts, a lower bound of what a valid one can refute."""
+    """Return the epsilon refuted at the expected counts, a lower bound of the largest valid one."""
     counts = planned_audit(
         problem.canaries, problem.guesses, problem.mu, problem.delta, problem.audit_confidence
     )

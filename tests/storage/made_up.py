@@ -94,6 +94,6 @@ def read_rows(part: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def with_store(folder: Path, make: Callable[[Store], T]) -> T:
-    """What a function makes of the store in a folder, which need not exist."""
+    """Return the value of a function of the store in a folder, which need not exist."""
     with open_store(folder, missing_ok=True) as store:
         return make(store)

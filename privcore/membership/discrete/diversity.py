@@ -46,7 +46,7 @@ class MembershipDiversityMethod(Method[MembershipDiversity]):
 
 
 def diversity_cost(law: RecordDistribution) -> Cost:
-    """Return what the diversity needs."""
+    """Return the cost of the diversity."""
     atoms = law.reach(1.0) if law.finite else _HEADS
     return Cost(seconds=2e-3 + 2e-8 * atoms, bytes=2e6 + (60.0 * atoms if law.finite else 0.0))
 
@@ -212,7 +212,7 @@ class MembershipAsymptotic(Method[MembershipAdvantage]):
 
 
 def _usual(law: RecordDistribution, records: int) -> float:
-    """Return what atoms with 1 / n <= p <= 1 - 1 / n add to the diversity."""
+    """Return the part of the diversity due to atoms with 1 / n <= p <= 1 - 1 / n."""
     least = 1.0 / records
     last = int(min(law.reach(least), _USUAL_HEADS)) if not law.finite else int(law.reach(least))
     total = 0.0

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from privcore.answer import Answer, Status
-from privcore.membership import params as membership_params
+from privcore.membership.experiments import params as experiment_params
 from privcore.membership.experiments.digits import POOL, TESTED, codes
 from privcore.membership.experiments.problems import MembershipQuantised
 from privcore.method import Cost, Direction, Method
@@ -30,7 +30,7 @@ class MembershipClassifier(Method[MembershipQuantised]):
     reference = f"{AUBINAIS}, Section 6.2 and Table 1, on the digits of UCI"
     shares = ("clusters",)
 
-    runs: Annotated[int, membership_params.RUNS] = 2
+    runs: Annotated[int, experiment_params.RUNS] = 2
 
     def applies(self, problem: MembershipQuantised) -> str | None:
         return (

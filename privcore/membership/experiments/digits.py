@@ -99,7 +99,7 @@ def counts(clusters: int, attributes: str) -> NDArray[np.int64]:
 
     Args:
         clusters: Number of clusters.
-        attributes: One of `membership_params.ATTRIBUTES`.
+        attributes: One of `params.ATTRIBUTES`.
 
     Returns:
         Positive counts with the sum 1000, in falling order.

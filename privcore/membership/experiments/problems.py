@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore.membership import params as membership_params
+from privcore.membership.experiments import params as experiment_params
 from privcore.membership.problem import AdvantageProblem, MembershipProblem
 from privcore.problem import AtLeast, NoneOf, OneOf, falls, grows, proved
 
@@ -40,15 +41,15 @@ class MembershipFit(MembershipProblem):
         AtLeast("coordinates", 2, "Expected coordinates >= 2 for features on a sphere, got coordinates=1."),
     )
 
-    learner: Annotated[str, membership_params.LEARNER]
+    learner: Annotated[str, experiment_params.LEARNER]
     coordinates: Annotated[int, membership_params.COORDINATES]
     records: Annotated[int, membership_params.RECORDS]
     loss_level: Annotated[float, membership_params.LOSS_LEVEL]
-    tested: Annotated[str, membership_params.TESTED]
+    tested: Annotated[str, experiment_params.TESTED]
     noise_deviation: Annotated[float, membership_params.NOISE_DEVIATION] = 0.1
-    width: Annotated[int, membership_params.WIDTH] = 0
-    iterations: Annotated[int, membership_params.ITERATIONS] = 0
-    stopping_loss: Annotated[float, membership_params.STOPPING_LOSS] = 0.0
+    width: Annotated[int, experiment_params.WIDTH] = 0
+    iterations: Annotated[int, experiment_params.ITERATIONS] = 0
+    stopping_loss: Annotated[float, experiment_params.STOPPING_LOSS] = 0.0
 
     @property
     def interpolates(self) -> bool:
@@ -69,7 +70,7 @@ class MembershipQuantised(MembershipProblem):
     asks = "accuracy"
     largest = 1.0
 
-    clusters: Annotated[int, membership_params.CLUSTERS]
+    clusters: Annotated[int, experiment_params.CLUSTERS]
     records: Annotated[int, membership_params.RECORDS]
 
 
@@ -86,7 +87,7 @@ class MembershipQuantisedAdvantage(AdvantageProblem):
     # Raw images have no distribution with atoms.
     constraints = (AtLeast("clusters", 1, "Expected clusters >= 1 for quantised images, got clusters=0."),)
 
-    clusters: Annotated[int, membership_params.CLUSTERS]
+    clusters: Annotated[int, experiment_params.CLUSTERS]
     records: Annotated[int, membership_params.RECORDS]
-    attributes: Annotated[str, membership_params.ATTRIBUTES] = "cluster-and-label"
+    attributes: Annotated[str, experiment_params.ATTRIBUTES] = "cluster-and-label"
     odds: Annotated[float, membership_params.ODDS] = 1.0

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from privcore.answer import Answer, Status
-from privcore.membership import params as membership_params
+from privcore.membership.experiments import params as experiment_params
 from privcore.membership.experiments.problems import MembershipFit
 from privcore.membership.experiments.residuals import FRESH, Residuals, linear, nearest
 from privcore.method import Cost, Direction, Method
@@ -44,7 +44,7 @@ class MembershipTrained(Method[MembershipFit]):
         "stopping_loss",
     )
 
-    runs: Annotated[int, membership_params.RUNS] = 3
+    runs: Annotated[int, experiment_params.RUNS] = 3
 
     def applies(self, problem: MembershipFit) -> str | None:
         network = problem.learner == "network"

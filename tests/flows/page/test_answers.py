@@ -162,7 +162,7 @@ def test_fields_that_contradict_one_another_are_refused_in_the_words_of_python(
 
 
 def refusal(kind: type[Problem], fields: Mapping[str, Any]) -> str | None:
-    """What Python says to fields that contradict one another."""
+    """Return the sentence with which Python refuses fields that contradict one another."""
     try:
         for each in constraints(kind):
             each.check(SimpleNamespace(**fields))

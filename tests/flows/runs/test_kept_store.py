@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("kept-store")  # its snapshot is built once
 
 
 def kept(name: str) -> list[dict[str, Any]]:
-    """Return what that commit wrote about its points or lookups."""
+    """Return the entries that this commit wrote about its points or lookups."""
     content: list[dict[str, Any]] = json.loads((KEPT / name).read_text())
     return content
 

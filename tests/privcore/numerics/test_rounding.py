@@ -78,7 +78,7 @@ def _bits() -> Iterator[None]:
 
 @pytest.fixture(params=[1, pytest.param(40, marks=pytest.mark.soak)])
 def often(request: pytest.FixtureRequest) -> int:
-    """Return how many times as many points are to be tried."""
+    """Return the factor by which more points are tried."""
     return int(request.param)
 
 

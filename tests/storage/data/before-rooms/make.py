@@ -112,7 +112,7 @@ def questions(stored: list[dict[str, Any]]) -> list[Problem]:
 
 
 def answers(problems: list[Problem]) -> list[dict[str, Any]]:
-    """Return what the store says about these problems, to the bit."""
+    """Return the lookups of these problems in the store, to the bit."""
     found = []
     with open_store(STORE) as store:
         for problem in problems:
