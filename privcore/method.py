@@ -76,7 +76,7 @@ class Method(ABC, Generic[P]):
         """Return the method with these knobs; an unknown one raises `UnknownNameError`."""
         for name in given:
             if name not in cls.knobs:
-                raise unknown(f"knob of {cls.name}", str(name), list(cls.knobs))
+                raise unknown(f"option of {cls.name}", str(name), list(cls.knobs))
         return cls(**given)
 
     def identity(self) -> dict[str, Value]:

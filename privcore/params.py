@@ -21,7 +21,7 @@ STEPS = Integer(
     lower=1,
     upper=10**9,
     typical=(1, 2, 100, 1000, 10_000),
-    meaning="Steps of one epoch among which the steps that use an example are chosen",
+    meaning="Steps of one epoch, from which the steps that use an example are chosen",
 )
 PARTICIPATIONS = Integer(
     name="participations",
@@ -39,7 +39,7 @@ EPOCHS = Integer(
     lower=1,
     upper=10**6,
     typical=(1, 2, 10),
-    meaning="Epochs; every epoch draws its steps anew",
+    meaning="Number of epochs; each chooses its steps independently",
 )
 SAMPLING_PROBABILITY = Real(
     name="sampling_probability",
@@ -47,7 +47,7 @@ SAMPLING_PROBABILITY = Real(
     lower=1e-12,
     upper=1.0,
     typical=(1e-4, 1e-3, 1e-2, 0.5, 1.0),
-    meaning="Probability with which a step, or the epoch of a sampled allocation, includes an example",
+    meaning="Probability that a step, or the epoch of a sampled allocation, includes an example",
 )
 DELTA = Real(
     name="delta",
@@ -66,7 +66,7 @@ EPSILON = Real(
     lower=-100.0,
     upper=10_000.0,
     typical=(0.01, 0.1, 0.5, 1.0, 4.0),
-    meaning="Privacy loss threshold; the profile is defined, and needed by subsampling, for every real value",
+    meaning="Privacy loss threshold: any real number, as subsampling needs the profile at negative ones too",
 )
 TOLERANCE = Real(
     name="tolerance",
@@ -74,7 +74,7 @@ TOLERANCE = Real(
     lower=1e-4,
     upper=1.0,
     typical=(0.01, 0.001),
-    meaning="Asked relative width of the bracket, upper/lower - 1: a matter of tightness and speed only",
+    meaning="Requested relative width of the bracket, upper/lower - 1; affects tightness and speed alone",
 )
 EXAMPLES = Integer(
     name="examples",
@@ -101,7 +101,7 @@ CONFIDENCE = Real(
     upper=1.0,
     upper_open=True,
     typical=(0.95, 0.99, 0.999),
-    meaning="Probability with which the interval of a simulation is to contain the truth",
+    meaning="Probability that the interval of a simulation contains the truth",
 )
 SAMPLES = Integer(
     name="samples",
@@ -110,7 +110,7 @@ SAMPLES = Integer(
     lower=100,
     upper=10**9,
     typical=(1000, 10_000, 100_000),
-    meaning="Independent samples of a simulation, in every direction",
+    meaning="Independent samples of a simulation; for each direction, if both add and remove are simulated",
 )
 CLAIMED_EPSILON = Real(
     name="claimed_epsilon",
@@ -119,5 +119,5 @@ CLAIMED_EPSILON = Real(
     lower=0.0,
     upper=700.0,
     typical=(0.5, 1.0, 2.0, 4.0),
-    meaning="Epsilon that a mechanism is claimed to have",
+    meaning="Epsilon claimed for a mechanism",
 )

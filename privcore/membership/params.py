@@ -24,7 +24,7 @@ ODDS = Real(
     typical=(1.0, 1.0, 0.8, 2.0),
     meaning=(
         "Odds of a non-member against a member among the tested records, divided by the weight of members; "
-        "1 where both count the same"
+        "1 if both count the same"
     ),
 )
 COORDINATES = Integer(
@@ -34,7 +34,7 @@ COORDINATES = Integer(
     lower=1,
     upper=10**6,
     typical=(1, 2, 2, 10, 100),
-    meaning="Coordinates of a Gaussian record; in a regression, of its features",
+    meaning="Dimension of a Gaussian record, or of its features in a regression",
 )
 RELEASE_NOISE = Real(
     name="release_noise",
@@ -43,7 +43,7 @@ RELEASE_NOISE = Real(
     lower=0.0,
     upper=1e6,
     typical=(0.0, 0.0, 0.1, 1.0),
-    meaning="Standard deviation of the Gaussian noise on the released mean over that of a record",
+    meaning="Standard deviation of the Gaussian noise on the released mean, divided by that of a record",
 )
 CLAIMED_DELTA = Real(
     name="claimed_delta",
@@ -51,13 +51,13 @@ CLAIMED_DELTA = Real(
     lower=0.0,
     upper=1.0,
     typical=(0.0, 1e-6, 0.05),
-    meaning="Delta of the approximate differential privacy that a mechanism is claimed to have; 0 is pure",
+    meaning="Delta claimed for a mechanism; 0 means pure differential privacy",
 )
 NEIGHBOURS = Choice(
     name="neighbours",
     symbol=r"\sim",
     choices=("substitution", "add-remove"),
-    meaning="Neighbouring data sets: one record is replaced by another, or one is added or removed",
+    meaning="Neighbouring relation: one record is replaced by another, or one is added or removed",
 )
 INFORMATION = Real(
     name="information",
@@ -66,7 +66,7 @@ INFORMATION = Real(
     lower=0.0,
     upper=1e6,
     typical=(1e-6, 0.01, 0.1, 1.0),
-    meaning="Largest mutual information of what is released and one training record",
+    meaning="Largest mutual information between the release and one training record",
 )
 BITS = Integer(
     name="bits",
@@ -75,7 +75,7 @@ BITS = Integer(
     lower=1,
     upper=10**12,
     typical=(1, 8, 64, 10**6),
-    meaning="Bits of what is released",
+    meaning="Size of the release in bits",
 )
 UNFITTED_SHARE = Real(
     name="unfitted_share",
@@ -100,7 +100,7 @@ LOSS_LEVEL = Real(
     lower=0.0,
     upper=1e12,
     typical=(1e-6, 1e-4, 0.01),
-    meaning="Squared loss up to which the attack takes a record for a member",
+    meaning="Squared loss up to which the attack classifies a record as a member",
 )
 NOISE_DEVIATION = Real(
     name="noise_deviation",
@@ -117,7 +117,7 @@ SAMPLE = Text(
     grammar="{counts of the categories, such as 50,30,20, or column(file,name)}",
     canonical=canonical_sample,
     typical=("600,300,100", "40,30,20,10", "2000,500,100,50,20,10,5,5,1,1"),
-    meaning="How often every category occurs among independent records of an unknown law",
+    meaning="Counts of the categories among independent records from an unknown distribution",
 )
 TRUE_POSITIVES = Integer(
     name="true_positives",
@@ -126,7 +126,7 @@ TRUE_POSITIVES = Integer(
     lower=0,
     upper=10**9,
     typical=(9, 60, 800),
-    meaning="Members that an attack takes for members",
+    meaning="Members that the attack classifies as members",
 )
 MEMBERS = Integer(
     name="members",
@@ -135,7 +135,7 @@ MEMBERS = Integer(
     lower=1,
     upper=10**9,
     typical=(10, 100, 1000),
-    meaning="Members that an attack was tried on, each of a training run of its own",
+    meaning="Members on which the attack was tried, each from a separate training run",
 )
 FALSE_POSITIVES = Integer(
     name="false_positives",
@@ -144,7 +144,7 @@ FALSE_POSITIVES = Integer(
     lower=0,
     upper=10**9,
     typical=(0, 5, 40),
-    meaning="Non-members that an attack takes for members",
+    meaning="Non-members that the attack classifies as members",
 )
 NONMEMBERS = Integer(
     name="nonmembers",
@@ -153,7 +153,7 @@ NONMEMBERS = Integer(
     lower=1,
     upper=10**9,
     typical=(100, 1000),
-    meaning="Non-members that an attack was tried on, each of a training run of its own",
+    meaning="Non-members on which the attack was tried, each from a separate training run",
 )
 CONFIDENCE_LEVEL = Real(
     name="confidence_level",
@@ -162,7 +162,7 @@ CONFIDENCE_LEVEL = Real(
     upper=1.0,
     upper_open=True,
     typical=(0.95, 0.99),
-    meaning="Probability with which a bound that is computed from data holds",
+    meaning="Probability that a bound computed from data holds",
 )
 LAW = Text(
     name="law",
@@ -182,7 +182,7 @@ LAW = Text(
         "zipf(1.2,30)",
         "mixed(0.3,atoms(0.6,0.3,0.1))",
     ),
-    meaning="Law of a record; only the probabilities of its atoms matter, and that of a continuous part",
+    meaning="Distribution of a record; only the probabilities of its atoms and of its continuous part matter",
 )
 NONMEMBER_SHARE = Real(
     name="nonmember_share",
@@ -192,7 +192,7 @@ NONMEMBER_SHARE = Real(
     lower_open=True,
     upper_open=True,
     typical=(0.5, 0.5, 0.25, 0.9),
-    meaning="Probability that a tested record is a fresh one, which was not trained on",
+    meaning="Probability that a tested record is a non-member",
 )
 MEMBER_WEIGHT = Real(
     name="member_weight",
@@ -200,7 +200,7 @@ MEMBER_WEIGHT = Real(
     lower=1e-3,
     upper=1e3,
     typical=(1.0, 1.0, 2.0),
-    meaning="Weight of a member that is recognised; a fresh record that is recognised has the weight 1",
+    meaning="Weight of a correctly classified member; a correctly classified non-member has weight 1",
 )
 ATOM_PROBABILITY = Real(
     name="atom_probability",
@@ -208,7 +208,7 @@ ATOM_PROBABILITY = Real(
     lower=1e-15,
     upper=1.0,
     typical=(1e-6, 1e-3, 0.1, 0.5, 0.9),
-    meaning="Probability with which a record has the value of the attacked one",
+    meaning="Probability that a record has the value of the attacked record",
 )
 RISK_LEVEL = Real(
     name="risk_level",
@@ -217,7 +217,7 @@ RISK_LEVEL = Real(
     upper=1.0,
     lower_open=True,
     typical=(0.5, 0.9, 0.99, 1.0),
-    meaning="Share of all records whose risk a quantile is not below; 1 asks for the largest risk",
+    meaning="Level of a quantile of the risk over all records; at level 1 it is the largest risk",
 )
 FALSE_POSITIVE_RATE = Real(
     name="false_positive_rate",
@@ -225,7 +225,7 @@ FALSE_POSITIVE_RATE = Real(
     lower=0.0,
     upper=1.0,
     typical=(0.0, 0.001, 0.01, 0.1, 0.5),
-    meaning="Probability with which an attack may take a fresh record for a member",
+    meaning="False positive rate allowed to the attack: the share of non-members classified as members",
 )
 TARGET_ADVANTAGE = Real(
     name="target_advantage",
@@ -233,5 +233,5 @@ TARGET_ADVANTAGE = Real(
     lower=1e-6,
     upper=1.0,
     typical=(0.01, 0.05, 0.1, 0.5),
-    meaning="Largest advantage of an attack that is tolerated",
+    meaning="Largest tolerated advantage of an attack",
 )

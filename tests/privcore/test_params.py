@@ -113,7 +113,7 @@ def test_a_misspelt_or_missing_field_is_named(kind: type[Problem]) -> None:
 
 @each_method
 def test_an_unknown_knob_is_refused(method: type[Method]) -> None:
-    with pytest.raises(UnknownNameError, match=f"Unknown knob of {method.name} no_such_knob"):
+    with pytest.raises(UnknownNameError, match=f"Unknown option of {method.name} no_such_knob"):
         method.from_knobs({"no_such_knob": 1})
 
 

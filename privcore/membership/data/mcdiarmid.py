@@ -34,12 +34,12 @@ class MembershipMcDiarmid(Method[MembershipSampleAdvantage]):
     name = "membership.mcdiarmid"
     problems = (MembershipSampleAdvantage,)
     direction = Direction.UPPER
-    reference = f"McDiarmid (1989), Lemma 1.2; a proof of ours, beside {AUBINAIS}, Theorem 14"
+    reference = f"McDiarmid (1989), Lemma 1.2, with our own proof; compare {AUBINAIS}, Theorem 14"
 
     def applies(self, problem: MembershipSampleAdvantage) -> str | None:
         size = int(sample_counts(problem.sample).sum())
         if size <= problem.records:
-            return f"The sample has {size} records, and there have to be more than {problem.records}."
+            return f"The sample has {size} records; the bound needs more than records={problem.records}."
         return None
 
     def cost(self, problem: MembershipSampleAdvantage) -> Cost:
@@ -62,7 +62,7 @@ class MembershipMcDiarmid(Method[MembershipSampleAdvantage]):
             0.0,
             probability_at_most(bound, FEW_OPERATIONS),
             confidence=problem.confidence_level,
-            detail=f"{size} records in the sample; {margin:.3g} of the bound is for confidence",
+            detail=f"{size} records in the sample; {margin:.3g} of the bound is the margin for confidence",
         )
 
 

@@ -39,7 +39,7 @@ class MembershipDiversityMethod(Method[MembershipDiversity]):
     def answer(self, problem: MembershipDiversity, seed: int) -> Answer:
         law = problem.distribution
         if law.continuous > 0.0:
-            return Answer.enclosure(math.inf, math.inf, detail="a part of the law has no atoms")
+            return Answer.enclosure(math.inf, math.inf, detail="a part of the distribution has no atoms")
         lower, upper = diversity(law)
         detail = "the sum diverges" if math.isinf(lower) else "sum over the atoms"
         return Answer.enclosure(lower, upper, detail=detail)
@@ -99,7 +99,7 @@ class MembershipSchwarz(Method[MembershipAdvantage]):
 
     def applies(self, problem: MembershipAdvantage) -> str | None:
         if math.isinf(diversity(problem.distribution)[1]):
-            return "The diversity of the law is infinite, so the bound says nothing."
+            return "The diversity of the distribution is infinite, so the bound is vacuous."
         return None
 
     def cost(self, problem: MembershipAdvantage) -> Cost:
@@ -108,7 +108,7 @@ class MembershipSchwarz(Method[MembershipAdvantage]):
     def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
         law = problem.distribution
         bound = law.continuous + diversity_bound(diversity(law)[1], problem.records)
-        return Answer.enclosure(0.0, probability_at_most(bound, FEW_OPERATIONS), detail="half the diversity")
+        return Answer.enclosure(0.0, probability_at_most(bound, FEW_OPERATIONS), detail="Cauchy and Schwarz")
 
 
 def diversity_bound(c: float, records: int) -> float:
@@ -153,12 +153,12 @@ class MembershipCorollary(Method[WorstLearner]):
     def applies(self, problem: WorstLearner) -> str | None:
         law = problem.distribution
         if problem.records < 5:
-            return "The corollary is for at least 5 records."
+            return "The corollary needs at least 5 records."
         if not law.finite or law.continuous > 0.0:
-            return "The corollary is for finitely many atoms and no continuous part."
+            return "The corollary needs finitely many atoms and no continuous part."
         last = int(law.reach(1.0))
         if float(law.atoms(last - 1, last).p[0]) * problem.records <= 1.0 + RECORD_ATOMS:
-            return "The corollary is for laws whose atoms all have more than the probability 1 / records."
+            return "The corollary needs every atom to have a probability above 1 / records."
         return None
 
     def cost(self, problem: WorstLearner) -> Cost:
@@ -192,13 +192,13 @@ class MembershipAsymptotic(Method[MembershipAdvantage]):
 
     def applies(self, problem: MembershipAdvantage) -> str | None:
         if problem.odds != 1.0:
-            return "The limit is that at odds 1; at others the advantage falls exponentially."
+            return "The limit holds at odds 1 only; at other odds the advantage falls exponentially."
         law = problem.distribution
         whole = diversity(law)[1]
         if math.isinf(whole):
-            return "The diversity of the law is infinite, and the advantage falls more slowly than its limit."
+            return "The diversity of the distribution is infinite; the advantage falls more slowly than this."
         if whole > 0.0 and _usual(law, problem.records) < _SHARE * whole:
-            return "Too much of the diversity comes from atoms that are too rare for so few records."
+            return "Too much of the diversity comes from atoms that are too rare for this number of records."
         return None
 
     def cost(self, problem: MembershipAdvantage) -> Cost:

@@ -34,9 +34,9 @@ class MembershipEnumeration(Method[WorstLearner]):
         if not problem.distribution.finite:
             return "Data sets of infinitely many values cannot be enumerated."
         if problem.records > _MOST_RECORDS:
-            return f"Data sets of more than {_MOST_RECORDS} records are too many."
+            return f"Data sets of more than {_MOST_RECORDS} records are too many to enumerate."
         if _summands(problem.distribution, problem.records) > _MOST_SUMMANDS:
-            return f"There are more than {_MOST_SUMMANDS} pairs of counts and tested values."
+            return f"The pairs of counts and tested values are more than {_MOST_SUMMANDS}, the limit."
         return None
 
     def cost(self, problem: WorstLearner) -> Cost:

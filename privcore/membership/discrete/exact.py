@@ -53,13 +53,13 @@ class MembershipExact(Method[Answered]):
         if isinstance(problem, WorstLearnerProblem):
             ends = worst_advantage(problem.distribution, problem.records, problem.gamma)
             lower, upper = problem.from_advantage(*ends)
-            return Answer.enclosure(lower, upper, detail="all records up to their order")
+            return Answer.enclosure(lower, upper, detail="multiset of all records")
         if isinstance(problem, MembershipRecordRisk):
             p = problem.atom_probability
             lower, upper = record_risk(p, 1.0 - p, problem.records, problem.odds, 0.0)
-            return Answer.enclosure(lower, upper, detail="the count of one value")
+            return Answer.enclosure(lower, upper, detail="count of the attacked value")
         lower, upper = _quantile(problem)
-        return Answer.enclosure(lower, upper, detail="the count of one value, by falling probability")
+        return Answer.enclosure(lower, upper, detail="count of the value at the quantile")
 
 
 def record_risk(p: float, q: float, records: int, odds: float, error: float) -> tuple[float, float]:

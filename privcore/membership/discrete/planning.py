@@ -27,7 +27,7 @@ class MembershipPlanning(Method[MembershipRecords]):
     name = "membership.planning"
     problems = (MembershipRecords,)
     direction = Direction.ENCLOSURE
-    reference = f"{AUBINAIS}, Theorem 14; that the advantage falls is ours"
+    reference = f"{AUBINAIS}, Theorem 14, with our own proof that the advantage falls"
 
     def cost(self, problem: MembershipRecords) -> Cost:
         law, target = problem.distribution, problem.target_advantage
@@ -38,10 +38,10 @@ class MembershipPlanning(Method[MembershipRecords]):
     def answer(self, problem: MembershipRecords, seed: int) -> Answer:
         law, target = problem.distribution, problem.target_advantage
         if law.continuous > target:
-            detail = "the continuous part is recognised, however many records there are"
+            detail = "records of the continuous part are identified at any number of records"
             return Answer.enclosure(math.inf, math.inf, detail=detail)
         lower, upper = least_records(law, target, problem.odds)
-        return Answer.enclosure(lower, upper, detail="search in the exact advantage")
+        return Answer.enclosure(lower, upper, detail="search over the exact advantage")
 
 
 def least_records(law: RecordDistribution, target: float, odds: float) -> tuple[float, float]:

@@ -12,8 +12,8 @@ from privcore.numerics.rounding import FEW_OPERATIONS
 from privcore.problem import AtLeast, AtMost, falls, grows, proved
 
 _MARTINGALE = (
-    "Given all counts of n + 1 records, the mean of the relative counts of n of them is theirs, and a "
-    "positive part is convex (Jensen)."
+    "The relative counts of n + 1 records are the conditional means of those of n of them, and a positive "
+    "part is convex (Jensen)."
 )
 _FEWER = proved(records=falls(_MARTINGALE))
 _LEAST_ODDS, _MOST_ODDS = membership_params.ODDS.lower, membership_params.ODDS.upper
@@ -135,8 +135,8 @@ class MembershipRecordRisk(MembershipProblem):
     monotone = proved(
         records=falls(_MARTINGALE),
         atom_probability=falls(
-            "The count of a rarer value is a thinning of that of a commoner one, so the relative "
-            "count of the latter is a conditional mean of that of the former (Jensen)."
+            "The count of a rarer value is a thinning of the count of a commoner value, so the relative "
+            "count of the commoner value is a conditional mean of that of the rarer value (Jensen)."
         ),
     )
 
@@ -202,7 +202,7 @@ class MembershipRecords(DistributionProblem):
 
     name = "membership-records"
     asks = "records"
-    monotone = proved(target_advantage=falls("What satisfies it is nested."))
+    monotone = proved(target_advantage=falls("The sets of sufficient numbers of records are nested."))
 
     target_advantage: Annotated[float, membership_params.TARGET_ADVANTAGE]
     odds: Annotated[float, membership_params.ODDS] = 1.0

@@ -47,7 +47,7 @@ class MembershipRocMethod(Method[MembershipRoc]):
     def answer(self, problem: MembershipRoc, seed: int) -> Answer:
         law, n, x = problem.distribution, problem.records, problem.false_positive_rate
         if x == 1.0:
-            return Answer.enclosure(1.0, 1.0, detail="everything is taken for a member")
+            return Answer.enclosure(1.0, 1.0, detail="every record is classified as a member")
         strict, lax = (0.0, law.continuous), (1.0, 1.0)
         low, high = math.log(_LEAST), math.log(_MOST)
         for _ in range(_HALVINGS):

@@ -56,7 +56,7 @@ class MembershipClassifier(Method[MembershipQuantised]):
             drawn = rng.multinomial(problem.records, cells.ravel() / POOL).reshape(cells.shape)
             classes = classify(images.centres, drawn, rng)
             if classes is None:
-                return Answer.without(Status.FAILED, "Training left single precision.")
+                return Answer.without(Status.FAILED, "Training overflowed single precision.")
             tested.append(float(np.mean(classes[images.tested] == images.tested_digits)))
             trained.append(float(drawn[np.arange(len(drawn)), classes].sum() / problem.records))
         error = float(np.std(tested, ddof=1)) / math.sqrt(self.runs)

@@ -50,7 +50,7 @@ class Codes:
 
 def refusal() -> str | None:
     """Return why there are no images here, or None."""
-    return None if _bundled() else "The images are those of scikit-learn: pip install 'privsweep[learn]'."
+    return None if _bundled() else "The images come with scikit-learn: pip install 'privsweep[learn]'."
 
 
 @lru_cache(maxsize=8)

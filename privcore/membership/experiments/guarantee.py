@@ -72,7 +72,7 @@ class MembershipPurity(Method[MembershipQuantised]):
     name = "membership.purity"
     problems = (MembershipQuantised,)
     direction = Direction.UPPER
-    reference = f"Counting; see {AUBINAIS}, Table 1, for what is claimed above it"
+    reference = f"Counting; {AUBINAIS}, Table 1, claims accuracies above this bound"
     shares = ("clusters",)
 
     def applies(self, problem: MembershipQuantised) -> str | None:
@@ -83,5 +83,5 @@ class MembershipPurity(Method[MembershipQuantised]):
 
     def answer(self, problem: MembershipQuantised, seed: int) -> Answer:
         return Answer.at_most(
-            codes(problem.clusters).purity(), detail="share of the largest digit of each cluster"
+            codes(problem.clusters).purity(), detail="share of the most frequent digit of each cluster"
         )

@@ -27,7 +27,7 @@ class MembershipNoise(Method[MembershipFit]):
 
     def applies(self, problem: MembershipFit) -> str | None:
         if problem.tested == "train" and problem.learner == "network":
-            return "Nothing is proved about how a network fits its training records."
+            return "No bound is proved for the loss of a network on its training records."
         return None
 
     def cost(self, problem: MembershipFit) -> Cost:
@@ -39,12 +39,12 @@ class MembershipNoise(Method[MembershipFit]):
         if problem.tested == "train":
             least = noise_share(problem.loss_level, problem.noise_deviation)
             return Answer.enclosure(
-                least * (1.0 - CLOSED_FORM), 1.0, detail="residuals are at most the noise"
+                least * (1.0 - CLOSED_FORM), 1.0, detail="residuals vary at most as much as the noise"
             )
         deviation = problem.noise_deviation * (math.sqrt(2.0) if problem.learner == "nearest" else 1.0)
         most = noise_share(problem.loss_level, deviation)
         return Answer.enclosure(
-            0.0, probability_at_most(most, CLOSED_FORM), detail="residuals are at least the noise"
+            0.0, probability_at_most(most, CLOSED_FORM), detail="residuals vary at least as much as the noise"
         )
 
 

@@ -7,7 +7,7 @@ LEARNER = Choice(
     symbol="A",
     choices=("network", "linear", "nearest"),
     meaning=(
-        "What is trained: a network with one hidden layer of rectified units, least squares of least norm, "
+        "Learner: a network with one hidden layer of rectified linear units, least squares of minimum norm, "
         "or the nearest neighbour"
     ),
 )
@@ -15,7 +15,7 @@ TESTED = Choice(
     name="tested",
     symbol="z",
     choices=("train", "fresh"),
-    meaning="Record whose loss is looked at: one of the training set, or a fresh one",
+    meaning="Record whose loss is evaluated: one of the training set, or a fresh one",
 )
 WIDTH = Integer(
     name="width",
@@ -24,7 +24,7 @@ WIDTH = Integer(
     lower=0,
     upper=10**6,
     typical=(0, 64, 512),
-    meaning="Units of the hidden layer of a network; 0 for what is no network",
+    meaning="Units in the hidden layer of a network; 0 for other learners",
 )
 ITERATIONS = Integer(
     name="iterations",
@@ -33,7 +33,7 @@ ITERATIONS = Integer(
     lower=0,
     upper=10**5,
     typical=(0, 100, 250),
-    meaning="Iterations of the training of a network, on all records at once",
+    meaning="Training iterations of a network, each on all records at once",
 )
 STOPPING_LOSS = Real(
     name="stopping_loss",
@@ -42,7 +42,7 @@ STOPPING_LOSS = Real(
     lower=0.0,
     upper=1e12,
     typical=(0.0, 0.0, 1e-3),
-    meaning="Mean squared training loss at which the training of a network stops; 0 where it does not",
+    meaning="Mean squared training loss at which the training of a network stops early; 0 never does",
 )
 RUNS = Integer(
     name="runs",
@@ -51,7 +51,7 @@ RUNS = Integer(
     lower=2,
     upper=1000,
     typical=(2, 3),
-    meaning="Trainings on independent data from independent first weights, over which is averaged",
+    meaning="Number of trainings that are averaged, each with independent data and initial weights",
 )
 CLUSTERS = Integer(
     name="clusters",
@@ -60,11 +60,11 @@ CLUSTERS = Integer(
     lower=0,
     upper=200,
     typical=(0, 2, 5, 10, 20),
-    meaning="Clusters to whose centres the images are moved; 0 where they stay as they are",
+    meaning="Clusters to whose centres the images are moved; 0 leaves the images as they are",
 )
 ATTRIBUTES = Choice(
     name="attributes",
     symbol="z",
     choices=("cluster", "cluster-and-label"),
-    meaning="What a record consists of: the number of its cluster, or that and its label",
+    meaning="Content of a record: the number of its cluster, or this number and the label",
 )

@@ -51,7 +51,7 @@ class MembershipTrained(Method[MembershipFit]):
         if network and not _can_learn():
             return "Training a network needs JAX: pip install 'privsweep[learn]'."
         if network and problem.loss_level < _LEAST_LEVEL:
-            return f"Below loss_level={_LEAST_LEVEL} the loss of a network is rounding in single precision."
+            return f"Below loss_level={_LEAST_LEVEL} a network's loss is rounding error in single precision."
         if self.runs * _run_seconds(problem) > _MOST_SECONDS:
             return f"Training would take more than {_MOST_SECONDS:.0f} s."
         if _bytes(problem, self.runs) > _MOST_BYTES:
@@ -71,7 +71,7 @@ class MembershipTrained(Method[MembershipFit]):
         for number in range(self.runs):
             train, fresh = _residuals(problem, number)
             if not (np.isfinite(train.mean).all() and np.isfinite(fresh.mean).all()):
-                return Answer.without(Status.FAILED, "Training left single precision.")
+                return Answer.without(Status.FAILED, "Training overflowed single precision.")
             shares.append((train if problem.tested == "train" else fresh).share(problem.loss_level))
         error = float(np.std(shares, ddof=1)) / math.sqrt(self.runs)
         detail = f"{self.runs} runs, standard error {error:.2g}, from {min(shares):.4g} to {max(shares):.4g}"

@@ -25,9 +25,9 @@ class MembershipLeading(Method[MembershipMeanAdvantage]):
 
     def applies(self, problem: MembershipMeanAdvantage) -> str | None:
         if problem.odds != 1.0:
-            return "For odds other than 1 the advantage falls faster than any power."
+            return "At odds other than 1 the advantage falls faster than any power of the correlation."
         if problem.surplus < 1.0 or leading(problem.coordinates, problem.correlation) > _LARGEST:
-            return "The correlation of release and record is too large for a leading term."
+            return "The correlation of release and record is too large for the leading term to be accurate."
         return None
 
     def cost(self, problem: MembershipMeanAdvantage) -> Cost:

@@ -23,7 +23,7 @@ class MembershipPlane(Method[MembershipMeanAdvantage]):
     def applies(self, problem: MembershipMeanAdvantage) -> str | None:
         if problem.coordinates != 2:
             return "The closed form is for two coordinates."
-        return None if problem.surplus > 1e-200 else "The release is the record, or too near to it."
+        return None if problem.surplus > 1e-200 else "The release equals the record, or is too close to it."
 
     def cost(self, problem: MembershipMeanAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)

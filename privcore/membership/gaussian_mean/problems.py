@@ -8,7 +8,7 @@ from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem
 from privcore.problem import falls, grows, proved
 
-_NOISIER = "Gaussian noise on the release turns one correlation with a record into any smaller one."
+_NOISIER = "Gaussian noise on the release lowers its correlation with a record to any smaller value."
 
 
 @dataclass(frozen=True, kw_only=True)

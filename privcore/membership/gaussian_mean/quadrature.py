@@ -190,7 +190,7 @@ class MembershipQuadrature(Method[MembershipMeanAdvantage]):
 
     def answer(self, problem: MembershipMeanAdvantage, seed: int) -> Answer:
         if problem.records == 1 and problem.release_noise == 0.0:
-            return Answer.enclosure(1.0, 1.0, detail="the release is the record")
+            return Answer.enclosure(1.0, 1.0, detail="the release equals the record")
         surplus = max(problem.surplus, _LEAST_SURPLUS)
         below = problem.odds < 1.0
         lower, upper = mean_advantage(problem.coordinates, surplus, problem.odds, below=below)
@@ -198,7 +198,9 @@ class MembershipQuadrature(Method[MembershipMeanAdvantage]):
             other = mean_advantage(problem.coordinates, surplus, problem.odds, below=False)
             lower, upper = max(lower, other[0]), min(upper, other[1])
         if problem.surplus < surplus:
-            return Answer.enclosure(lower, 1.0, detail="nearly the record: the lower end has more noise")
+            return Answer.enclosure(
+                lower, 1.0, detail="the release is nearly the record; the lower end is for more noise"
+            )
         return Answer.enclosure(lower, upper, detail=f"correlation {problem.correlation:.6g}")
 
 

@@ -23,7 +23,7 @@ class MembershipChannel(Method[MembershipInformationAdvantage]):
     name = "membership.channel"
     problems = (MembershipInformationAdvantage,)
     direction = Direction.LOWER
-    reference = f"a learner of ours, beside {AUBINAIS}, equation 8"
+    reference = f"our own learner; compare {AUBINAIS}, equation 8"
 
     def cost(self, problem: MembershipInformationAdvantage) -> Cost:
         return Cost(seconds=0.01, bytes=1e4)

@@ -25,7 +25,7 @@ class MembershipMajority(Method[MembershipBitsAdvantage]):
     name = "membership.majority"
     problems = (MembershipBitsAdvantage,)
     direction = Direction.LOWER
-    reference = f"a learner of ours, beside {AUBINAIS}, equation 8"
+    reference = f"our own learner; compare {AUBINAIS}, equation 8"
 
     def cost(self, problem: MembershipBitsAdvantage) -> Cost:
         return Cost(seconds=1e-3, bytes=1e4)
@@ -33,7 +33,7 @@ class MembershipMajority(Method[MembershipBitsAdvantage]):
     def answer(self, problem: MembershipBitsAdvantage, seed: int) -> Answer:
         bias = majority_bias(problem.records)
         lower, count = agreement_advantage(problem.bits, bias)
-        return Answer.enclosure(lower, 1.0, detail=f"member from {count} agreeing bits on")
+        return Answer.enclosure(lower, 1.0, detail=f"member if at least {count} bits agree")
 
 
 def majority_bias(records: int) -> float:

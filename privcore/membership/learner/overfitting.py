@@ -29,7 +29,7 @@ class MembershipOverfitting(Method[MembershipOverfittingSecurity]):
 
     def answer(self, problem: MembershipOverfittingSecurity, seed: int) -> Answer:
         bound = theorem11(problem.unfitted_share, problem.fresh_share, problem.odds)
-        return Answer.at_most(probability_at_most(bound, FEW_OPERATIONS), detail="the attack by the loss")
+        return Answer.at_most(probability_at_most(bound, FEW_OPERATIONS), detail="loss-threshold attack")
 
 
 def theorem11(unfitted_share: float, fresh_share: float, odds: float) -> float:
@@ -63,7 +63,7 @@ class MembershipArcs(Method[MembershipOverfittingSecurity]):
     name = "membership.arcs"
     problems = (MembershipOverfittingSecurity,)
     direction = Direction.ENCLOSURE
-    reference = f"{AUBINAIS}, Theorem 11, with a learner of ours that attains it"
+    reference = f"{AUBINAIS}, Theorem 11, with our own learner that attains it"
 
     def cost(self, problem: MembershipOverfittingSecurity) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
@@ -75,7 +75,7 @@ class MembershipArcs(Method[MembershipOverfittingSecurity]):
         found = min(1.0, one, other)
         detail = "attained by an arc that covers members more often"
         if other < one:
-            detail = "attained by an arc that covers members less often: the attack is turned round"
+            detail = "attained by an arc that covers members less often: the attack is reversed"
         return Answer.enclosure(
             found * (1.0 - FEW_OPERATIONS), probability_at_most(found, FEW_OPERATIONS), detail=detail
         )
@@ -91,7 +91,7 @@ class MembershipConcentration(Method[MembershipInterpolationCap]):
     name = "membership.concentration"
     problems = (MembershipInterpolationCap,)
     direction = Direction.ENCLOSURE
-    reference = f"beside {AUBINAIS}, Theorem 11 and Section 6; Levy's concentration function"
+    reference = f"Levy's concentration function; compare {AUBINAIS}, Theorem 11 and Section 6"
 
     def cost(self, problem: MembershipInterpolationCap) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
@@ -101,5 +101,5 @@ class MembershipConcentration(Method[MembershipInterpolationCap]):
         return Answer.enclosure(
             found * (1.0 - ERROR_FUNCTION),
             probability_at_most(found, ERROR_FUNCTION),
-            detail="attained by the true function",
+            detail="attained by the true regression function",
         )

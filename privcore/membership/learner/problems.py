@@ -82,7 +82,7 @@ class MembershipInterpolationCap(MembershipProblem):
     largest = 1.0
     monotone = proved(
         loss_level=grows("The events are nested."),
-        noise_deviation=falls("It is a function of their quotient."),
+        noise_deviation=falls("The probability grows with loss_level / noise_deviation^2."),
     )
 
     loss_level: Annotated[float, membership_params.LOSS_LEVEL]

@@ -26,7 +26,7 @@ class MembershipSharp(Method[MembershipPrivateAdvantage]):
     name = "membership.sharp"
     problems = (MembershipPrivateAdvantage,)
     direction = Direction.ENCLOSURE
-    reference = f"proofs of ours, beside {AUBINAIS}, Appendix H, whose tanh(epsilon / 2) is no supremum"
+    reference = f"our own proofs; compare {AUBINAIS}, Appendix H: its tanh(epsilon / 2) is not a supremum"
     version = 2
 
     def cost(self, problem: MembershipPrivateAdvantage) -> Cost:
@@ -45,7 +45,7 @@ class MembershipSharp(Method[MembershipPrivateAdvantage]):
             if delta > 0.0:
                 group = min(1.0, (1.0 + math.exp(high)) * delta)
                 upper = max(upper, with_delta(substitution_advantage(2.0 * high, odds), group))
-                detail = "the lower end is attained, the upper one takes a replacement for two steps"
+                detail = "the lower end is attained; the upper end counts a removal and an addition"
         return Answer.enclosure(
             max(0.0, lower * (1.0 - PRIVATE_ADVANTAGE)),
             probability_at_most(upper, PRIVATE_ADVANTAGE),
@@ -150,7 +150,7 @@ class MembershipPublished(Method[MembershipPrivateAdvantage]):
 
     def applies(self, problem: MembershipPrivateAdvantage) -> str | None:
         if problem.neighbours != "substitution":
-            return "The paper's neighbours have one record replaced."
+            return "The published bounds are for neighbours by substitution."
         return None
 
     def cost(self, problem: MembershipPrivateAdvantage) -> Cost:

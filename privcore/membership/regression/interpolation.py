@@ -23,7 +23,7 @@ class MembershipInterpolation(Method[MembershipRegressionAdvantage]):
     reference = f"{AUBINAIS}, Theorem 11 and Example 2"
 
     def applies(self, problem: MembershipRegressionAdvantage) -> str | None:
-        return None if problem.interpolates else "With more records than features residuals do not vanish."
+        return None if problem.interpolates else "Residuals do not vanish with more records than features."
 
     def cost(self, problem: MembershipRegressionAdvantage) -> Cost:
         return Cost(seconds=1e-4, bytes=1e4)
@@ -46,9 +46,9 @@ class MembershipInfluence(Method[MembershipRegressionAdvantage]):
 
     def applies(self, problem: MembershipRegressionAdvantage) -> str | None:
         if problem.odds != 1.0:
-            return "For odds other than 1 the advantage falls faster than any power."
+            return "At odds other than 1 the advantage falls faster than any power of the number of records."
         if problem.records < 4 * (problem.coordinates + 1):
-            return "There are too few records for a leading term."
+            return "The leading term is accurate only if records >= 4 (coordinates + 1)."
         return None
 
     def cost(self, problem: MembershipRegressionAdvantage) -> Cost:

@@ -152,6 +152,8 @@ class MembershipSobol(Method[MembershipRegressionAdvantage]):
         value = float(np.mean(means))
         error = float(np.std(means, ddof=1)) / math.sqrt(_SCRAMBLES)
         if not value > _LEAST_RATIO * error:
-            return Answer.without(Status.FAILED, "Too few of the points tell a member from a fresh record.")
+            return Answer.without(
+                Status.FAILED, "Too few points distinguish a member from a fresh record; increase `samples`."
+            )
         detail = f"{_SCRAMBLES} scrambles of {2**self._log_points} points, standard error {error:.3g}"
         return Answer.about(min(1.0, value), detail=detail)

@@ -179,4 +179,4 @@ def test_what_is_no_sample_is_refused_by_its_grammar(text: str) -> None:
 def test_a_sample_that_is_too_small_is_said_to_be() -> None:
     answer = ask("5,5", 10)
     assert answer.status is Status.NOT_APPLICABLE
-    assert answer.detail == "The sample has 10 records, and there have to be more than 10."
+    assert answer.detail == "The sample has 10 records; the bound needs more than records=10."

@@ -202,4 +202,4 @@ def test_the_corollary_is_never_about_infinitely_many_values() -> None:
     """Its condition, n > 1 / p for all atoms, cannot hold for them."""
     method = find("membership.corollary")()
     problem = find_problem("membership-advantage").from_fields({"law": "zipf(3)", "records": 10**12})
-    assert method.applies(problem) == "The corollary is for finitely many atoms and no continuous part."
+    assert method.applies(problem) == "The corollary needs finitely many atoms and no continuous part."

@@ -239,7 +239,7 @@ def test_training_that_left_single_precision_is_a_failure(monkeypatch: pytest.Mo
     monkeypatch.setattr("privcore.membership.experiments.three_layers.classify", lambda *_: None)
     question = MembershipQuantised(clusters=5, records=10)
     answer = evaluate(Point(problem=question, method=MembershipClassifier()))
-    assert (answer.status, answer.detail) == (Status.FAILED, "Training left single precision.")
+    assert (answer.status, answer.detail) == (Status.FAILED, "Training overflowed single precision.")
 
 
 def test_without_the_extra_the_methods_decline(monkeypatch: pytest.MonkeyPatch) -> None:

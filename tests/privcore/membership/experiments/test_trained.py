@@ -335,7 +335,7 @@ def test_contradictory_fields_are_refused(learner: str, fields: dict[str, float]
         (
             "network",
             NETWORK | {"loss_level": 1e-11},
-            "Below loss_level=1e-10 the loss of a network is rounding",
+            "Below loss_level=1e-10 a network's loss is rounding error",
         ),
         (
             "network",
@@ -357,7 +357,7 @@ def test_a_network_that_leaves_single_precision_is_a_failure(monkeypatch: pytest
     lost = Residuals(np.array([0.1, math.nan]), np.zeros(2))
     monkeypatch.setattr(experiment_trained, "_residuals", lambda *_: (lost, lost))
     answer = evaluate(Point(problem=asked("network", **NETWORK), method=MembershipTrained()))
-    assert (answer.status, answer.detail) == (Status.FAILED, "Training left single precision.")
+    assert (answer.status, answer.detail) == (Status.FAILED, "Training overflowed single precision.")
 
 
 def test_without_jax_networks_are_declined_and_formulas_are_not(monkeypatch: pytest.MonkeyPatch) -> None:

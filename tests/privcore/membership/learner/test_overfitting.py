@@ -108,7 +108,7 @@ def test_the_published_bound_is_that_of_the_best_of_two_attacks_or_above() -> No
                 assert exact.lower <= security("overfitting", unfitted, fresh, odds).upper
     turned = security("arcs", 0.9, 0.8)
     assert turned.upper == pytest.approx(0.3)
-    assert turned.detail.endswith("the attack is turned round")
+    assert turned.detail.endswith("the attack is reversed")
     assert security("overfitting", 0.9, 0.8).upper == 1.0
 
 

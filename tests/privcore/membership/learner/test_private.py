@@ -244,7 +244,7 @@ def test_with_a_delta_adding_or_removing_has_two_ends() -> None:
 
 def test_the_paper_says_nothing_about_adding_or_removing() -> None:
     answer = ask("membership.published", claimed_epsilon=1.0, neighbours="add-remove")
-    assert answer.detail == "The paper's neighbours have one record replaced."
+    assert answer.detail == "The published bounds are for neighbours by substitution."
 
 
 @pytest.mark.parametrize(

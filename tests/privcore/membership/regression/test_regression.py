@@ -225,4 +225,4 @@ def test_large_numbers_of_records_keep_their_digits() -> None:
 def test_what_no_point_shows_is_no_estimate() -> None:
     answer = ask("membership.sobol", coordinates=10, records=271, odds=1e-6)
     assert answer.status is Status.FAILED
-    assert answer.detail == "Too few of the points tell a member from a fresh record."
+    assert answer.detail == "Too few points distinguish a member from a fresh record; increase `samples`."
