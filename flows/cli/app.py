@@ -23,40 +23,40 @@ MANY_OBJECTS = 50_000
 
 # fmt: off
 COMMANDS = {
-    "plan": ("sweep:plan", "What a sweep would cost: points, seconds, bytes. Starts and writes nothing."),
-    "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. Ctrl-C loses nothing; run it again to go on."),
-    "status": ("status:status", "How much of each sweep is stored, what failed, and whether it runs; also from another shell."),
-    "epsilon": ("training:epsilon", "The privacy of one training run: a lower and an upper bound on epsilon."),
-    "noise": ("training:noise", "The least noise multiplier whose epsilon is proved to be at most the target."),
-    "steps": ("training:steps_of", "The steps of examples and batch size, rounded both ways, and which way is safe for which sampling."),
-    "compare": ("compare:compare", "The privacy of one training run by random allocation, Poisson sampling, shuffling, and unamplified."),
-    "ask": ("ask:ask", "Any problem, answered now by all methods that apply, or by the named ones."),
-    "methods": ("ask:methods", "Which methods bound which problem and how; with a name, its fields or knobs."),
-    "lookup": ("store:lookup", "The stored bounds that cover a problem, or the table of a sweep; nothing is computed."),
-    "sql": ("store:sql", "Any SELECT over a store; the views are in the documentation."),
-    "export": ("store:export", "The result of a SELECT over a store as a file for others."),
-    "labels": ("labels:labels", "What bags of labels reveal, beside randomized response, and where both reveal as much."),
-    "audit": ("audit:audit", "Which epsilon an audit in one run refutes: every canary was in or out by a fair coin of its own."),
-    "membership": ("membership:membership", "How well any attack can tell who was in the training set: all that follows from what is known."),
-    "serve": ("page:serve", "The same page on this machine alone, which also computes what is not stored. Ctrl-C ends it."),
-    "verify": ("maintenance:verify", "Read every byte of a store, and tell what is damaged, missing, foreign or left over."),
-    "repair": ("maintenance:repair", "Move damaged files into quarantine and compute exactly the lost points again; deletes nothing."),
-    "compact": ("maintenance:compact", "Merge small parts into large sorted ones; others may read and write meanwhile."),
-    "gc": ("maintenance:gc", "Delete what no reader uses: rows that do not count, old snapshots, files of killed writers."),
-    "report sweep": ("reports:sweep", "Report on a sweep: tables, charts, failures and provenance; the word sweep may be left out."),
-    "report compare-training": ("reports:compare_training", "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings."),
-    "report compare-labels": ("reports:compare_labels", "Bags of labels beside the randomized response that reveals as much."),
-    "report compare-audits": ("reports:compare_audits", "The epsilon that audits refute, planned and on trainings, beside the true one."),
-    "report compare-membership": ("reports:compare_membership", "All bounds of membership inference on the same problem, one interval below another."),
-    "report figures": ("figures:figures", "The figures of a paper from its sweeps, as far as they are stored: docs/papers.md."),
+    "plan": ("sweep:plan", "Estimate the cost of a sweep: points, time, memory and disk. Starts and writes nothing."),
+    "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command continues."),
+    "status": ("status:status", "Show how many points of each sweep are stored, how many failed, and whether it is running."),
+    "epsilon": ("training:epsilon", "Bound epsilon of one training run from below and from above."),
+    "noise": ("training:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
+    "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
+    "compare": ("compare:compare", "Bound epsilon of one training run for allocation, Poisson sampling, shuffling and no amplification."),
+    "ask": ("ask:ask", "Bound any problem now, by all methods that apply or by the named methods."),
+    "methods": ("ask:methods", "List problems and the methods that bound them, or describe one problem or method."),
+    "lookup": ("store:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes nothing."),
+    "sql": ("store:sql", "Run a SELECT over a store; docs/sql.md describes the views."),
+    "export": ("store:export", "Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."),
+    "labels": ("labels:labels", "Compare bags of labels with randomized response, and find when both reveal the same."),
+    "audit": ("audit:audit", "Compute the epsilon that an audit in one run refutes, with each canary included by a fair coin."),
+    "membership": ("membership:membership", "Bound the advantage of every membership inference attack on a learner from given facts."),
+    "serve": ("page:serve", "Serve the lookup page on this machine only, and also compute new answers. Ctrl-C stops it."),
+    "verify": ("maintenance:verify", "Read every byte of a store, and list damaged, missing, foreign and leftover files."),
+    "repair": ("maintenance:repair", "Move damaged files into quarantine, and compute the lost points again. Deletes nothing."),
+    "compact": ("maintenance:compact", "Merge small parts into large sorted parts; others may read and write meanwhile."),
+    "gc": ("maintenance:gc", "Delete data that no reader uses: superseded rows, old snapshots, files of killed writers."),
+    "report sweep": ("reports:sweep", "Report on a sweep: tables, charts, failures and provenance. Short form: `report SWEEP`."),
+    "report compare-training": ("reports:compare_training", "Compare allocation, Poisson sampling, shuffling and no amplification at equal settings."),
+    "report compare-labels": ("reports:compare_labels", "Compare bags of labels with the randomized response that reveals as much."),
+    "report compare-audits": ("reports:compare_audits", "Compare the epsilon that audits refute, planned and on training runs, with the true epsilon."),
+    "report compare-membership": ("reports:compare_membership", "Compare all bounds of membership inference on the same problem, one interval below another."),
+    "report figures": ("figures:figures", "Draw the figures of a paper from the stored points of its sweeps; see docs/papers.md."),
     "report label-figures": ("figures:label_figures", ""),
     "report audit-figures": ("figures:audit_figures", ""),
     "report membership-figures": ("figures:membership_figures", ""),
-    "table publish": ("table:publish", "Write all answers of a store into one Parquet file, whose version changes only with them."),
-    "table show": ("table:show", "Check a lookup table, and tell its version and what it holds."),
-    "table import": ("table:import_", "Put the rows of a lookup table into a store, so that lookups and SQL find them."),
-    "table diff": ("table:diff", "Which brackets two lookup tables have in common, which moved; exit code 1 if any contradict."),
-    "page build": ("page:build", "A static folder that answers from the store without a backend; any file server will do."),
+    "table publish": ("table:publish", "Write all answers of a store into one Parquet file, whose version depends on them alone."),
+    "table show": ("table:show", "Check a lookup table, and print its version and its number of rows for each problem."),
+    "table import": ("table:import_", "Copy the rows of a lookup table into a store, where lookups and SQL find them."),
+    "table diff": ("table:diff", "Count the brackets that two lookup tables share and that moved. Exits with 1 on a contradiction."),
+    "page build": ("page:build", "Write a static folder that answers from the store in a browser, without a backend."),
 }
 """The function of each command, as `module:function` of this package, and the sentence about it in a list.
 
@@ -126,9 +126,9 @@ def _assembled() -> typer.Typer:
     """Return the command line with its groups and commands, none of which is imported yet."""
     whole = typer.Typer(
         name="privsweep",
-        help="Sweeps of privacy numerics: grids of problems in, rigorous enclosures in Parquet out.",
-        epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 nothing stored covers the question, "
-        "4 a limit was hit, 5 Ray or Prefect is gone, 130 interrupted.",
+        help="Compute rigorous bounds of differential privacy for grids of problems, and store them in Parquet.",
+        epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 no stored bound covers the question, "
+        "4 a limit was reached, 5 Ray or Prefect is not available, 130 interrupted.",
         callback=_options,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -137,11 +137,13 @@ def _assembled() -> typer.Typer:
     groups = {
         "report": typer.Typer(
             cls=ReportGroup,
-            help="What a store holds, to look at: `report SWEEP` for what came of a sweep, or one of these.",
+            help="Write reports on a store: `report SWEEP` for one sweep, or a command below.",
             no_args_is_help=True,
         ),
-        "table": typer.Typer(help="Lookup tables: all answers of a store in one versioned Parquet file."),
-        "page": typer.Typer(help="A lookup page of what is stored, for browsers.", no_args_is_help=True),
+        "table": typer.Typer(
+            help="Publish, check, import and compare lookup tables: answers of a store in a Parquet file."
+        ),
+        "page": typer.Typer(help="Build a lookup page of a store, for browsers.", no_args_is_help=True),
     }
     for words, (_, sentence) in COMMANDS.items():
         group, _, name = words.rpartition(" ")

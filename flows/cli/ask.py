@@ -28,19 +28,21 @@ from privcore import DomainError, Method, find_problem
 def ask(
     problem: Annotated[
         str | None,
-        typer.Argument(help="Name of a problem; see `methods`.", autocompletion=completion.problems),
+        typer.Argument(
+            help="Name of a problem; `privsweep methods` lists them.", autocompletion=completion.problems
+        ),
     ] = None,
     fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
     method: MethodNames = None,
     batch: Annotated[
         Path | None,
-        typer.Option(help="Answer a file of JSON lines, `-` for standard input, with one JSON line each."),
+        typer.Option(help="File of JSON lines, or `-` for standard input; prints a JSON line for each."),
     ] = None,
     limit_seconds: LimitSeconds = 300.0,
     limit_bytes: LimitBytes = 2e9,
     json: Json = False,
 ) -> None:
-    """Any problem, answered now by all methods that apply, or by the named ones."""
+    """Bound any problem now, by all methods that apply or by the named methods."""
     from flows.answers import show as answers
 
     if (problem is None) == (batch is None):
@@ -48,7 +50,7 @@ def ask(
     chosen = named_methods(method)
     if batch is not None:
         if fields:
-            raise DomainError("Expected no fields beside --batch.")
+            raise DomainError("Expected fields only in the file with --batch, got some on the command line.")
         return _answer_batch(batch, chosen, limit_seconds, limit_bytes)
     assert problem is not None
     question = find_problem(problem).from_fields(fields_from(fields or []))
@@ -67,14 +69,14 @@ def methods(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A problem or a method; else the matrix of all.",
+            help="Name of a problem or method; default: a table of all.",
             autocompletion=completion.problems_and_methods,
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also the fields of all problems.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also print the fields of all problems.")] = False,
     json: Json = False,
 ) -> None:
-    """Which methods bound which problem and how; with a name, its fields or knobs."""
+    """List problems and the methods that bound them, or describe one problem or method."""
     if name is not None:
         if everything:
             raise DomainError("Expected a name or --all, got both.")

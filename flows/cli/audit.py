@@ -17,44 +17,55 @@ from privcore.params import CONFIDENCE, DELTA, REPETITIONS
 def audit(  # noqa: PLR0913  the options of a command are its arguments
     *,
     scores: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Parquet or CSV file, a row for every canary.")
+        Path | None, typer.Option(metavar="FILE", help="Parquet or CSV file with one row for each canary.")
     ] = None,
     score_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Its column of scores, higher if more likely in.")
+        str, typer.Option(metavar="NAME", help="Column of scores; a higher score means more likely included.")
     ] = "score",
     included_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Its column of inclusion bits, true or false or 1 or 0.")
+        str, typer.Option(metavar="NAME", help="Column of inclusion bits: true, false, 1 or 0.")
     ] = "included",
     guesses: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="Guesses, half in and half out, fixed before seeing scores."),
+        typer.Option(
+            metavar="NUMBER", help="Number of guesses, half in and half out, fixed before seeing the scores."
+        ),
     ] = None,
     counts: Annotated[
         tuple[str, str, str] | None,
-        typer.Option(metavar="M GUESSES CORRECT", help="Counts, instead of a file."),
+        typer.Option(
+            metavar="M GUESSES CORRECT",
+            help="Numbers of canaries, of guesses and of correct guesses, instead of a file.",
+        ),
     ] = None,
-    delta: Annotated[str, typer.Option(metavar="NUMBER", help="Of the epsilon that is to be refuted.")],
-    confidence: Annotated[str, typer.Option(metavar="NUMBER", help="Of the refutation.")] = "0.95",
+    delta: Annotated[str, typer.Option(metavar="NUMBER", help="Delta at which epsilon is refuted.")],
+    confidence: Annotated[str, typer.Option(metavar="NUMBER", help="Confidence of the refutation.")] = "0.95",
     alternatives: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Choices for every canary; more than 2 with --counts only.")
+        str,
+        typer.Option(
+            metavar="NUMBER", help="Number of alternatives for each canary; above 2 only with --counts."
+        ),
     ] = "2",
     one_sided: Annotated[
-        bool, typer.Option("--one-sided", help="Guess the highest scores to be in, and nothing to be out.")
+        bool,
+        typer.Option(
+            "--one-sided", help="Guess only that the highest scores are in, never that a canary is out."
+        ),
     ] = False,
     claimed_epsilon: Annotated[
-        str | None, typer.Option(metavar="EPSILON", help="A claim whose p-value is wanted.")
+        str | None, typer.Option(metavar="EPSILON", help="Claimed epsilon; prints bounds of its p-value.")
     ] = None,
     null_check: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="Also audit with shuffled inclusion bits, so many times."),
+        typer.Option(metavar="NUMBER", help="Number of audits to repeat with shuffled inclusion bits."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Which epsilon an audit in one run refutes: every canary was in or out by a fair coin of its own.
+    """Compute the epsilon that an audit in one run refutes, with each canary included by a fair coin.
 
-    The refuted epsilons hold for every mechanism, at the confidence. A model-based one holds if the mechanism
-    is like Gaussian noise, and can exceed the true epsilon if it is not. Ties of scores are broken at random,
-    with a seed that is a hash of the scores.
+    The refuted epsilons hold for every mechanism, with the given confidence. A model-based epsilon holds if
+    the mechanism behaves like Gaussian noise; otherwise it can exceed the true epsilon. Ties between scores
+    are broken at random, with a hash of the scores as the seed.
     """
     from flows.answers.audit import Counted, audited, counted
 
@@ -74,7 +85,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     else:
         assert scores is not None
         if guesses is None:
-            raise DomainError("Expected --guesses, which has to be fixed before the scores are seen.")
+            raise DomainError("Expected --guesses with --scores, a number fixed before seeing the scores.")
         if choices != 2:
             raise DomainError(f"Expected --alternatives 2 with --scores, got {choices}.")
         found = counted(
@@ -113,5 +124,5 @@ def _show(content: Mapping[str, Any]) -> None:
         check = content["null_check"]
         print(
             f"null check: {check['refuted']} of {check['audits']} audits with shuffled inclusion bits refute "
-            f"some epsilon > 0; nominal are at most about {check['nominal']:.4g}"
+            f"some epsilon > 0; expected are at most about {check['nominal']:.4g}"
         )

@@ -46,9 +46,9 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """The privacy of one training run by random allocation, Poisson sampling, shuffling, and unamplified.
+    """Bound epsilon of one training run for allocation, Poisson sampling, shuffling and no amplification.
 
-    Every row comes from the store if that has the very question, or bounds within 1 % by monotonicity;
+    Each row comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
     otherwise it is computed now.
     """
     from flows.answers.compare import print_rows, problems, rows
@@ -77,6 +77,6 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     with reading(store, allow_degraded=allow_degraded) as opened:
         found = list(rows(asked, answering, batch_size=size))
         if stored_only and all(row.bracket is None for row in found):
-            raise UncoveredError(f"Nothing stored in {opened.name} covers any of the four.")
+            raise UncoveredError(f"The store {opened.name} has no bound for any of the four rows.")
         print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None)
     finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})

@@ -15,16 +15,17 @@ from flows.figures.papers import PAPERS
 from flows.printing import as_json
 from privcore import DomainError, ExitCode
 
-Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
-Format = Annotated[str, typer.Option("--format", help="png, svg or pdf.")]
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")]
+Format = Annotated[str, typer.Option("--format", help="Format of the files: png, svg or pdf.")]
 Names = Annotated[
-    list[str] | None, typer.Option("--figure", metavar="NAME", help="Draw this one; may stand repeatedly.")
+    list[str] | None,
+    typer.Option("--figure", metavar="NAME", help="Figure to draw; repeat the option for several figures."),
 ]
 
 
 def figures(
     paper: Annotated[
-        str, typer.Argument(metavar="[PAPER]", help="allocation, labels, auditing or membership.")
+        str, typer.Argument(metavar="[PAPER]", help="Paper: allocation, labels, auditing or membership.")
     ] = "allocation",
     store: StorePath = DEFAULT_STORE,
     out: Out = Path("figures"),
@@ -33,9 +34,9 @@ def figures(
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """The figures of a paper from its sweeps, as far as they are stored: docs/papers.md.
+    """Draw the figures of a paper from the stored points of its sweeps; see docs/papers.md.
 
-    Dots, and distributions of additive advantages of labels, are simulated again, which takes seconds.
+    Simulated dots, and distributions of additive advantages of labels, are computed again in seconds.
     """
     if paper not in PAPERS:
         raise DomainError(f"Expected a paper in {{{', '.join(PAPERS)}}}, got {paper}.")

@@ -15,26 +15,32 @@ from privcore import DomainError
 
 def labels(
     *,
-    prior: Annotated[str, typer.Option(metavar="LAW", help='Law of eta, such as "beta(2,30)" or "uniform".')],
-    bag_size: Annotated[str | None, typer.Option(metavar="NUMBER", help="Examples in a bag.")] = None,
+    prior: Annotated[
+        str, typer.Option(metavar="PRIOR", help='Distribution of eta: "uniform", "beta(2,30)", ...')
+    ],
+    bag_size: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Number of examples in a bag.")
+    ] = None,
     versus_rr: Annotated[
-        str | None, typer.Option("--versus-rr", metavar="EPSILON", help="Of the randomized response.")
+        str | None, typer.Option("--versus-rr", metavar="EPSILON", help="Epsilon of the randomized response.")
     ] = None,
     mechanism: Annotated[
         str,
-        typer.Option(metavar="WORD", help="What a bag releases: llp, llp-geometric or llp-laplace."),
+        typer.Option(metavar="WORD", help="Mechanism of the bags: llp, llp-geometric or llp-laplace."),
     ] = "llp",
     label_epsilon: Annotated[
-        str, typer.Option(metavar="EPSILON", help="Of the noise that a bag's sum gets.")
+        str, typer.Option(metavar="EPSILON", help="Epsilon of the noise on the sum of a bag.")
     ] = "inf",
-    level: Annotated[str, typer.Option(metavar="NUMBER", help="Level of the ratio's quantile.")] = "0.98",
+    level: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Level of the quantile of the log-likelihood ratio.")
+    ] = "0.98",
     json: Json = False,
 ) -> None:
-    """What bags of labels reveal, beside randomized response, and where both reveal as much.
+    """Compare bags of labels with randomized response, and find when both reveal the same.
 
-    Two measures: how much more often the best guess of a label is right (additive advantage), and the
-    quantile of the absolute log-likelihood ratio of the two labels (multiplicative advantage), in nats and in
-    bits, its logarithm to base 2.
+    There are two measures. The additive advantage is the increase in the probability that the best guess of
+    a label is right. The multiplicative advantage is a quantile of the absolute log-likelihood ratio of the
+    two labels, in nats and in bits. Eta is the probability of label 1 given the features of an example.
     """
     domain = partial(checked, "label-ratio-quantile")
     if bag_size is None and versus_rr is None:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from storage.garbage import Garbage
 
 DAY = 86_400.0
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the changes without making them.")]
 
 
 def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
-    """Read every byte of a store, and tell what is damaged, missing, foreign or left over."""
+    """Read every byte of a store, and list damaged, missing, foreign and leftover files."""
     from flows.runs.progress import size
     from storage import open_store
 
@@ -42,7 +42,7 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     else:
         for finding in report.findings:
             print(f"{finding.kind:<13} {printable(finding.detail)}")
-        verdict = "sound" if report.sound else "not sound: privsweep repair"
+        verdict = "sound" if report.sound else "not sound; run privsweep repair"
         print(
             f"{report.parts} parts, {report.rows} rows, {size(report.bytes)} checked "
             f"in {report.seconds:.1f} s: {verdict}"
@@ -59,7 +59,7 @@ def repair(
     ray_address: RayAddress = None,
     json: Json = False,
 ) -> None:
-    """Move damaged files into quarantine and compute exactly the lost points again; deletes nothing."""
+    """Move damaged files into quarantine, and compute the lost points again. Deletes nothing."""
     from flows.runs.progress import Progress
     from flows.runs.repair import repair as repair_store
     from storage import open_store
@@ -103,7 +103,7 @@ def _show_repair(done: "Repair", dry_run: bool) -> None:
         names = ", ".join(sweep.name for sweep in done.sweeps)
         print(f"{computed} points {would}computed again, of {names}")
     for sweep in done.recorded:
-        print(f"{sweep.name} was not finished before: privsweep run goes on with it")
+        print(f"{sweep.name} was unfinished before; privsweep run continues it")
     for sentence in done.hopeless:
         print(f"privsweep: {sentence}", file=sys.stderr)
     if done.nothing:
@@ -111,7 +111,7 @@ def _show_repair(done: "Repair", dry_run: bool) -> None:
 
 
 def compact(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
-    """Merge small parts into large sorted ones; others may read and write meanwhile."""
+    """Merge small parts into large sorted parts; others may read and write meanwhile."""
     from flows.runs.progress import size
     from storage import open_store
     from storage.compaction import compact as compact_store
@@ -134,11 +134,11 @@ def gc(
     store: StorePath = DEFAULT_STORE,
     dry_run: DryRun = False,
     quarantine_days: Annotated[
-        float | None, typer.Option(min=0.0, help="Also delete what was quarantined so many days ago.")
+        float | None, typer.Option(min=0.0, help="Also delete files quarantined at least this many days ago.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Delete what no reader uses: rows that do not count, old snapshots, files of killed writers."""
+    """Delete data that no reader uses: superseded rows, old snapshots, files of killed writers."""
     from storage import open_store
     from storage.garbage import collect, find_garbage
 
@@ -157,7 +157,7 @@ def gc(
 
 def _show_garbage(garbage: "Garbage", store: Path, would: str) -> None:
     for idle in garbage.idle:
-        print(f"{len(idle.rows)} rows of {idle.part.relative_to(store)} {would}dropped: they do not count")
+        print(f"{len(idle.rows)} rows of {idle.part.relative_to(store)} {would}dropped: superseded by others")
     for path in garbage.replaced:
         print(f"{path.relative_to(store)} {would}deleted: other parts hold its rows")
     for path in garbage.files:

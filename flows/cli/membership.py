@@ -15,43 +15,56 @@ from privcore import DomainError, ExitCode
 def membership(  # noqa: PLR0913  the options of a command are its arguments
     *,
     law: Annotated[
-        str | None, typer.Option(metavar="LAW", help='Law of a discrete record, such as "zipf(1.2)".')
+        str | None,
+        typer.Option(metavar="NAME", help='Distribution of a discrete record, such as "zipf(1.2)".'),
     ] = None,
     sample: Annotated[
-        str | None, typer.Option(metavar="COUNTS", help='Sample of a law, "60,30,10" or "column(FILE,NAME)".')
+        str | None,
+        typer.Option(metavar="COUNTS", help='Counts of a sample: "60,30,10" or "column(FILE,NAME)".'),
     ] = None,
     records: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Records that the learner is trained on.")
+        str | None, typer.Option(metavar="NUMBER", help="Number of records in the training set.")
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="Of a private learner.")] = None,
-    delta: Annotated[str, typer.Option(metavar="NUMBER", help="Of a private learner.")] = "0",
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Epsilon of the private learner.")
+    ] = None,
+    delta: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Failure probability delta of the private learner.")
+    ] = "0",
     neighbours: Annotated[
-        str, typer.Option(metavar="WORD", help="Of its privacy: substitution or add-remove.")
+        str, typer.Option(metavar="WORD", help="Neighbouring relation: substitution or add-remove.")
     ] = "substitution",
-    bits: Annotated[str | None, typer.Option(metavar="NUMBER", help="Bits of what is released.")] = None,
+    bits: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Number of bits that the learner releases.")
+    ] = None,
     information: Annotated[
-        str | None, typer.Option(metavar="NATS", help="Mutual information of the release and a record.")
+        str | None, typer.Option(metavar="NATS", help="Mutual information of the release and one record.")
     ] = None,
     attack: Annotated[
         tuple[str, str, str, str] | None,
         typer.Option(
             metavar="TP MEMBERS FP NONMEMBERS",
-            help="Of a tried attack, a training run for each trial.",
+            help="Counts of an attack, with one training run for each trial.",
         ),
     ] = None,
     nonmember_share: Annotated[
         str, typer.Option(metavar="NUMBER", help="Share of non-members among the tested records.")
     ] = "0.5",
     member_weight: Annotated[
-        str, typer.Option(metavar="NUMBER", help="What a found member counts; a non-member counts 1.")
+        str,
+        typer.Option(
+            metavar="NUMBER", help="Weight of a member that is found, if a non-member has weight 1."
+        ),
     ] = "1",
-    confidence: Annotated[str, typer.Option(metavar="NUMBER", help="Of bounds from data.")] = "0.95",
+    confidence: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Confidence of the bounds from data.")
+    ] = "0.95",
     json: Json = False,
 ) -> None:
-    """How well any attack can tell who was in the training set: all that follows from what is known.
+    """Bound the advantage of every membership inference attack on a learner from given facts.
 
-    The advantage is 0 for guessing and 1 for certainty; the security is 1 minus the advantage. Limits hold
-    for every attack on every learner of whom the same is known, over training runs and records.
+    The advantage is 0 for guessing and 1 for certainty; the security is 1 minus the advantage. The upper
+    bounds hold for every attack on every learner that satisfies the facts, over training runs and records.
     """
     privacy = None
     if epsilon is not None:
@@ -108,7 +121,7 @@ def _show(content: Mapping[str, Any]) -> None:
     show(["known", "at least", "at most", "confidence", "by"], rows, title="advantage of the best attack")
     if not content["consistent"]:
         sure_of = f", with confidence {sure(content['confidence'])}"
-        print(f"the attack is better than the limits allow: they are not of this learner{sure_of}")
+        print(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
         return
     doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
     for name in ("advantage", "security", "accuracy"):

@@ -38,14 +38,14 @@ StorePath = Annotated[
         "--store",
         metavar="FOLDER",
         callback=_folder,
-        help="Where results are stored: a folder, or s3://bucket/prefix.",
+        help="Folder of the store, or its address s3://bucket/prefix.",
     ),
 ]
 
 
 AllowDegraded = Annotated[
     bool,
-    typer.Option("--allow-degraded", help="Read around damaged and missing parts, with a warning for each."),
+    typer.Option("--allow-degraded", help="Skip damaged and missing parts, with a warning for each."),
 ]
 
 
@@ -83,7 +83,7 @@ MethodNames = Annotated[
     typer.Option(
         "--method",
         metavar="NAME",
-        help="Use this method; may stand repeatedly.",
+        help="Method to use; repeat the option for several methods.",
         autocompletion=completion.methods,
     ),
 ]
@@ -99,24 +99,32 @@ def at_least_zero(limit: float) -> float:
 LimitSeconds = Annotated[
     float,
     typer.Option(
-        callback=at_least_zero, help="Do not start a method whose estimate is above this many seconds."
+        callback=at_least_zero, help="Do not start methods whose estimated time exceeds this, in seconds."
     ),
 ]
-LimitBytes = Annotated[float, typer.Option(callback=at_least_zero, help="Same for its memory in bytes.")]
+LimitBytes = Annotated[
+    float,
+    typer.Option(
+        callback=at_least_zero, help="Do not start methods whose estimated memory exceeds this, in bytes."
+    ),
+]
 Explain = Annotated[
     bool,
-    typer.Option("--explain", help="Also tell theorem, assumptions, sampling, row, commit and date."),
+    typer.Option("--explain", help="Also print theorem, assumptions, sampling, row, commit and date."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with all digits.")]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, max=100_000, help="Worker processes; one a core, or all of a named cluster."),
+    typer.Option(
+        min=1, max=100_000, help="Number of worker processes; default: one per core, or all of a cluster."
+    ),
 ]
-Engine = Annotated[str, typer.Option(help="ray, or serial: one process after another.")]
+Engine = Annotated[str, typer.Option(help="Engine that computes: ray (in parallel) or serial.")]
 RayAddress = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT", help="Compute on this Ray cluster, before RAY_ADDRESS; `local` starts one here."
+        metavar="HOST:PORT",
+        help="Ray cluster to compute on, instead of RAY_ADDRESS; `local` starts Ray here.",
     ),
 ]
 

@@ -13,13 +13,13 @@ from flows.printing import as_json
 
 def build(
     store: StorePath = DEFAULT_STORE,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; an older page is replaced.")] = Path(
-        "page"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder to write; an older page in it is replaced.")
+    ] = Path("page"),
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """A static folder that answers from the store without a backend; any file server will do."""
+    """Write a static folder that answers from the store in a browser, without a backend."""
     from flows.page.build import build as build_page
     from flows.runs.progress import size
 
@@ -37,16 +37,18 @@ def build(
         return
     held = f"{_counted(built.rows, 'row')} of {_counted(len(built.problems), 'problem')}"
     print(f"{built.out}: {held}, {size(built.bytes)}, table {built.version}")
-    print(f"look at it: python3 -m http.server --directory {shlex.quote(str(built.out))} --bind 127.0.0.1")
+    print(f"to view it: python3 -m http.server --directory {shlex.quote(str(built.out))} --bind 127.0.0.1")
 
 
 def serve(
     store: StorePath = DEFAULT_STORE,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free one.")] = 8730,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free port.")
+    ] = 8730,
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """The same page on this machine alone, which also computes what is not stored. Ctrl-C ends it."""
+    """Serve the lookup page on this machine only, and also compute new answers. Ctrl-C stops it."""
     from flows.page.serve import serve as serve_page
 
     def ready(address: str) -> None:

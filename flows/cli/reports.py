@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from flows.reports.document import Document
     from storage import Store
 
-Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")]
-Format = Annotated[str, typer.Option("--format", help="html, md or both.")]
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")]
+Format = Annotated[str, typer.Option("--format", help="Format of the report: html, md or both.")]
 Figures = Annotated[
-    bool, typer.Option("--figures", help="Write every chart as SVG and PDF too; md does so anyway.")
+    bool, typer.Option("--figures", help="Also write every chart as SVG and PDF; md always does.")
 ]
 AllSettings = Annotated[
-    bool, typer.Option("--all-settings", help="--figures for every setting of a chart, not the first alone.")
+    bool,
+    typer.Option(
+        "--all-settings", help="Write the charts of all settings, not only of the first; implies --figures."
+    ),
 ]
 DEFAULT_OUT = Path("reports")
 
@@ -30,7 +33,9 @@ DEFAULT_OUT = Path("reports")
 def sweep(
     name: Annotated[
         str,
-        typer.Argument(metavar="SWEEP", help="A sweep that ran on the store, or embedded, or a TOML file."),
+        typer.Argument(
+            metavar="SWEEP", help="Name of a sweep, embedded or already run on the store, or a TOML file."
+        ),
     ],
     store: StorePath = DEFAULT_STORE,
     out: Out = DEFAULT_OUT,
@@ -40,7 +45,7 @@ def sweep(
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """Report on a sweep: tables, charts, failures and provenance; the word sweep may be left out."""
+    """Report on a sweep: tables, charts, failures and provenance. Short form: `report SWEEP`."""
     from flows.answers.sweep_table import sweep_named
     from flows.reports.sweep_report import sweep_report
 
@@ -76,17 +81,18 @@ def _comparison(name: str, what: str) -> Callable[..., None]:
 
 compare_training = _comparison(
     "compare_training",
-    "Allocation beside Poisson sampling, shuffling and no amplification, at equal settings.",
+    "Compare allocation, Poisson sampling, shuffling and no amplification at equal settings.",
 )
 compare_labels = _comparison(
-    "compare_labels", "Bags of labels beside the randomized response that reveals as much."
+    "compare_labels", "Compare bags of labels with the randomized response that reveals as much."
 )
 compare_audits = _comparison(
-    "compare_audits", "The epsilon that audits refute, planned and on trainings, beside the true one."
+    "compare_audits",
+    "Compare the epsilon that audits refute, planned and on training runs, with the true epsilon.",
 )
 compare_membership = _comparison(
     "compare_membership",
-    "All bounds of membership inference on the same problem, one interval below another.",
+    "Compare all bounds of membership inference on the same problem, one interval below another.",
 )
 
 

@@ -53,14 +53,14 @@ def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
     from flows.runs.progress import duration, size
 
     work = schedule.work
-    how = f"costs of {work.sampled:,} drawn ones" if work.sampled else "each one priced"
+    how = f"costs from {work.sampled:,} sampled points" if work.sampled else "costs from each point"
     nodes = f"{cluster.nodes} nodes of {cluster.cores} cores"
     print(f"{name}: {readable(work.points)} new points, {how}; {nodes}")
     whole, planning = duration(schedule.makespan), duration(work.planning)
-    print(f"time     about {whole}, of which {planning} to plan, on one core")
+    print(f"time     about {whole}, including {planning} of planning on one core")
     seconds, batches = duration(float(work.seconds.sum())), readable(len(work.seconds))
     busy = f"{schedule.busy:.0%} of the time"
-    print(f"work     {seconds} of one core in {batches} batches, workers are busy {busy}")
+    print(f"work     {seconds} of one core in {batches} batches; workers are busy {busy}")
     tail, longest = duration(schedule.tail), duration(schedule.longest)
     print(
         f"end      the first worker runs out of work {tail} before the end; the longest batch takes {longest}"
@@ -69,4 +69,4 @@ def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
     print(f"store    {size(schedule.store_bytes)}, {mean:.3g} parts a second, at most {most:.3g}")
     print(f"driver   {size(work.driver_bytes)} of memory")
     share = f"{work.measured_share:.0%} of the work"
-    print(f"costs    measured for {share}, by rows of the store; else estimated, on the safe side")
+    print(f"costs    measured for {share}, from rows of the store; the rest is estimated, on the safe side")

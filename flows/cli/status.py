@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 def status(
     sweep: Annotated[
         str | None,
-        typer.Argument(metavar="[SWEEP]", help="One sweep; else all of the store.", autocompletion=sweeps),
+        typer.Argument(
+            metavar="[SWEEP]", help="Sweep to show; default: all sweeps of the store.", autocompletion=sweeps
+        ),
     ] = None,
     store: StorePath = DEFAULT_STORE,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """How much of each sweep is stored, what failed, and whether it runs; also from another shell."""
+    """Show how many points of each sweep are stored, how many failed, and whether it is running."""
     named = [load(sweep)] if sweep else None
     lines: list[dict[str, Any]] = []
     with reading(store, allow_degraded=allow_degraded, missing_ok=named is not None) as opened:
@@ -58,7 +60,7 @@ def status(
             for run in line["runs"]:
                 print(_told(line["sweep"], run))
     else:
-        print(f"No sweep was run on {opened.name} yet.")
+        print(f"No sweep has been run on {opened.name} yet.")
 
 
 def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def _told(sweep: str, run: dict[str, Any]) -> str:
     where = f"{run['host']}, process {run['process']}"
     if run["state"] == "killed":
         return (
-            f"{sweep}: killed on {where}, at {run['done']} of {run['new']} points; the same command goes on"
+            f"{sweep}: killed on {where}, at {run['done']} of {run['new']} points; the same command continues"
         )
     failed = f", {run['failed']} failed" if run["failed"] else ""
     pace = f", {run['points_per_second']:.3g} points/s" if run["points_per_second"] else ""

@@ -22,7 +22,9 @@ from privcore import DomainError, ExitCode, Problem, find_problem
 if TYPE_CHECKING:
     from storage import Found, Store
 
-LimitSeconds = Annotated[float, typer.Option(callback=at_least_zero, help="Time that the query may take.")]
+LimitSeconds = Annotated[
+    float, typer.Option(callback=at_least_zero, help="Time limit of the query, in seconds.")
+]
 
 TIGHT = 0.01
 """Relative width of a bracket from other grid points up to which it is an answer without being asked for."""
@@ -39,7 +41,8 @@ def lookup(
     name: Annotated[
         str,
         typer.Argument(
-            help="A problem with its fields, or a sweep alone.", autocompletion=problems_and_sweeps
+            help="Name of a problem, followed by its fields, or of a sweep.",
+            autocompletion=problems_and_sweeps,
         ),
     ],
     fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
@@ -48,7 +51,7 @@ def lookup(
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """The stored bounds that cover a problem, or the table of a sweep; nothing is computed."""
+    """Print the stored bounds that cover a problem, or the table of a sweep. Computes nothing."""
     from flows.answers.explain import explained
     from flows.answers.show import print_answer
     from flows.answers.sourced import from_store
@@ -58,7 +61,7 @@ def lookup(
     with reading(store, allow_degraded=allow_degraded) as opened:
         if not fields and (sweep := sweep_named(name, opened)) is not None:
             if explain:
-                raise DomainError("Expected a problem with its fields beside --explain, got a sweep.")
+                raise DomainError("Expected a problem with its fields for --explain, got a sweep.")
             return show_sweep(sweep, opened, json)
         problem = find_problem(name).from_fields(fields_from(fields or []))
         if (found := stored_answer(opened, problem, any_width=True)) is None:
@@ -68,14 +71,16 @@ def lookup(
 
 
 def sql(
-    query: Annotated[str, typer.Argument(help="One SELECT over results, best, conflicts, failures, ...")],
+    query: Annotated[
+        str, typer.Argument(help="One SELECT over the views results, best, conflicts, failures, ...")
+    ],
     store: StorePath = DEFAULT_STORE,
     limit_seconds: LimitSeconds = 60.0,
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """Any SELECT over a store; the views are in the documentation."""
+    """Run a SELECT over a store; docs/sql.md describes the views."""
     from flows.answers.export import FORMATS, rows_of
 
     if json and csv:
@@ -88,25 +93,29 @@ def sql(
 
 
 def export(
-    query: Annotated[str | None, typer.Argument(help="One SELECT, as for sql.")] = None,
+    query: Annotated[str | None, typer.Argument(help="One SELECT, as for `privsweep sql`.")] = None,
     store: StorePath = DEFAULT_STORE,
     format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json, md or tex; else as in --out.")
+        str | None,
+        typer.Option(metavar="FORMAT", help="csv, parquet, json, md or tex; default: as in --out, else csv."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File to write; default: standard output.")
+    ] = None,
     store_sql: Annotated[
-        bool, typer.Option("--store-sql", help="Instead, the views and macros for plain DuckDB.")
+        bool,
+        typer.Option("--store-sql", help="Write the views and macros for plain DuckDB, instead of a result."),
     ] = False,
     limit_seconds: LimitSeconds = 60.0,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """The result of a SELECT over a store as a file for others."""
+    """Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."""
     from flows.answers.export import FORMATS, chosen_format, target_of
     from storage.disk import write_atomically
     from storage.export import store_sql as statements
 
     if (query is None) != store_sql:
-        raise DomainError("Expected a query or --store-sql, and not both.")
+        raise DomainError("Expected either a query or --store-sql.")
     target = None if out is None else target_of(out)
     if query is None:
         with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:

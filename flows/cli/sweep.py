@@ -31,7 +31,7 @@ SweepName = Annotated[
     str,
     typer.Argument(
         metavar="SWEEP",
-        help="A TOML file, the name of an embedded sweep, or of a problem.",
+        help="TOML file, name of an embedded sweep, or name of a problem.",
         autocompletion=problems_and_sweeps,
     ),
 ]
@@ -39,11 +39,11 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[FIELD=VALUES]...",
-        help="Of a problem: values with commas, or linear(first,last,count), geometric(...), range(...).",
+        help="Fields of the problem, such as sigma=1,2 or sigma=linear(1,2,11), geometric(...), range(...).",
     ),
 ]
 MaxPoints = Annotated[
-    float, typer.Option(min=1, callback=at_least_zero, help="Refuse a sweep with more points than this.")
+    float, typer.Option(min=1, callback=at_least_zero, help="Reject a sweep with more points than this.")
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Compute stored failures and timeouts again.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -58,11 +58,11 @@ def plan(  # noqa: PLR0913, PLR0917  the options of a command
     max_points: MaxPoints = 1e6,
     retry: Retry = False,
     cluster: Annotated[
-        str | None, typer.Option(help="Simulate its schedule there, such as nodes=200,cores=32.")
+        str | None, typer.Option(help="Simulate the schedule on a cluster, such as nodes=200,cores=32.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """What a sweep would cost: points, seconds, bytes. Starts and writes nothing."""
+    """Estimate the cost of a sweep: points, time, memory and disk. Starts and writes nothing."""
     from storage import open_store
     from tasks.engine import cores
 
@@ -95,7 +95,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     retry: Retry = False,
     json: Json = False,
 ) -> None:
-    """Compute the points of a sweep that are not stored yet. Ctrl-C loses nothing; run it again to go on."""
+    """Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command continues."""
     from flows.runs.progress import Progress
     from flows.runs.run import run as run_sweep
     from storage import open_store

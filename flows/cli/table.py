@@ -12,17 +12,17 @@ from flows.printing import as_json
 from flows.printing import show as show_table
 from privcore import ExitCode
 
-TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="A lookup table, a Parquet file.")]
+TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="Lookup table, a Parquet file.")]
 
 
 def publish(
     store: StorePath = DEFAULT_STORE,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where the file lookup-<version>.parquet is written.")
+        Path, typer.Option(metavar="FOLDER", help="Folder for the file lookup-<version>.parquet.")
     ] = Path(),
     json: Json = False,
 ) -> None:
-    """Write all answers of a store into one Parquet file, whose version changes only with them."""
+    """Write all answers of a store into one Parquet file, whose version depends on them alone."""
     if str(out).startswith("s3:"):
         raise typer.BadParameter(f"Expected a folder for --out, got the address {out}.")
     from storage import open_store
@@ -36,7 +36,7 @@ def publish(
 
 
 def show(file: TableFile, json: Json = False) -> None:
-    """Check a lookup table, and tell its version and what it holds."""
+    """Check a lookup table, and print its version and its number of rows for each problem."""
     from storage.lookup_table import read_lookup_table
 
     table = read_lookup_table(file)
@@ -53,7 +53,7 @@ def show(file: TableFile, json: Json = False) -> None:
 
 
 def import_(file: TableFile, store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
-    """Put the rows of a lookup table into a store, so that lookups and SQL find them."""
+    """Copy the rows of a lookup table into a store, where lookups and SQL find them."""
     from storage.located import located
     from storage.lookup_table import import_lookup_table, read_lookup_table
 
@@ -65,11 +65,11 @@ def import_(file: TableFile, store: StorePath = DEFAULT_STORE, json: Json = Fals
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="A lookup table.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Another one.")],
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="Older lookup table.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Newer lookup table.")],
     json: Json = False,
 ) -> None:
-    """Which brackets two lookup tables have in common, which moved; exit code 1 if any contradict."""
+    """Count the brackets that two lookup tables share and that moved. Exits with 1 on a contradiction."""
     from storage.lookup_table import read_lookup_table
     from storage.table_diff import Moved, compare
 

@@ -27,19 +27,22 @@ from privcore import Problem
 
 Sigma = Annotated[
     str | None,
-    typer.Option("--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise over sensitivity, a step."),
+    typer.Option(
+        "--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise over sensitivity in each step."
+    ),
 ]
-Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Steps of one epoch.")]
-Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help="Probability budget, in (0, 1).")]
+Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]
+Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help="Failure probability delta, in (0, 1).")]
 Participations = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="Steps of an epoch that use an example; 1 by default.")
+    str | None,
+    typer.Option(metavar="NUMBER", help="Number of steps of an epoch that use an example; default: 1."),
 ]
-Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Epochs; 1 by default.")]
+Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of epochs; default: 1.")]
 Adjacency = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
-        help="add-remove (default), add or remove.",
+        help="Neighbouring relation: add-remove (default), add or remove.",
         autocompletion=completion.words("add-remove", "add", "remove"),
     ),
 ]
@@ -47,22 +50,31 @@ Sampling = Annotated[
     str,
     typer.Option(
         metavar="WORD",
-        help="How steps choose examples: allocation, poisson or none.",
+        help="Choice of examples: allocation, poisson or none.",
         autocompletion=completion.words("allocation", "poisson", "none"),
     ),
 ]
 Probability = Annotated[
-    str | None, typer.Option("--sampling-probability", metavar="NUMBER", help="Of poisson: a step's rate.")
+    str | None,
+    typer.Option(
+        "--sampling-probability",
+        metavar="NUMBER",
+        help="Probability that a step uses an example; only for poisson.",
+    ),
 ]
 Examples = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="Size of the training set; warns about a large delta.")
+    str | None,
+    typer.Option(metavar="NUMBER", help="Size of the training set; a delta too large for it prints a note."),
 ]
 BatchSize = Annotated[
-    str | None, typer.Option("--batch-size", metavar="NUMBER", help="With --examples, instead of --steps.")
+    str | None,
+    typer.Option(
+        "--batch-size", metavar="NUMBER", help="Average batch size; with --examples, replaces --steps."
+    ),
 ]
 
 StoredOnly = Annotated[
-    bool, typer.Option("--stored-only", help="Never compute; exit 3 if the store has no answer.")
+    bool, typer.Option("--stored-only", help="Never compute; exit with 3 if the store has no answer.")
 ]
 
 
@@ -86,9 +98,9 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """The privacy of one training run: a lower and an upper bound on epsilon.
+    """Bound epsilon of one training run from below and from above.
 
-    The answer comes from the store if it has the very question, or bounds within 1 % by monotonicity;
+    The answer comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
     otherwise it is computed now.
     """
     from flows.answers.explain import explained
@@ -124,7 +136,9 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
 
 def noise(  # noqa: PLR0913
     *,
-    epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Largest epsilon that is allowed.")],
+    epsilon: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Target: the largest epsilon that is allowed.")
+    ],
     steps: Steps = None,
     delta: Delta = None,
     participations: Participations = None,
@@ -136,13 +150,14 @@ def noise(  # noqa: PLR0913
     batch_size: BatchSize = None,
     method: MethodNames = None,
     precision: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Relative distance to a sigma that does not suffice.")
+        str,
+        typer.Option(metavar="NUMBER", help="Relative distance to a sigma proved not to suffice."),
     ] = "1e-3",
     limit_seconds: LimitSeconds = 300.0,
     explain: Explain = False,
     json: Json = False,
 ) -> None:
-    """The least noise multiplier whose epsilon is proved to be at most the target."""
+    """Find the least noise multiplier whose epsilon is proved to be at most a target."""
     from flows.answers.noise import PRECISION, TARGET, find_noise, print_noise
 
     kind, fields = _question(
@@ -164,15 +179,16 @@ def noise(  # noqa: PLR0913
     with waiting(f"searching the noise for epsilon {epsilon}"):
         found = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
     if found.short is not None and found.gap > gap:
-        tell(["Between the two values of sigma the methods prove nothing, however long they are asked."])
+        tell(["The methods prove nothing between the two values of sigma, and more time does not help."])
     print_noise(found, json, explain=explain)
 
 
 def steps_of(  # noqa: PLR0913
     *,
-    examples: Annotated[str, typer.Option(metavar="NUMBER", help="Size of the training set.")],
+    examples: Annotated[str, typer.Option(metavar="NUMBER", help="Number of examples in the training set.")],
     batch_size: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Examples of a step on average, at one participation.")
+        str,
+        typer.Option(metavar="NUMBER", help="Average number of examples in a step, at one participation."),
     ],
     epochs: Epochs = None,
     participations: Participations = None,
@@ -182,9 +198,9 @@ def steps_of(  # noqa: PLR0913
     limit_seconds: LimitSeconds = 300.0,
     json: Json = False,
 ) -> None:
-    """The steps of examples and batch size, rounded both ways, and which way is safe for which sampling.
+    """Compute the steps of an epoch from examples and batch size, and show which rounding is safe.
 
-    With --sigma and --delta, also the epsilon of either rounding.
+    With --sigma and --delta, also print epsilon for both roundings.
     """
     given = {"epochs": epochs, "participations": participations}
     numbers = {name: number(text) for name, text in given.items() if text is not None}

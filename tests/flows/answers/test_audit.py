@@ -146,7 +146,7 @@ COUNTS = ["--counts", "100", "20", "15"]
         ),
         ([*COUNTS, "--scores", "x.csv"], "Expected either --scores or --counts."),
         ([], "Expected either --scores or --counts."),
-        (["--scores", "x.csv"], "Expected --guesses, which has to be fixed before the scores are seen."),
+        (["--scores", "x.csv"], "Expected --guesses with --scores, a number fixed before seeing the scores."),
         (["--scores", "x.csv", "--guesses", "2"], "Expected a file with a column of numbers, got x.csv"),
         (["--scores", "x.csv", "--guesses", "2", "--alternatives", "3"], "Expected --alternatives 2 with"),
     ],
