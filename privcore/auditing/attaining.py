@@ -103,12 +103,14 @@ class AuditingAttaining(Method[CountTail]):
     name = "auditing.attaining"
     problems = get_args(CountTail)
     direction = Direction.LOWER
-    reference = f"a mechanism of ours, beside {MAHLOUJIFAR}, Lemma 11"
+    reference = f"{MAHLOUJIFAR}, Lemma 11; the mechanism is ours"
     version = 2
 
     def applies(self, problem: CountTail) -> str | None:
         return (
-            None if problem.alternatives == 2 else "The mechanism is proved for guesses of inclusion, k = 2."
+            None
+            if problem.alternatives == 2
+            else "The mechanism is proved private for guesses of inclusion only (alternatives=2)."
         )
 
     def cost(self, problem: CountTail) -> Cost:

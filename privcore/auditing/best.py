@@ -45,7 +45,7 @@ class AuditingBest(Method[AuditBestGuesses]):
     def answer(self, problem: AuditBestGuesses, seed: int) -> Answer:
         found = best_guesses(problem, first_tried(problem.canaries))
         if found[0] == 0.0:
-            return Answer.about(0.0, detail="no number of guesses that was tried refutes any epsilon")
+            return Answer.about(0.0, detail="none of the numbers of guesses tried refutes an epsilon")
         ratio = 10.0 ** (1.0 / PER_DECADE)
         around = (_even(found[1] * ratio ** (2.0 * i / _REFINEMENTS - 1.0)) for i in range(_REFINEMENTS + 1))
         epsilon, guesses = max(found, best_guesses(problem, (n for n in around if n <= problem.canaries)))

@@ -33,11 +33,15 @@ class AuditingCeiling(Method[AuditCeiling]):
     name = "auditing.ceiling"
     problems = (AuditCeiling,)
     direction = Direction.ENCLOSURE
-    reference = f"{MAHLOUJIFAR}, Theorem 10; for the upper end a mechanism of ours"
+    reference = f"{MAHLOUJIFAR}, Theorem 10; the mechanism of the upper end is ours"
     version = 2
 
     def applies(self, problem: AuditCeiling) -> str | None:
-        return None if problem.alternatives == 2 else "The mechanism is for guesses of inclusion, k = 2."
+        return (
+            None
+            if problem.alternatives == 2
+            else "The mechanism is for guesses of inclusion only (alternatives=2)."
+        )
 
     def cost(self, problem: AuditCeiling) -> Cost:
         return ceiling_cost(problem.guesses if self.applies(problem) is None else 0)

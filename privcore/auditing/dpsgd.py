@@ -48,7 +48,7 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
 
     def applies(self, problem: AuditDpsgdEpsilon) -> str | None:
         if problem.alternatives != 2:
-            return "The law is that of adding and removing, for guesses of inclusion, k = 2."
+            return "The trade-off function is for guesses of inclusion only (alternatives=2)."
         return None
 
     def cost(self, problem: AuditDpsgdEpsilon) -> Cost:

@@ -26,8 +26,8 @@ class AuditingIndependent(Method[AuditEpsilon]):
 
     def applies(self, problem: AuditEpsilon) -> str | None:
         if problem.alternatives != 2:
-            return "The law of the scores is that of guesses of inclusion, k = 2."
-        return None if problem.guesses > 0 else "There is no guess."
+            return "The distribution of the scores is for guesses of inclusion only (alternatives=2)."
+        return None if problem.guesses > 0 else "The audit needs at least one guess."
 
     def cost(self, problem: AuditEpsilon) -> Cost:
         return Cost(seconds=0.1, bytes=2e6)

@@ -9,7 +9,7 @@ CANARIES = Integer(
     lower=1,
     upper=10**9,
     typical=(100, 1000, 100_000),
-    meaning="Canaries of an audit whose inclusion was randomised, guessed or not",
+    meaning="Number of canaries whose inclusion was randomised, including those without a guess",
 )
 GUESSES = Integer(
     name="guesses",
@@ -18,7 +18,7 @@ GUESSES = Integer(
     lower=0,
     upper=10**9,
     typical=(10, 50, 100),
-    meaning="Canaries about which the auditor guesses at most, fixed before the run",
+    meaning="Largest number of canaries about which the auditor guesses, fixed before the run",
 )
 CORRECT = Integer(
     name="correct",
@@ -27,7 +27,7 @@ CORRECT = Integer(
     lower=0,
     upper=10**9,
     typical=(5, 10, 40, 90),
-    meaning="Guesses that were correct",
+    meaning="Number of correct guesses",
 )
 ALTERNATIVES = Integer(
     name="alternatives",
@@ -35,7 +35,7 @@ ALTERNATIVES = Integer(
     lower=2,
     upper=10**6,
     typical=(2, 2, 10),
-    meaning="Choices for every canary: 2 for in or out; more where records replace one another",
+    meaning="Number of alternatives for each canary: 2 for in or out, or the number of candidate records",
 )
 MU = Real(
     name="mu",
@@ -43,7 +43,10 @@ MU = Real(
     lower=0.0,
     upper=30.0,
     typical=(0.25, 0.5, 1.0, 2.0),
-    meaning="Gaussian differential privacy: distance of two unit normal laws that are as hard to tell apart",
+    meaning=(
+        "Gaussian differential privacy mu: distance between two unit normal distributions that are as hard "
+        "to distinguish"
+    ),
 )
 PROFILE_POINTS = Integer(
     name="profile_points",
@@ -51,21 +54,21 @@ PROFILE_POINTS = Integer(
     lower=2,
     upper=1000,
     typical=(20, 40),
-    meaning="Points of the privacy profile that a linear programme takes into account",
+    meaning="Number of points of the privacy profile in the linear programme",
 )
 NULL_FAMILY = Choice(
     name="family",
     symbol="f",
     choices=("approximate", "gaussian"),
-    meaning="What an audit refutes: (epsilon, delta)-DP of any mechanism, or the privacy of Gaussian noise",
+    meaning="Refuted claim: (epsilon, delta)-DP of any mechanism, or the privacy of Gaussian noise",
 )
 BUG = Choice(
     name="bug",
     symbol="-",
     choices=("none", "noise-halved", "noise-unscaled", "clip-after-averaging", "rate-doubled"),
     meaning=(
-        "What is wrong with a training: nothing, half the noise, noise without the clip norm as a factor, "
-        "clipping of the mean instead of the gradients, or batches twice as large as is accounted for"
+        "Bug planted in the training: none, half the noise, noise without the clip norm as a factor, "
+        "clipping of the mean instead of the gradients, or batches twice as large as accounted for"
     ),
 )
 AUDIT_CONFIDENCE = Real(
@@ -75,7 +78,7 @@ AUDIT_CONFIDENCE = Real(
     upper=1.0,
     upper_open=True,
     typical=(0.95, 0.99),
-    meaning="Confidence of an audit: one minus the probability with which it refutes what is true",
+    meaning="Confidence of an audit: one minus the probability that it refutes a true claim",
 )
 RUN = Integer(
     name="run",
@@ -83,7 +86,7 @@ RUN = Integer(
     lower=0,
     upper=10**9,
     typical=(0, 1, 2),
-    meaning="Number of a repetition with random numbers of its own",
+    meaning="Number of the repetition; each repetition has its own random numbers",
 )
 RUNS_WITH = Integer(
     name="runs_with",
@@ -92,7 +95,7 @@ RUNS_WITH = Integer(
     lower=0,
     upper=10**9,
     typical=(20, 500, 1000),
-    meaning="Independent runs with the canary",
+    meaning="Number of independent runs with the canary",
 )
 TRUE_POSITIVES = Integer(
     name="true_positives",
@@ -101,7 +104,7 @@ TRUE_POSITIVES = Integer(
     lower=0,
     upper=10**9,
     typical=(0, 15, 450),
-    meaning="Runs with the canary in which the attack says that it is in",
+    meaning="Number of runs with the canary in which the attack says that the canary is in",
 )
 RUNS_WITHOUT = Integer(
     name="runs_without",
@@ -110,7 +113,7 @@ RUNS_WITHOUT = Integer(
     lower=0,
     upper=10**9,
     typical=(20, 500, 1000),
-    meaning="Independent runs without the canary",
+    meaning="Number of independent runs without the canary",
 )
 FALSE_POSITIVES = Integer(
     name="false_positives",
@@ -119,5 +122,5 @@ FALSE_POSITIVES = Integer(
     lower=0,
     upper=10**9,
     typical=(0, 3, 20),
-    meaning="Runs without the canary in which the attack says that it is in",
+    meaning="Number of runs without the canary in which the attack says that the canary is in",
 )

@@ -108,7 +108,7 @@ class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
 
 def without_a_model(problem: AuditPlannedEpsilon) -> str | None:
     """Return the reason why an audit of (epsilon, delta) does not answer a problem, or None."""
-    return None if problem.family == "approximate" else "The audit is of (epsilon, delta), not of a family."
+    return None if problem.family == "approximate" else "The audit refutes (epsilon, delta)-DP only."
 
 
 def all_correct(problem: AuditPlannedEpsilon) -> AuditEpsilon:

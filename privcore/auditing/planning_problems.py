@@ -15,7 +15,7 @@ from privcore.auditing.problems import (
 )
 from privcore.problem import AtMost, falls, grows, proved
 
-_STRICTER = "A higher confidence allows a smaller p-value."
+_STRICTER = "A higher confidence requires a smaller p-value."
 
 _REFUTABLE = proved(delta=falls(LESS_PRIVATE), audit_confidence=falls(_STRICTER))
 

@@ -10,8 +10,8 @@ from privcore.method import Cost
 from privcore.numerics.rounding import AUDIT_SEARCH, probability_at_most
 from privcore.problem import AtMost, Constraint, Problem, falls, grows, proved
 
-MORE_CORRECT = "The events of at least so many correct guesses are nested."
-LESS_PRIVATE = "Every mechanism that is private at the smaller parameter is so at the larger one."
+MORE_CORRECT = "The events of at least c correct guesses are nested."
+LESS_PRIVATE = "Every mechanism that is private at a parameter is private at every larger parameter."
 
 FEWER_GUESSES: tuple[Constraint, ...] = (AtMost("guesses", "canaries"),)
 

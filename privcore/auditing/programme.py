@@ -38,8 +38,8 @@ class AuditingProgramme(Method[CountTail]):
 
     def applies(self, problem: CountTail) -> str | None:
         if problem.guesses > _MOST_GUESSES:
-            return f"The programme is for audits of at most {_MOST_GUESSES} guesses."
-        return None if problem.guesses > 0 else "There is no guess."
+            return f"The linear programme is for audits of at most {_MOST_GUESSES} guesses."
+        return None if problem.guesses > 0 else "The audit needs at least one guess."
 
     def cost(self, problem: CountTail) -> Cost:
         size = float(min(problem.guesses, _MOST_GUESSES) * self.profile_points)
@@ -49,7 +49,7 @@ class AuditingProgramme(Method[CountTail]):
         slopes, profile = _profile(problem, self.profile_points)
         multipliers = _solve(problem, slopes, profile)
         if multipliers is None:
-            return Answer.without(Status.FAILED, "The solver of the linear programme gave up.")
+            return Answer.without(Status.FAILED, "The solver found no solution of the linear programme.")
         bound = proved_bound(problem, slopes, profile, multipliers)
         return unlikely_at_most(bound, f"{slopes.size} points of the privacy profile")
 

@@ -74,7 +74,11 @@ class AuditingRevealed(Method[CountTail]):
     reference = f"{STEINKE}, Theorem 5.2"
 
     def applies(self, problem: CountTail) -> str | None:
-        return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
+        return (
+            None
+            if problem.alternatives == 2
+            else "The theorem is for guesses of inclusion only (alternatives=2)."
+        )
 
     def cost(self, problem: CountTail) -> Cost:
         points = 1.0 if isinstance(problem, AuditTail) else 2.0 * _POINTS

@@ -50,12 +50,12 @@ def guess(scores: Array, guesses: int, *, one_sided: bool = False) -> Guesses:
     """
     if np.isnan(scores).any():
         raise DomainError(
-            f"Expected scores without NaN, got one in row {int(np.argmax(np.isnan(scores))) + 1}."
+            f"Expected scores without NaN, got NaN in row {int(np.argmax(np.isnan(scores))) + 1}."
         )
     if guesses > scores.size:
         raise DomainError(f"Expected guesses <= canaries, got guesses={guesses}, canaries={scores.size}.")
     if guesses % 2 and not one_sided:
-        raise DomainError(f"Expected an even number, half in and half out, got guesses={guesses}.")
+        raise DomainError(f"Expected an even number of guesses, half in and half out, got {guesses}.")
     scores = scores + 0.0  # no two zeros
     order = np.lexsort((_generator(scores, "ties").permutation(scores.size), scores))
     out = 0 if one_sided else guesses // 2

@@ -22,7 +22,11 @@ class AuditingSteinke(Method[AuditEpsilon]):
     reference = f"{STEINKE}, Theorem 5.2"
 
     def applies(self, problem: AuditEpsilon) -> str | None:
-        return None if problem.alternatives == 2 else "The theorem is for guesses of inclusion, k = 2."
+        return (
+            None
+            if problem.alternatives == 2
+            else "The theorem is for guesses of inclusion only (alternatives=2)."
+        )
 
     def cost(self, problem: AuditEpsilon) -> Cost:
         return Cost(seconds=0.03 + 1.5e-4 * problem.guesses**0.5, bytes=2e6 + 4e4 * problem.guesses**0.5)

@@ -46,7 +46,7 @@ class AuditingSummed(Method[AuditDpsgdCorrect]):
         lower = problem.canaries * low * (1.0 - SUMMED_SCORES)
         upper = min(float(problem.guesses), problem.canaries * high * (1.0 + SUMMED_SCORES))
         value = min(max(0.5 * problem.canaries * (low + high), lower), upper)
-        return Answer.enclosure(lower, upper, value=value, detail="law of the summed scores")
+        return Answer.enclosure(lower, upper, value=value, detail="distribution of the summed scores")
 
 
 class Scores:

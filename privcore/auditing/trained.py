@@ -42,9 +42,9 @@ class AuditingTrained(Method[AuditTraining]):
         if not _can_learn():
             return "Training needs JAX and scikit-learn: pip install 'privsweep[learn]'."
         if problem.canaries > _MOST_CANARIES:
-            return f"A training has room for {_MOST_CANARIES} canaries."
+            return f"A training can have at most {_MOST_CANARIES} canaries."
         if _numbers(problem) > _MOST_NUMBERS:
-            return f"The gradients of such a training are more than {_MOST_NUMBERS:.0e} numbers."
+            return f"The gradients of this training have more than {_MOST_NUMBERS:.0e} numbers in all."
         return None
 
     def cost(self, problem: AuditTraining) -> Cost:
@@ -65,7 +65,7 @@ class AuditingTrained(Method[AuditTraining]):
         trained = train(included, how, problem.steps, int(rng.integers(2**63)))
         scores = trained.moved[: problem.canaries]
         if not np.isfinite(trained.moved).all():
-            return Answer.without(Status.FAILED, "Training left single precision.")
+            return Answer.without(Status.FAILED, "Training diverged: its weights exceed single precision.")
         correct = count_correct(scores, included, problem.guesses, rng)
         counts = AuditEpsilon(
             canaries=problem.canaries,

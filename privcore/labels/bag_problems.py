@@ -14,7 +14,8 @@ from privcore.problem import CountOf, NoneOf, OneOf, grows, proved
 
 _LESS_NOISE = proved(
     label_epsilon=grows(
-        "The release at a smaller epsilon is a randomisation of that at a larger one, for all x."
+        "The release at a smaller epsilon is a post-processing of the release at a larger epsilon, for all "
+        "features x."
     )
 )
 

@@ -36,11 +36,11 @@ class LabelsBlind(Method[Featured]):
     name = "labels.blind"
     problems = get_args(Featured)
     direction = Direction.LOWER
-    reference = f"{BUSA_FEKETE}, Lemma A.1 for an attacker who knows less; the bound is ours"
+    reference = f"{BUSA_FEKETE}, Lemma A.1 for an attacker with less information; the bound is ours"
 
     def applies(self, problem: Featured) -> str | None:
         if problem.mechanism not in ("llp", "llp-geometric"):
-            return "The bound is for bags whose released sums are whole numbers."
+            return "The bound is for mechanisms that release a whole number: llp and llp-geometric."
         return None
 
     def cost(self, problem: Featured) -> Cost:

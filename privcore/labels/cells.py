@@ -50,16 +50,17 @@ class LabelsCells(Method[Answered]):
 
     def applies(self, problem: Answered) -> str | None:
         if problem.mechanism in SINGLE:
-            return "There are no bags; labels.response has the closed forms."
+            return "The mechanism has no bags; labels.response has the closed forms."
         if not discrete(problem.mechanism) and not isinstance(problem, LabelAdvantageAt):
-            return "Laplace noise over a continuous prior has no sum of finitely many terms."
+            return "With Laplace noise and a continuous prior the advantage is not a finite sum."
         if problem.distribution.atoms is not None:
             return "The prior has finitely many values; labels.composition is exact."
         if problem.distribution.cells(2) is None:
             return "The means of the prior over intervals have no closed form."
         if self._number(problem) < 2:
             return (
-                f"Even two cells would take more than {self.outputs} outputs in bags of {problem.bag_size}."
+                f"Even two cells of the prior need more than outputs={self.outputs} in bags of "
+                f"{problem.bag_size}."
             )
         return None
 

@@ -61,13 +61,13 @@ class LabelsComposition(Method[Answered]):
     def applies(self, problem: Answered) -> str | None:
         atoms = problem.distribution.atoms
         if problem.mechanism in SINGLE:
-            return "There are no bags; labels.response has the closed forms."
+            return "The mechanism has no bags; labels.response has the closed forms."
         if atoms is None:
-            return "The prior has a density, so that there is no end of compositions."
+            return "The prior is continuous, so a bag has infinitely many compositions."
         if isinstance(problem, LabelAdvantageTail) and problem.bags > 1:
-            return "The compositions of several bags are too many; labels.sampling draws them."
+            return "Several bags have too many compositions; labels.sampling draws bags at random."
         if _work(problem) > _MOST_WORK:
-            return f"The compositions would take {_work(problem):.1e} products, more than {_MOST_WORK:.0e}."
+            return f"All compositions take {_work(problem):.1e} products; the limit is {_MOST_WORK:.0e}."
         return None
 
     def cost(self, problem: Answered) -> Cost:

@@ -43,11 +43,11 @@ class LabelsGauss(Method[Answered]):
 
     def applies(self, problem: Answered) -> str | None:
         if problem.mechanism in SINGLE or not discrete(problem.mechanism):
-            return "Quadrature over the others is for released counts: llp and llp-geometric."
+            return "Gauss quadrature is for mechanisms that release a whole number: llp and llp-geometric."
         if not isinstance(problem.distribution, Uniform | Beta):
-            return "Gauss nodes are those of a uniform or Beta prior."
+            return "Gauss quadrature needs a uniform or a Beta prior."
         if not 2 <= problem.bag_size <= 1 + max(_NODES):
-            return f"Tensor products are for bags of 2 to {1 + max(_NODES)} examples."
+            return f"Gauss quadrature is for bags of 2 to {1 + max(_NODES)} examples."
         return None
 
     def cost(self, problem: Answered) -> Cost:
@@ -75,7 +75,7 @@ class LabelsGauss(Method[Answered]):
             blind[0],
             problem.largest,
             value=blind[0] + value,
-            detail=f"Gauss-Jacobi quadrature with {n} nodes, {abs(value - coarse):.1e} from that with fewer",
+            detail=f"Gauss-Jacobi quadrature with {n} nodes, {abs(value - coarse):.1e} from fewer nodes",
         )
 
 

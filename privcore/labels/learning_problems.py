@@ -28,7 +28,7 @@ class LabelLearning(ReleaseProblem):
         NoneOf(
             "mechanism",
             ("none",),
-            "Expected a mechanism that releases something to learn from, got mechanism=none.",
+            "Expected a mechanism that releases labels or sums, got mechanism=none.",
         ),
         *MECHANISM,
         AtMost(

@@ -87,10 +87,10 @@ class LabelsLikelihood(Method[Answered]):
 
     def applies(self, problem: Answered) -> str | None:
         if not is_constant(problem.distribution):
-            return "The theorem needs labels that are independent of the features, one eta for all examples."
+            return "The theorem needs labels that are independent of the features: one eta for all examples."
         p = problem.distribution.mean
         if p in (0.0, 1.0):
-            return "The theorem needs labels that are not known without the release."
+            return "The theorem needs a probability of label 1 strictly between 0 and 1."
         if isinstance(problem, LabelRatioQuantile):
             least = _BAG_FACTOR * _log_failure(problem) / (p * (1.0 - p))
             if problem.bag_size < least * (1.0 + LABEL_BOUND):
@@ -136,7 +136,7 @@ class LabelsInfinite(Method[LabelRatioInfinite]):
 
     def answer(self, problem: LabelRatioInfinite, seed: int) -> Answer:
         if problem.mechanism != "llp":
-            return Answer.enclosure(0.0, 0.0, detail="no output is impossible under a label")
+            return Answer.enclosure(0.0, 0.0, detail="every output is possible under both labels")
         p = problem.distribution.mean
         zeros, ones = problem.distribution.ends
         others = problem.bag_size - 1

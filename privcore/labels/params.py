@@ -8,8 +8,8 @@ MECHANISM = Choice(
     symbol="M",
     choices=("none", "rr", "llp", "llp-laplace", "llp-geometric"),
     meaning=(
-        "How labels are released: not at all, each by randomized response, or only their sum in a bag, which "
-        "is exact, or has Laplace or clipped two-sided geometric noise"
+        "Release of the labels: none at all, each label by randomized response (rr), or only the sum of the "
+        "labels in a bag, exact (llp), with Laplace noise or with clipped two-sided geometric noise"
     ),
 )
 LABEL_EPSILON = Real(
@@ -21,7 +21,7 @@ LABEL_EPSILON = Real(
     lower_open=True,
     infinite=True,
     typical=(0.0625, 0.25, 1.0, 4.0, float("inf")),
-    meaning="Label differential privacy of the mechanism; inf where it adds no noise",
+    meaning="Label differential privacy epsilon of the mechanism; inf for a mechanism without noise",
 )
 BAG_SIZE = Integer(
     name="bag_size",
@@ -30,7 +30,7 @@ BAG_SIZE = Integer(
     lower=1,
     upper=10**6,
     typical=(1, 2, 3, 8, 64),
-    meaning="Examples in a bag, of whose labels only the sum is released",
+    meaning="Number of examples in a bag; only the sum of their labels is released",
 )
 PRIOR = Text(
     name="prior",
@@ -45,7 +45,8 @@ PRIOR = Text(
         "logit-normal(-3.661,1.1815)",
     ),
     meaning=(
-        "Law of eta, the probability of label 1 given the features of an example; examples are independent"
+        "Distribution of eta, the probability of label 1 given the features of an example; examples are "
+        "independent"
     ),
 )
 ETA = Real(
@@ -62,7 +63,7 @@ ADVANTAGE_THRESHOLD = Real(
     lower=0.0,
     upper=1.0,
     typical=(0.0, 0.01, 0.05, 0.2),
-    meaning="Mean additive advantage over the examples of the bags, given all features",
+    meaning="Threshold of the mean additive advantage over the examples of the bags, given all features",
 )
 BAGS = Integer(
     name="bags",
@@ -71,7 +72,7 @@ BAGS = Integer(
     lower=1,
     upper=10**6,
     typical=(1, 4),
-    meaning="Bags over which the advantage is averaged; without bags, examples",
+    meaning="Number of bags over which the advantage is averaged; of examples, if the mechanism has no bags",
 )
 LOG_RATIO = Real(
     name="log_ratio",
@@ -80,7 +81,7 @@ LOG_RATIO = Real(
     lower=0.0,
     upper=10_000.0,
     typical=(0.1, 0.5, 1.0, 2.0),
-    meaning="Absolute log-likelihood ratio of the two labels, the multiplicative advantage",
+    meaning="Absolute log-likelihood ratio of the two labels, also called multiplicative advantage",
 )
 LEVEL = Real(
     name="level",
@@ -98,7 +99,7 @@ BAG = Text(
     grammar="{probabilities, such as 0.1,0.4,0.45}",
     canonical=canonical_bag,
     typical=("0.2,0.5,0.8", "0.1,0.4,0.45,0.9", "0,1,0.3,0.6"),
-    meaning="Probability of label 1 of every example in a bag",
+    meaning="Probabilities of label 1 of the examples in a bag",
 )
 MEMBER = Integer(
     name="member",
@@ -106,7 +107,7 @@ MEMBER = Integer(
     lower=1,
     upper=10**5,
     typical=(1, 2, 3),
-    meaning="Position in the bag of the attacked example, from 1",
+    meaning="Position of the attacked example in its bag, counted from 1",
 )
 RELEASED = Real(
     name="released",
@@ -115,15 +116,15 @@ RELEASED = Real(
     lower=-1e9,
     upper=1e9,
     typical=(0.0, 1.0, 2.0, 3.0),
-    meaning="What is released: a noisy label, or the noisy number of labels 1 in the bag",
+    meaning="Released value: a noisy label, or the noisy number of examples with label 1 in the bag",
 )
 CLASSES = Text(
     name="classes",
     symbol=r"\eta_{i, a}",
-    grammar="{probabilities of the classes, one list an example, such as 0.2,0.8;0.6,0.4}",
+    grammar="{probabilities of the classes, one list for each example, such as 0.2,0.8;0.6,0.4}",
     canonical=canonical_classes,
     typical=("0.2,0.3,0.5", "0.1,0.1,0.8", "0.2,0.3,0.5;0.6,0.3,0.1"),
-    meaning="Probability of every class, for every example in a bag",
+    meaning="Probabilities of the classes, for each example in a bag",
 )
 OUTPUTS = Integer(
     name="outputs",
@@ -132,19 +133,22 @@ OUTPUTS = Integer(
     lower=1000,
     upper=10**8,
     typical=(10_000, 100_000),
-    meaning="Outputs of the mechanism over which a sum may run, in all compositions of the others together",
+    meaning="Largest number of outputs in a sum, over all compositions of the other examples together",
 )
 DATA = Choice(
     name="data",
     symbol="S",
     choices=("higgs-like", "kdd-like", "breast-cancer", "digits"),
-    meaning="Data set with a fixed split: two stand-ins with a known law of the labels, and two real ones",
+    meaning=(
+        "Data set with a fixed split: two synthetic data sets with a known distribution of the labels, or "
+        "two real ones"
+    ),
 )
 MODEL = Choice(
     name="model",
     symbol="h",
     choices=("logistic", "mlp"),
-    meaning="What is trained: a logistic regression, or a network with one layer of 32 rectified units",
+    meaning="Trained model: logistic regression, or a network with one hidden layer of 32 rectified units",
 )
 TRIALS = Integer(
     name="trials",
@@ -153,11 +157,11 @@ TRIALS = Integer(
     lower=2,
     upper=1000,
     typical=(2, 3),
-    meaning="Trainings from independent releases, orders of the examples and first weights",
+    meaning="Number of trainings, each with an independent release, order of the examples and first weights",
 )
 FORM = Choice(
     name="form",
     symbol="-",
     choices=("tight", "published"),
-    meaning="Constants of a bound: the least that its proof gives, or those that are published",
+    meaning="Constants of a bound: the smallest that its proof gives (tight), or the published ones",
 )

@@ -29,19 +29,20 @@ MECHANISM: tuple[Constraint, ...] = (
     OneOf(
         "bag_size",
         (1,),
-        "Expected bag_size=1 for mechanism {mechanism}, which knows no bags, got {bag_size}.",
+        "Expected bag_size=1 for mechanism {mechanism}, which has no bags, got {bag_size}.",
         where=OneOf("mechanism", SINGLE),
     ),
 )
 """A mechanism has the noise and the bags that it knows."""
 
 _LESS_NOISE = (
-    "The release at a smaller epsilon is a randomisation of that at a larger one, for randomized response, "
-    "geometric and Laplace noise, so an attacker with the larger one can do all that the other can."
+    "The release at a smaller epsilon is a post-processing of the release at a larger epsilon, for "
+    "randomized response, geometric and Laplace noise, so an attacker does at least as well at the larger "
+    "epsilon."
 )
 _LARGER_BAGS = (
-    "An attacker who sees the sum of k labels can add a simulated label of known law to it, with the same "
-    "noise, and has the release of a bag of k + 1."
+    "An attacker can add a simulated label with known distribution to the sum of k labels, with the same "
+    "noise, and obtains the release of a bag of k + 1."
 )
 _MONOTONE = proved(label_epsilon=grows(_LESS_NOISE), bag_size=falls(_LARGER_BAGS))
 

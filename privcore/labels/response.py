@@ -81,9 +81,9 @@ class LabelsResponse(Method[Answered]):
 
     def applies(self, problem: Answered) -> str | None:
         if problem.mechanism not in SINGLE:
-            return "The closed forms are those of randomized response, or of no release at all."
+            return "The closed forms are for randomized response and for no release: rr and none."
         if isinstance(problem, LabelAdvantageTail) and problem.bags > 1 and problem.mechanism == "rr":
-            return "The advantage of several examples has no closed form; labels.sampling draws it."
+            return "The mean advantage of several examples has no closed form; labels.sampling estimates it."
         return None
 
     def cost(self, problem: Answered) -> Cost:

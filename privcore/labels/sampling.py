@@ -96,7 +96,7 @@ class LabelsSampling(Method[Answered]):
     def applies(self, problem: Answered) -> str | None:
         several = isinstance(problem, LabelAdvantageTail) and problem.bags > 1
         if problem.mechanism == "none" or (problem.mechanism in SINGLE and not several):
-            return "There are no bags to be drawn; labels.response has the closed forms."
+            return "The mechanism has no bags to draw; labels.response has the closed forms."
         return None
 
     def cost(self, problem: Answered) -> Cost:

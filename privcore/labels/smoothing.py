@@ -52,7 +52,7 @@ class LabelsSmoothing(Method[Advantage]):
 
     def applies(self, problem: Advantage) -> str | None:
         if self.form == "published" and problem.mechanism in ("rr", "llp-geometric"):
-            return "The published form is for Laplace noise; the tight one is for all noise."
+            return "The published form is for Laplace noise; form=tight is for every kind of noise."
         return uncovered(problem, PRIVATE)
 
     def cost(self, problem: Advantage) -> Cost:

@@ -29,15 +29,15 @@ SIZES: Mapping[str, tuple[int, int, int]] = MappingProxyType(
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "higgs-like": (
-            "Gaussian features and a logistic law of the labels, with the base rate 0.530 and a best "
-            "possible AUC of 0.880, much as for the Higgs data; it holds no physics."
+            "Synthetic data, not physics: Gaussian features and labels of a logistic model, with the base "
+            "rate 0.530 and a best possible AUC of 0.880, similar to the Higgs data."
         ),
         "kdd-like": (
-            "Gaussian features and a logistic law of the labels, with the base rate 0.0445 of a click log "
-            "and the advantage 0.00095 at epsilon 1 that is published for KDD Cup 2012; it holds no clicks."
+            "Synthetic data, not clicks: Gaussian features and labels of a logistic model, with the base "
+            "rate 0.0445 of a click log and the advantage 0.00095 at epsilon 1 published for KDD Cup 2012."
         ),
         "breast-cancer": "569 biopsies with 30 measurements of cell nuclei; label 1 means benign (UCI).",
-        "digits": "1797 handwritten digits of 8 x 8 pixels; label 1 means one of 5 to 9 (UCI).",
+        "digits": "1797 handwritten digits of 8 x 8 pixels; label 1 means a digit from 5 to 9 (UCI).",
     }
 )
 """What a data set is, in one sentence."""

@@ -57,10 +57,10 @@ def uncovered(problem: LabelProblem | BagAdvantage, mechanisms: tuple[str, ...])
     if problem.mechanism in mechanisms:
         return None
     if problem.mechanism == "none":
-        return "Nothing is released, so that there is nothing to bound."
+        return "The mechanism releases nothing, so no bound is needed."
     if mechanisms == PRIVATE:
-        return "The bound needs label differential privacy, which the exact sum of labels has not."
-    return "The bound is for sums of labels in bags; labels.response has randomized response exactly."
+        return "The bound needs label differential privacy, which the exact sum of labels does not have."
+    return "The bound is for sums of labels in bags; labels.response is exact for randomized response."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Featureless(Method[Featured]):
 
     def applies(self, problem: Featured) -> str | None:
         if not without_features(problem):
-            return "The theorem needs labels that are independent of the features, one eta for all examples."
+            return "The theorem needs labels that are independent of the features: one eta for all examples."
         return uncovered(problem, AGGREGATED)
 
     def cost(self, problem: Featured) -> Cost:

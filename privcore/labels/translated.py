@@ -88,7 +88,9 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
         if problem.bag_size == 1:
             return "The theorem needs bags of at least two examples."
         if self.form == "published" and _least_sum(problem) < 1.0:
-            return "The published form needs a variance of the other labels of at least 1."
+            return (
+                "The published form needs bags in which the sum of the other labels has variance 1 or more."
+            )
         return None
 
     def cost(self, problem: LabelAdvantageTail) -> Cost:
@@ -98,7 +100,7 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
         k, law = problem.bag_size, problem.distribution
         beta = self._largest_beta(problem)
         if beta is None:
-            return at_most(problem, 1.0, "the threshold is below the mean bound")
+            return at_most(problem, 1.0, "the threshold is below the bound on the mean")
         if self.form == "published":
             tail = published_tail(beta, k, _most(law))
         else:

@@ -77,7 +77,7 @@ class LabelsVariation(Method[Advantage]):
         noise = noise_variation(problem.mechanism, problem.label_epsilon)
         if isinstance(problem, BagAdvantage):
             return at_most(
-                problem, bag_variation(problem.etas, noise), "variance of every member's companions"
+                problem, bag_variation(problem.etas, noise), "variance of the other labels, for every member"
             )
         law = problem.distribution
         others = (problem.bag_size - 1) * law.label_variance * (1.0 - law.error)

@@ -41,7 +41,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (
         "label-posterior",
         {"mechanism": "rr", "label_epsilon": 1, **BAG},
-        "Expected bag_size=1 for mechanism rr, which knows no bags, got 2.",
+        "Expected bag_size=1 for mechanism rr, which has no bags, got 2.",
     ),
     (
         "label-posterior",
@@ -61,12 +61,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (
         "class-advantage",
         {"mechanism": "none", **CLASSES},
-        "Expected bag_size=1 for mechanism none, which knows no bags, got 2.",
+        "Expected bag_size=1 for mechanism none, which has no bags, got 2.",
     ),
     (
         "label-learning",
         {"data": "breast-cancer", "mechanism": "none"},
-        "Expected a mechanism that releases something to learn from, got mechanism=none.",
+        "Expected a mechanism that releases labels or sums, got mechanism=none.",
     ),
     (
         "membership-accuracy",

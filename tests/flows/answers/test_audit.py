@@ -174,7 +174,7 @@ def test_misuse_gets_one_sentence(
         (
             "score,included\n1,1\n2,0\n3,1\n",
             3,
-            "Expected an even number, half in and half out, got guesses=3.",
+            "Expected an even number of guesses, half in and half out, got 3.",
         ),
         ("score,included\n1,1\n2,0\n", 4, "Expected guesses <= canaries, got guesses=4, canaries=2."),
         ("score,included\n", 2, "Expected 1 to 100000000 rows in"),

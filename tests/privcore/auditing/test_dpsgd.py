@@ -201,5 +201,5 @@ def test_more_alternatives_are_refused_in_one_sentence() -> None:
         }
     )
     assert find("auditing.dpsgd")().applies(problem) == (
-        "The law is that of adding and removing, for guesses of inclusion, k = 2."
+        "The trade-off function is for guesses of inclusion only (alternatives=2)."
     )

@@ -262,7 +262,7 @@ def test_counts_that_chance_explains_have_the_ceiling_0() -> None:
 def test_a_ceiling_is_refused_for_more_alternatives() -> None:
     fields = {"canaries": 20, "guesses": 20, "correct": 15, "alternatives": 3, "delta": DELTA}
     reason = find("auditing.ceiling")().applies(find_problem("audit-ceiling").from_fields(fields))
-    assert reason == "The mechanism is for guesses of inclusion, k = 2."
+    assert reason == "The mechanism is for guesses of inclusion only (alternatives=2)."
 
 
 # ---------------------------------------------------------------------------------------- the power
@@ -393,4 +393,4 @@ def test_more_guesses_than_canaries_are_refused(problem: str) -> None:
 def test_one_canary_has_no_best_number_of_guesses() -> None:
     found = answer("audit-best-guesses", "auditing.best", canaries=1, mu=1.0, delta=DELTA)
     assert found.value == 0.0
-    assert found.detail == "no number of guesses that was tried refutes any epsilon"
+    assert found.detail == "none of the numbers of guesses tried refutes an epsilon"

@@ -73,9 +73,9 @@ def test_shuffled_bits_lead_to_counts_of_chance() -> None:
 @pytest.mark.parametrize(
     ("scores", "guesses", "sentence"),
     [
-        ([0.1, math.nan, 0.2], 2, "Expected scores without NaN, got one in row 2."),
+        ([0.1, math.nan, 0.2], 2, "Expected scores without NaN, got NaN in row 2."),
         ([0.1, 0.2], 4, "Expected guesses <= canaries, got guesses=4, canaries=2."),
-        ([0.1, 0.2, 0.3, 0.4], 3, "Expected an even number, half in and half out, got guesses=3."),
+        ([0.1, 0.2, 0.3, 0.4], 3, "Expected an even number of guesses, half in and half out, got 3."),
     ],
 )
 def test_what_cannot_be_guessed_is_refused(scores: list[float], guesses: int, sentence: str) -> None:

@@ -135,4 +135,4 @@ def test_the_better_of_both_is_the_audit_that_is_planned(guesses: int) -> None:
 def test_an_audit_without_a_model_is_none_of_a_family(method: str) -> None:
     found = planned(f"auditing.planned{method}", canaries=1000, guesses=10, family="gaussian")
     assert found.status is Status.NOT_APPLICABLE
-    assert found.detail == "The audit is of (epsilon, delta), not of a family."
+    assert found.detail == "The audit refutes (epsilon, delta)-DP only."

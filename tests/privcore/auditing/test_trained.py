@@ -284,8 +284,8 @@ def test_more_guesses_than_canaries_are_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"canaries": 20_001}, "A training has room for 20000 canaries."),
-        ({"steps": 10**9}, "The gradients of such a training are more than 5e+10 numbers."),
+        ({"canaries": 20_001}, "A training can have at most 20000 canaries."),
+        ({"steps": 10**9}, "The gradients of this training have more than 5e+10 numbers in all."),
     ],
 )
 def test_a_training_that_is_too_long_is_declined_in_a_sentence(fields: dict[str, float], reason: str) -> None:
@@ -296,7 +296,10 @@ def test_scores_that_are_not_finite_are_a_status(monkeypatch: pytest.MonkeyPatch
     lost = Trained(moved=np.full(block_size(100), np.nan), accuracy=0.1)
     monkeypatch.setattr(canary_training, "train", lambda *_: lost)
     answer = evaluate(Point(problem=asked(canaries=100, guesses=10), method=AuditingTrained()))
-    assert (answer.status, answer.detail) == (Status.FAILED, "Training left single precision.")
+    assert (answer.status, answer.detail) == (
+        Status.FAILED,
+        "Training diverged: its weights exceed single precision.",
+    )
 
 
 def test_without_the_packages_the_method_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:

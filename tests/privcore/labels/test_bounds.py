@@ -172,8 +172,8 @@ NOT_COVERED: tuple[tuple[Method, Problem, str], ...] = (
     (LabelsWu(), SUM, "label differential privacy"),
     (LabelsDominated(), BagAdvantage(mechanism="llp", bag="0.1,0.2"), "label differential privacy"),
     (LabelsSmoothing(), SUM, "label differential privacy"),
-    (LabelsWu(), LabelAdvantage(mechanism="none", prior="uniform"), "Nothing is released"),
-    (LabelsVariation(), LabelAdvantage(mechanism="none", prior="uniform"), "Nothing is released"),
+    (LabelsWu(), LabelAdvantage(mechanism="none", prior="uniform"), "releases nothing"),
+    (LabelsVariation(), LabelAdvantage(mechanism="none", prior="uniform"), "releases nothing"),
     (
         LabelsSmoothing(form="published"),
         LabelAdvantage(mechanism="rr", prior="uniform", label_epsilon=1.0),
@@ -201,14 +201,18 @@ NOT_COVERED: tuple[tuple[Method, Problem, str], ...] = (
     (
         LabelsTranslated(form="published"),
         LabelAdvantageTail(mechanism="llp", prior="uniform", bag_size=6, threshold=0.1),
-        "at least 1",
+        "variance 1 or more",
     ),
     (
         LabelsLikelihood(),
         LabelRatioTail(mechanism="llp", prior="uniform", bag_size=8, log_ratio=1.0),
         "independent of the features",
     ),
-    (LabelsLikelihood(), LabelRatioTail(mechanism="llp", prior="1", bag_size=8, log_ratio=1.0), "not known"),
+    (
+        LabelsLikelihood(),
+        LabelRatioTail(mechanism="llp", prior="1", bag_size=8, log_ratio=1.0),
+        "between 0 and 1",
+    ),
     (
         LabelsLikelihood(),
         LabelRatioQuantile(mechanism="llp", prior="0.5", bag_size=64, level=0.98),
@@ -217,7 +221,7 @@ NOT_COVERED: tuple[tuple[Method, Problem, str], ...] = (
     (
         LabelsBlind(),
         LabelAdvantage(mechanism="llp-laplace", prior="uniform", label_epsilon=1.0),
-        "whole numbers",
+        "whole number",
     ),
 )
 

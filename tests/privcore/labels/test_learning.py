@@ -113,7 +113,7 @@ def test_a_stand_in_has_its_law(name: str, b: float, s: float, base_rate: float,
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"mechanism": "none"}, "Expected a mechanism that releases something to learn from, got .*none"),
+        ({"mechanism": "none"}, "Expected a mechanism that releases labels or sums, got .*none"),
         ({"mechanism": "rr"}, "Expected a finite label_epsilon"),
         ({"mechanism": "rr", "label_epsilon": 1.0, "bag_size": 2}, "Expected bag_size=1"),
         ({"mechanism": "llp", "label_epsilon": 1.0}, "Expected label_epsilon=inf"),
