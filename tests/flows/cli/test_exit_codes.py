@@ -63,7 +63,7 @@ def test_help_and_documentation_list_the_codes(repository: Path) -> None:
     table = re.findall(r"^\| (\d+) \|", (repository / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert {int(number) for number in table} == DOCUMENTED
     (sentence,) = re.findall(
-        r"^Exit codes tell .*?\.$",
+        r"^Exit codes are .*?\.$",
         (repository / "docs/howto.md").read_text(encoding="utf-8"),
         re.MULTILINE | re.DOTALL,
     )
