@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from flows.tables import broken, fitted
+
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
-
-LONGEST_WORD = 40
-"""Letters of a word that is never broken in a table on a terminal."""
 
 _WIDTH, _INDENT = 110, 13
 """Letters of a line of labelled text, and of the column of labels."""
@@ -138,17 +137,50 @@ def _harmless(cell: object) -> object:
     return "'" + text if text.startswith(_FORMULA) and not isinstance(cell, Decimal) else text
 
 
-def show(names: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
-    """Print a table to standard output: with rules on a terminal, as plain aligned text elsewhere.
+def show(
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str = "",
+    heading: str = "",
+    below: str = "",
+) -> None:
+    """Print a table to standard output: fitted to the width of a terminal, a line for each row elsewhere.
 
     Columns in which every cell is a number are aligned to the right. Nothing is ever cut short, since a
     number without its last digits would be another number.
+
+    Args:
+        names: Names of the columns.
+        rows: Cells.
+        title: Text above the table.
+        heading: Column that a narrow terminal shows above the rows with the same value.
+        below: Column that a narrow terminal shows below each row.
     """
     numeric = [all(_is_number(row[k]) for row in rows) and bool(rows) for k in range(len(names))]
-    if sys.stdout.isatty():
-        _show_rules(names, rows, numeric, title)
+    if (width := _terminal_width()) is None:
+        text = plain(names, rows, numeric, title)
     else:
-        print(plain(names, rows, numeric, title), flush=True)
+        table = fitted(names, rows, numeric, width, heading=heading, below=below)
+        text = "\n".join([filled(title), *table] if title else table)
+    print(text, flush=True)
+
+
+def filled(text: str, indent: int = 0) -> str:
+    """Return a text, on a terminal with its lines broken between words.
+
+    Args:
+        text: The text.
+        indent: Spaces before the rest of a line that is broken.
+    """
+    if (width := _terminal_width()) is None:
+        return text
+    return "\n".join(part for line in text.splitlines() for part in broken(line, width, " " * indent))
+
+
+def _terminal_width() -> int | None:
+    """Return the number of columns of the terminal, or None if standard output is a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], title: str) -> str:
@@ -173,36 +205,12 @@ def labelled(label: str, text: str) -> str:
         text: Paragraphs, with an empty line between them.
     """
     lines = []
-    width = min(_WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH
+    width = min(_WIDTH, _terminal_width() or _WIDTH)
     for paragraph in text.split("\n\n"):
-        broken = textwrap.wrap(paragraph, max(width - _INDENT, _INDENT), break_long_words=False)
-        lines += paragraph.splitlines() if "$$" in paragraph else broken
+        wrapped = textwrap.wrap(paragraph, max(width - _INDENT, _INDENT), break_long_words=False)
+        lines += paragraph.splitlines() if "$$" in paragraph else wrapped
     first, *rest = lines or [""]
     return "\n".join([f"{label:<{_INDENT}}{first}", *(" " * _INDENT + line for line in rest)]).rstrip()
-
-
-def _show_rules(
-    names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], title: str
-) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for k, (name, right) in enumerate(zip(names, numeric, strict=True)):
-        cells = [row[k] for row in rows]
-        # Sentences may be broken into lines; a number or a name is easier to read in one piece.
-        words = [word for cell in cells for word in cell.split()]
-        least = max((len(word) for word in words if len(word) <= LONGEST_WORD), default=None)
-        table.add_column(Text(name), justify="right" if right else "left", overflow="fold", min_width=least)
-    for row in rows:
-        # Text, not str: what stands between brackets in a stored text is no markup.
-        table.add_row(*(Text(cell) for cell in row))
-    console = Console()
-    if title:
-        console.print(Text(title), soft_wrap=True)
-    console.print(table, crop=False)
 
 
 def _is_number(cell: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
-from flows.printing import as_json, exactly, show
+from flows.printing import as_json, exactly, filled, show
 from privcore import METHODS, PROBLEMS, Direction, Method, Problem, Trend, answering, find
 from privcore.errors import unknown
 from privcore.parameter import Parameter, Value
@@ -104,21 +104,22 @@ def _show_problem(problem: dict[str, Any]) -> None:
     ]
     methods = ", ".join(f"{name} ({find(name).direction.value})" for name in problem["methods"])
     title = f"{problem['name']}: {problem['meaning']}\nmethods: {methods}"
-    show(["field", "domain", "unit", "default", "as it grows", "meaning"], rows, title=title)
+    names = ["field", "domain", "unit", "default", "as it grows", "meaning"]
+    show(names, rows, title=title, below="meaning")
 
 
 def _show_method(method: dict[str, Any]) -> None:
-    print(f"{method['name']}: {method['meaning']}")
+    print(filled(f"{method['name']}: {method['meaning']}"))
     print(f"direction  {method['direction']}")
     print(f"version    {method['version']}")
-    print(f"reference  {method['reference']}")
-    print(f"problems   {', '.join(method['problems'])}")
+    print(filled(f"reference  {method['reference']}", indent=11))
+    print(filled(f"problems   {', '.join(method['problems'])}", indent=11))
     if method["knobs"]:
         rows = [
             [knob["name"], knob["domain"], exactly(knob["default"]), knob["meaning"]]
             for knob in method["knobs"]
         ]
-        show(["knob", "domain", "default", "meaning"], rows)
+        show(["knob", "domain", "default", "meaning"], rows, below="meaning")
 
 
 def show_fields() -> None:
@@ -140,7 +141,8 @@ def show_methods() -> None:
         ]
         for method in catalogue()["methods"]
     ]
-    show(["method", "direction", "version", "knobs", "reference"], rows, title="What each method rests on")
+    names = ["method", "direction", "version", "knobs", "reference"]
+    show(names, rows, title="What each method rests on", below="reference")
 
 
 def _arrow(monotone: dict[str, str] | None, asks: str) -> str:
@@ -193,11 +195,13 @@ def show_matrix() -> None:
             for direction in SIDES
         ]
         rows.append([problem.name, f"{family}.", *cells])
-    show(["problem", "method", *SIDES.values()], rows, title="Who bounds what, and on which side")
-    print("* at a confidence below 1, which a knob of the method or a field of the problem sets")
-    print(
-        "fields of a problem, knobs of a method: privsweep methods NAME; all fields: privsweep methods --all"
+    names = ["problem", "method", *SIDES.values()]
+    show(names, rows, title="Who bounds what, and on which side", heading="method")
+    notes = (
+        "* at a confidence below 1, which a knob of the method or a field of the problem sets",
+        "fields of a problem, knobs of a method: privsweep methods NAME; all fields: privsweep methods --all",
     )
+    print("\n".join(map(filled, notes)))
 
 
 def _short(entry: dict[str, Any], family: str) -> str:

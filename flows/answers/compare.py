@@ -173,8 +173,8 @@ def print_rows(
         print(as_json({"rows": told}))
         return
     fields = found[0].problem.as_fields() if found[0].problem else {}
-    title = f"epsilon at {listed({name: fields[name] for name in ('sigma', 'delta')})}"
-    names = ["sampling", "epsilon lower", "epsilon upper", "adjacency", "kind", "method", "source"]
+    title = f"epsilon at {listed({name: fields[name] for name in ('sigma', 'delta', 'adjacency')})}"
+    names = ["sampling", "epsilon lower", "epsilon upper", "kind", "method"]
     show(names, [_cells(row) for row in found], title=title)
     print()
     for row in found:
@@ -183,6 +183,8 @@ def print_rows(
             fields = row.problem.as_fields()
             shown = listed({name: fields[name] for name in SAMPLING_FIELDS if name in fields})
             notes.insert(0, f"{shown}: {meaning_of(type(row.problem))}")
+        if row.bracket is not None:
+            notes.insert(1, f"source: {_source(row.below, row.above)}")
         print(labelled(row.sampling, "\n\n".join(notes)))
     for sampling, reason in reasons.items():
         if reason is not None:
@@ -194,15 +196,13 @@ def _cells(row: SchemeRow) -> list[str]:
     bracket, problem = row.bracket, row.problem
     if bracket is None or problem is None:
         reason = {"not_applicable": "does not apply", "missing": "not stored"}.get(row.status, row.status)
-        return [row.sampling, "", "", "", reason, "", ""]
+        return [row.sampling, "", "", reason, ""]
     return [
         row.sampling,
         rounded_down(bracket.lower),
         rounded_up(bracket.upper),
-        str(problem.as_fields()["adjacency"]),
         kind_of(problem, bracket),
         methods_text(bracket),
-        _source(row.below, row.above),
     ]
 
 

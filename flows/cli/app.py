@@ -96,7 +96,10 @@ def command(words: str) -> Any:
     module, _, function = COMMANDS[words][0].partition(":")
     alone = typer.Typer(add_completion=False)
     alone.command(words.rsplit(maxsplit=1)[-1])(getattr(import_module(f"flows.cli.{module}"), function))
-    return typer.main.get_command(alone)
+    made = typer.main.get_command(alone)
+    # Typer keeps the line breaks of a docstring after its first paragraph, and breaks the lines again.
+    made.help = "\n\n".join(" ".join(text.split()) for text in (made.help or "").split("\n\n"))
+    return made
 
 
 def _importing(words: str) -> Callable[[], Any]:

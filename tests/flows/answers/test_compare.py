@@ -66,16 +66,8 @@ def test_the_printed_table_encloses_the_exact_numbers(privsweep: Command) -> Non
     rows = by_sampling(privsweep, *RUN)
     assert privsweep("compare", *RUN) == 0
     title, names, *lines = privsweep.out.splitlines()
-    assert title == "epsilon at sigma=1.1 delta=1e-5"
-    assert [names.split()[k] for k in (0, 1, 3, 5, 6, 7, 8)] == [
-        "sampling",
-        "epsilon",
-        "epsilon",
-        "adjacency",
-        "kind",
-        "method",
-        "source",
-    ]
+    assert title == "epsilon at sigma=1.1 delta=1e-5 adjacency=add-remove"
+    assert names.split() == ["sampling", "epsilon", "lower", "epsilon", "upper", "kind", "method"]
     for line, row in zip(lines, rows.values(), strict=False):
         name, low, high, *_ = line.split()
         assert name == row["sampling"]
