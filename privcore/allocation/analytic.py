@@ -43,7 +43,7 @@ class AllocationAnalytic(Method[Allocation]):
     name = "allocation.analytic"
     problems = get_args(Allocation)
     direction = Direction.UPPER
-    reference = f"{FELDMAN_SHENFELD}, Theorem 4.1; k to 1: Lemma 3.2; sinh: our remark"
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.1; reduction to k = 1: Lemma 3.2; sinh: proved here"
     shares = ("sigma", "steps")
 
     range_bound: Annotated[str, allocation_params.RANGE_BOUND] = "sinh"

@@ -69,8 +69,8 @@ class AllocationCertified(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = (
-        f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (k to 1), Lemma D.1 (nesting); "
-        f"{DONG}, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
+        f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (reduction to k = 1), Lemma D.1 "
+        f"(nesting); {DONG}, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
     )
     version = 4
     shares = ("sigma", "scale", "local_epsilon", "steps")

@@ -59,13 +59,13 @@ class AllocationCombined(Method[Allocation]):
 
     def _least(self, problem: Allocation, seed: int) -> tuple[float, str]:
         """Return the least bound in one direction, with the method that gave it."""
-        upper, text = unamplified(problem), f"{problem.adjacency} by no amplification"
+        upper, text = unamplified(problem), f"{problem.adjacency}: no amplification"
         for method in self._methods():
             if method.applies(problem) is None:
                 answer = method.answer(problem, seed)
                 if answer.upper < upper:
                     detail = answer.detail.removeprefix(f"{problem.adjacency}: ")
-                    upper, text = answer.upper, f"{problem.adjacency} by {method.name}, {detail}"
+                    upper, text = answer.upper, f"{problem.adjacency}: {method.name}, {detail}"
         return upper, text
 
 

@@ -157,7 +157,7 @@ class AllocationDecomposition(Method[Allocation]):
 
     def applies(self, problem: Allocation) -> str | None:
         if problem.participations > 1 or problem.epochs > 1:
-            return "The theorem covers one participation in one epoch."
+            return "The theorem covers participations=1 and epochs=1 only."
         return None
 
     def cost(self, problem: Allocation) -> Cost:

@@ -158,5 +158,5 @@ class AllocationDirect(Method[Allocation]):
             found = delta, f"Renyi order {order:.6g}"
         if epsilon < 0.0:
             other, detail = self._delta(sigma, parts, -epsilon, "remove" if direction == "add" else "add")
-            found = min(found, (reflected_delta(epsilon, other), f"{detail}, other direction"))
+            found = min(found, (reflected_delta(epsilon, other), f"{detail}, from the other direction"))
         return found

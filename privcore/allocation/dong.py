@@ -121,7 +121,7 @@ class AllocationDong(Method[Allocation]):
 
     def applies(self, problem: Allocation) -> str | None:
         if problem.adjacency != "remove":
-            return "The bound is proved for the direction remove only."
+            return "The bound is proved for adjacency=remove only."
         return None
 
     def cost(self, problem: Allocation) -> Cost:

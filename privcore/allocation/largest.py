@@ -181,8 +181,8 @@ class AllocationLargest(Method[Allocation]):
 def described(found: BestTest, sigma: float) -> str:
     """Return what was found, in words."""
     if math.isnan(found.threshold) or found.value == 0.0:
-        return "no threshold shows anything"
-    return f"largest output against {found.threshold * sigma:.6g} sensitivities"
+        return "no threshold improves the trivial bound"
+    return f"largest output compared with {found.threshold * sigma:.6g} sensitivities"
 
 
 def _epochs_to_try(epochs: int) -> list[int]:

@@ -42,9 +42,15 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
 
     def applies(self, problem: AllocationDelta) -> str | None:
         if problem.participations > 1:
-            return "The likelihood ratio of several participations is no mean of independent ratios."
+            return (
+                "The simulation covers participations=1 only: for more, the likelihood ratio is not a mean "
+                "of independent ratios."
+            )
         if self._draws(problem) > _MOST_DRAWS:
-            return f"The samples would take more than {_MOST_DRAWS:.0e} random numbers."
+            return (
+                f"The samples would take more than {_MOST_DRAWS:.0e} random numbers; reduce samples, steps "
+                "or epochs."
+            )
         return None
 
     def cost(self, problem: AllocationDelta) -> Cost:

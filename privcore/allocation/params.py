@@ -9,7 +9,7 @@ LAPLACE_SCALE = Real(
     lower=1e-2,
     upper=1e6,
     typical=(0.5, 1.0, 2.0, 10.0),
-    meaning="Scale of the Laplace noise of one step over its sensitivity; one step is 1/scale-DP",
+    meaning="Scale of the Laplace noise of one step divided by its sensitivity; a step is (1/scale)-DP",
 )
 LOCAL_EPSILON = Real(
     name="local_epsilon",
@@ -18,13 +18,13 @@ LOCAL_EPSILON = Real(
     lower=1e-6,
     upper=100.0,
     typical=(0.5, 1.0, 2.0, 4.0),
-    meaning="Pure differential privacy of one step; the randomized response is the worst such step",
+    meaning="Epsilon of the pure differential privacy of one step; randomized response is the worst case",
 )
 ADJACENCY = Choice(
     name="adjacency",
     symbol=r"\sim",
     choices=("add-remove", "remove", "add"),
-    meaning="Neighbouring relation: the example is removed (in P), added (in Q), or the worse of the two",
+    meaning="Neighbouring relation: remove (P has the example), add (Q has it), or the worse of the two",
 )
 THINNING = Real(
     name="thinning",
@@ -32,7 +32,7 @@ THINNING = Real(
     lower=0.01,
     upper=1.0,
     typical=(1.0, 0.1),
-    meaning="Expected participations of the Poisson sampling that stands in for allocation; less is tighter",
+    meaning="Expected participations of the Poisson sampling that replaces allocation; smaller is tighter",
 )
 ORDERS = Integer(
     name="orders",
@@ -40,7 +40,7 @@ ORDERS = Integer(
     lower=2,
     upper=1024,
     typical=(64, 256, 1024),
-    meaning="Highest integer order of the Renyi divergences; more are tighter where epsilon is small",
+    meaning="Highest integer order of the Renyi divergences; higher is tighter when epsilon is small",
 )
 DIMENSION = Integer(
     name="dimension",
@@ -49,7 +49,7 @@ DIMENSION = Integer(
     lower=1,
     upper=10**9,
     typical=(1, 10, 1000),
-    meaning="Coordinates of an example, each 0 or 1; the sensitivity of a sum is its square root",
+    meaning="Number of coordinates of an example, each 0 or 1; a sum has sensitivity sqrt(dimension)",
 )
 PROPORTION = Real(
     name="proportion",
@@ -57,27 +57,27 @@ PROPORTION = Real(
     lower=0.0,
     upper=1.0,
     typical=(0.1, 0.5, 0.9, 1.0),
-    meaning="Probability with which a coordinate of an example is 1",
+    meaning="Probability that a coordinate of an example is 1",
 )
 RANGE_BOUND = Choice(
     name="range_bound",
     symbol="c",
     choices=("sinh", "cosh"),
-    meaning="Bound of half the range of the one-step ratio: itself, sinh, or the published cosh",
+    meaning="Bound on half the range of the one-step likelihood ratio: exact (sinh), or as published (cosh)",
 )
 SPLIT = Choice(
     name="split",
     symbol=r"\pi",
     choices=("optimal", "authors"),
-    meaning="How delta is split among the terms of a bound: optimally, or as in the authors' program",
+    meaning="Split of delta among the terms of a bound: optimal, or as in the authors' program",
 )
 SAMPLING = Choice(
     name="sampling",
     symbol="-",
     choices=("order", "importance", "plain"),
     meaning=(
-        "What a simulation draws: all outputs; all, given that the integrand can be positive; or then only "
-        "the order statistics that matter"
+        "Sampling of a simulation: plain draws all outputs; importance draws them given that the integrand "
+        "can be positive; order, in addition, draws only the order statistics that matter"
     ),
 )
 LOSS_STEP = Real(
@@ -87,5 +87,5 @@ LOSS_STEP = Real(
     lower=1e-9,
     upper=10.0,
     typical=(1e-4, 1e-3),
-    meaning="Distance of two losses of a discrete privacy loss distribution",
+    meaning="Distance between neighbouring losses of a discrete privacy loss distribution",
 )

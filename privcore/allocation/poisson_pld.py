@@ -159,15 +159,17 @@ class PoissonPld(Method[Poisson]):
         shift = 1.0 / problem.sigma
         largest_loss = shift * (_TAIL + 0.5 * shift)
         if largest_loss > _LARGEST_LOSS:
-            return f"Losses of one step reach {largest_loss:.3g} nats, more than {_LARGEST_LOSS:g} overflow."
+            return (
+                f"The loss of one step reaches {largest_loss:.3g} nats; above {_LARGEST_LOSS:g} it overflows."
+            )
         noise = _noise(problem)
         smallest = problem.delta if isinstance(problem, PoissonEpsilon) else 1e-3
         if smallest < noise:
-            return f"Composing in double precision rounds delta by up to {noise:.1e}."
+            return f"Composition in double precision may change delta by {noise:.1e}, which is too much."
         grid = choose_grid(problem.sigma, problem.sampling_probability, problem.steps * problem.epochs)
         if grid.coarseness > _COARSEST:
             wanted = grid.composed_points * grid.coarseness
-            return f"A loss grid fine enough for this sampling probability has {wanted:.1e} points."
+            return f"This sampling probability needs a loss grid of {wanted:.1e} points, which is too many."
         return None
 
     def cost(self, problem: Poisson) -> Cost:
@@ -184,12 +186,14 @@ class PoissonPld(Method[Poisson]):
                 found = [float(pmf.get_epsilon_for_delta(problem.delta)) for pmf in composed]
             value = max(0.0, *found)  # below 0 where delta exceeds that of epsilon 0
             if math.isinf(value):
-                return Answer.without(Status.FAILED, "The exponential of epsilon overflows.")
+                return Answer.without(
+                    Status.FAILED, "The exponential of epsilon exceeds the range of doubles."
+                )
         else:
             value = min(1.0, max(float(pmf.get_delta_for_epsilon(problem.epsilon)) for pmf in composed))
             if value < (noise := _noise(problem)):
                 return Answer.without(
-                    Status.FAILED, f"Delta is hidden by the rounding of the composition, {noise:.1e}."
+                    Status.FAILED, f"Delta is below the rounding error of the composition, {noise:.1e}."
                 )
         step = choose_grid(problem.sigma, rate, steps).step
         return Answer.about(value, detail=f"connect-the-dots with loss step {step:.2g}, composed by FFT")

@@ -46,7 +46,7 @@ class AllocationRecursive(Method[Allocation]):
     name = "allocation.recursive"
     problems = get_args(Allocation)
     direction = Direction.UPPER
-    reference = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; k to 1: Lemma 3.2"
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; reduction to k = 1: Lemma 3.2"
     version = 2
     shares = ("sigma", "steps")
 

@@ -216,5 +216,5 @@ class ShufflingClones(Method[Shuffling]):
                     clones = -math.expm1(problem.epsilon) + math.exp(problem.epsilon) * clones
                     clones = math.nextafter(clones * (1.0 + CLONE_COUNTS), 2.0)
         if clones < local:
-            return Answer.at_most(clones, detail="hidden among clones")
+            return Answer.at_most(clones, detail="amplification by clones")
         return Answer.at_most(local, detail="no amplification")

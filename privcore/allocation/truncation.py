@@ -87,9 +87,9 @@ def bounded(
             if holds:
                 upper, detail = _delta(problem, direction, part, tolerance, known)
         if not holds or not detail:
-            upper, detail = known, "no amplification, the theorem is void"
+            upper, detail = known, "no amplification, since the theorem gives no bound"
         elif upper >= known:
-            upper, detail = known, "no amplification, the theorem gives no less"
+            upper, detail = known, "no amplification, since the theorem gives no smaller bound"
         found.append((upper, f"{direction}: {detail}"))
     return Answer.at_most(max(found)[0], detail="; ".join(detail for _, detail in found))
 

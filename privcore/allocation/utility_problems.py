@@ -9,14 +9,14 @@ from privcore.allocation.problems import AllocationProblem
 from privcore.problem import AtLeast, falls, grows, proved
 
 # Below this, noise is a question of total variation, to which the brackets of epsilon are blind.
-TARGET = AtLeast("epsilon", 1e-3, "Expected epsilon >= {bound} as a target, got epsilon={epsilon}.")
+TARGET = AtLeast("epsilon", 1e-3, "Expected a target epsilon >= {bound}, got epsilon={epsilon}.")
 
 _LESS_NOISE = (
-    "Whatever noise meets the smaller budget meets the larger, so the least noise does not grow, and the "
-    "error is the sum of a part without noise and a multiple of its variance."
+    "Noise that meets the smaller budget also meets the larger one, so the least noise does not grow; the "
+    "error is a part without noise plus a multiple of the noise variance."
 )
-_MORE_EXAMPLES = "The least noise does not depend on n, and every term is a constant over n or over n^2."
-_MORE_COORDINATES = "The least noise does not depend on d, which enters as a factor of the noise variance."
+_MORE_EXAMPLES = "The least noise does not depend on n, and every term is a constant divided by n or n^2."
+_MORE_COORDINATES = "The least noise does not depend on d, and d is a factor of the noise term."
 
 # No claim about steps: t sigma^2 is proved to grow along multiples of t only, where sums of neighbouring
 # outputs are the outputs of fewer steps. No claim about proportion: p (1 - p) turns round.

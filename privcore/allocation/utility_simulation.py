@@ -50,7 +50,7 @@ class UtilitySimulation(Method[ErrorOfMean]):
     def applies(self, problem: ErrorOfMean) -> str | None:
         draws = problem.examples * (1 if isinstance(problem, AllocationError) else problem.steps)
         if draws > _LARGEST_COUNT:
-            return f"Binomial draws of more than {_LARGEST_COUNT:.0e} trials are not exact enough."
+            return f"Binomial draws with more than {_LARGEST_COUNT:.0e} trials are not exact enough."
         return None
 
     def cost(self, problem: ErrorOfMean) -> Cost:
@@ -61,7 +61,7 @@ class UtilitySimulation(Method[ErrorOfMean]):
     def answer(self, problem: ErrorOfMean, seed: int) -> Answer:
         noise = noise_for(problem, _PRECISION)
         if math.isinf(noise.upper):
-            detail = "no noise is proved to suffice"
+            detail = "no noise multiplier is proved to suffice"
             return Answer.enclosure(0.0, math.inf, confidence=self.confidence, detail=detail)
         drawn = self._mean_square(problem, noise.upper, seed)
         least, most = squared_error(problem, noise.lower), squared_error(problem, noise.upper)
@@ -72,7 +72,7 @@ class UtilitySimulation(Method[ErrorOfMean]):
             drawn / (1.0 - width) * (1.0 + 1e-12) if width < 1.0 else math.inf,
             value=drawn if width <= _WIDEST else None,
             confidence=self.confidence,
-            detail=detail if width <= _WIDEST else f"{detail}; too few for an estimate",
+            detail=detail if width <= _WIDEST else f"{detail}; too few repetitions for an estimate",
         )
 
     def _half_width(self, problem: ErrorOfMean, error: float) -> float:

@@ -35,7 +35,7 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
     column, listed = ("column", "columns")[len(names) > 1], " and ".join(names)
     try:
         if not path.is_file():
-            raise DomainError(f"Expected a file with a column of {what}, got {path}, which is none.")
+            raise DomainError(f"Expected a file with a column of {what}, but {path} is not a file.")
         table = _table(path, names)
         # What is missing becomes NaN.
         arrays = [table.column(name).cast(pa.float64()).to_numpy() for name in names]
@@ -47,7 +47,7 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
     for name, values in zip(names, arrays, strict=True):
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values))) + 1
-            raise DomainError(f"Expected {what} in the column {name} of {path}, got none in row {row}.")
+            raise DomainError(f"Expected {what} in the column {name} of {path}; row {row} has no value.")
     return [np.asarray(values + 0.0) for values in arrays]
 
 
@@ -66,14 +66,14 @@ def read_categories(path: Path, name: str) -> Counts:
 
     try:
         if not path.is_file():
-            raise DomainError(f"Expected a file with a column of categories, got {path}, which is none.")
+            raise DomainError(f"Expected a file with a column of categories, but {path} is not a file.")
         column = _table(path, [name]).column(name)
         if pa.types.is_floating(column.type):
             column = pyarrow.compute.add(column, 0.0)  # no two zeros
         missing = column.is_null(nan_is_null=True)
         if pyarrow.compute.any(missing).as_py():
             row = int(missing.to_numpy().argmax()) + 1
-            raise DomainError(f"Expected categories in the column {name} of {path}, got none in row {row}.")
+            raise DomainError(f"Expected categories in the column {name} of {path}; row {row} has no value.")
         counts = pyarrow.compute.value_counts(column).field("counts").to_numpy(zero_copy_only=False)
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
         reason = _sentence(error)
@@ -95,10 +95,10 @@ def _table(path: Path, names: Sequence[str]) -> Any:
     for name in names:
         if name not in present:
             raise DomainError(
-                f"Expected a column {name} in {path}; its columns are {', '.join(present)[:200]}."
+                f"Expected a column named {name} in {path}; its columns are {', '.join(present)[:200]}."
             )
         if present.count(name) > 1:
-            raise DomainError(f"Expected one column {name} in {path}, got {present.count(name)}.")
+            raise DomainError(f"Expected one column named {name} in {path}, got {present.count(name)}.")
     return table.read(columns=list(dict.fromkeys(names))) if parquet else table
 
 

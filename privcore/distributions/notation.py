@@ -92,6 +92,7 @@ def referenced(inside: str, values: Callable[[Path, str], Values], digest: Calla
     found = values(Path(path), name)
     if digest(found) != sha256:
         raise DomainError(
-            f"Expected the column {name} of {path} as it was when it was first used; it changed."
+            f"The column {name} of {path} has changed since it was first used; restore the file, or refer "
+            "to the column again without the hash."
         )
     return found

@@ -37,7 +37,7 @@ class FinitePrior(Prior):
         for x in (a, b, w):
             _check(x)
         if a > b and 0.0 < w < _RARE:  # whose 1 - w would not be what was written
-            raise DomainError(f"Expected a <= b for such a small w of two-point(a,b,w), got w={w:g}.")
+            raise DomainError(f"Expected a <= b in two-point(a,b,w) if w is nearly 0, got w={w:g}.")
         if a > b:
             a, b, w = b, a, 1.0 - w
         if a == b or w in (0.0, 1.0):

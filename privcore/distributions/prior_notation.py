@@ -102,9 +102,9 @@ def canonical_classes(text: str) -> str | None:
     lists = [row for row in rows if row is not None]
     for row in lists:
         if len(row) != len(lists[0]) or len(row) < 2:
-            raise DomainError("Expected as many classes for every example, at least 2.")
+            raise DomainError("Expected the same number of classes for every example, at least 2.")
         if abs(math.fsum(row) - 1.0) > 1e-12:
-            raise DomainError(f"Expected probabilities of classes that sum to 1, got {math.fsum(row):.12g}.")
+            raise DomainError(f"Expected class probabilities that sum to 1, got {math.fsum(row):.12g}.")
     return ";".join(",".join(map(spelled, row)) for row in lists)
 
 

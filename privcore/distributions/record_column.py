@@ -46,7 +46,8 @@ def _counts(path: Path, name: str) -> Array:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DomainError(
-            f"Expected counts in the column {name} of {path}, got {values[row]:.12g} in row {row + 1}."
+            f"Expected counts (whole numbers from 0 to 2^53) in the column {name} of {path}, "
+            f"got {values[row]:.12g} in row {row + 1}."
         )
     if not 0.0 < values.sum() <= _MOST_RECORDS:
         raise DomainError(f"Expected counts with a sum from 1 to 2^53 in the column {name} of {path}.")

@@ -103,7 +103,7 @@ def _canonical_numeric(kind: str, values: list[float]) -> str | None:
         case "atoms", _:
             found = f"atoms({','.join(map(spelled, written(values)))})"
         case "uniform", [size]:
-            _check("a whole K of uniform(K) in {1, ..., 10^12}", size, _whole(size, 10**12))
+            _check("a whole number K of uniform(K) in {1, ..., 10^12}", size, _whole(size, 10**12))
             found = f"uniform({int(size)})"
         case "bernoulli", [p]:
             _check("p of bernoulli(p) in [0, 1]", p, 0.0 <= p <= 1.0)
@@ -116,7 +116,7 @@ def _canonical_numeric(kind: str, values: list[float]) -> str | None:
             found = f"zipf({spelled(s)})"
         case "zipf", [s, size]:
             _check("s of zipf(s,K) in [0, 50]", s, 0.0 <= s <= 50.0)
-            _check("a whole K of zipf(s,K) in {1, ..., 10^7}", size, _whole(size, _MOST_ATOMS))
+            _check("a whole number K of zipf(s,K) in {1, ..., 10^7}", size, _whole(size, _MOST_ATOMS))
             found = f"zipf({spelled(s)},{int(size)})" if s else f"uniform({int(size)})"
     return found
 

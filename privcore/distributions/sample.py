@@ -46,7 +46,7 @@ def canonical_sample(text: str) -> str | None:
     if not all(_WHOLE.fullmatch(word) for word in words):
         return None
     if len(words) > _MOST_WRITTEN:
-        raise DomainError(f"Expected at most {_MOST_WRITTEN} written counts, got {len(words)}.")
+        raise DomainError(f"Expected at most {_MOST_WRITTEN} counts, got {len(words)}.")
     counts = sorted((int(word) for word in words if int(word) > 0), reverse=True)
     if not 1 <= sum(counts) <= _MOST_RECORDS:
         raise DomainError(f"Expected a sample of 1 to {_MOST_RECORDS} records, got {sum(counts)}.")

@@ -26,7 +26,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (
         "poisson-error",
         {"epsilon": 1e-4, "delta": 0.1, "steps": 1, "examples": 9, "proportion": 0.5},
-        "Expected epsilon >= 0.001 as a target, got epsilon=0.0001.",
+        "Expected a target epsilon >= 0.001, got epsilon=0.0001.",
     ),
     (
         "label-advantage",

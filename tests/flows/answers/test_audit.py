@@ -147,7 +147,10 @@ COUNTS = ["--counts", "100", "20", "15"]
         ([*COUNTS, "--scores", "x.csv"], "Expected either --scores or --counts."),
         ([], "Expected either --scores or --counts."),
         (["--scores", "x.csv"], "Expected --guesses with --scores, a number fixed before seeing the scores."),
-        (["--scores", "x.csv", "--guesses", "2"], "Expected a file with a column of numbers, got x.csv"),
+        (
+            ["--scores", "x.csv", "--guesses", "2"],
+            "Expected a file with a column of numbers, but x.csv is not",
+        ),
         (["--scores", "x.csv", "--guesses", "2", "--alternatives", "3"], "Expected --alternatives 2 with"),
     ],
 )
@@ -165,12 +168,12 @@ def test_misuse_gets_one_sentence(
     ("text", "guesses", "sentence"),
     [
         ("score,included\n1,1\nnan,0\n", 2, "Expected numbers in the column score of"),
-        ("score,included\n1,1\n,0\n", 2, "got none in row 2."),
+        ("score,included\n1,1\n,0\n", 2, "row 2 has no value."),
         ("score,included\n1,1\n2,2\n", 2, "Expected inclusion bits 0 or 1, got 2 in row 2."),
         ("score,included\n1,1\n2,\n", 2, "Expected numbers in the column included of"),
         ("score,included\n1,yes\n2,no\n", 2, "Cannot read numbers from the columns score and included of"),
-        ("score,member\n1,1\n2,0\n", 2, "Expected a column included in"),
-        ("score,score,included\n1,1,1\n", 0, "Expected one column score in"),
+        ("score,member\n1,1\n2,0\n", 2, "Expected a column named included in"),
+        ("score,score,included\n1,1,1\n", 0, "Expected one column named score in"),
         (
             "score,included\n1,1\n2,0\n3,1\n",
             3,

@@ -106,11 +106,11 @@ def test_misuse_gets_one_sentence(
 def test_a_file_with_nan_or_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     column = tmp_path / "scores.csv"
     for text, sentence in (
-        ("eta\n0.1\nnan\n", "got none in row 2"),
+        ("eta\n0.1\nnan\n", "row 2 has no value"),
         ("eta\n0.1\n1.5\n", "got 1.5 in row 2"),
         ("eta\nx\ny\n", "Cannot read probabilities from the column eta"),
         ("eta\n", "Expected 1 to 100000000 rows"),
-        ("p\n0.1\n", "Expected a column eta"),
+        ("p\n0.1\n", "Expected a column named eta"),
     ):
         column.write_text(text)
         assert run(["labels", "--bag-size", "2", "--prior", f"column({column},eta)"]) == 2

@@ -48,7 +48,7 @@ def test_it_is_the_least_of_its_parts_in_every_direction(
         assert answer("allocation.combined", question, tolerance=0.1).upper == least[direction]
     both = answer("allocation.combined", problem(kind, **fields, **threshold), tolerance=0.1)
     assert both.upper == max(least.values())
-    assert both.detail.count("remove by ") == both.detail.count("add by ") == 1
+    assert both.detail.count("remove: ") == both.detail.count("add: ") == 1
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_winner_changes_with_the_regime(
 ) -> None:
     """Values of the authors' program, rounded outward; sharper splits make the recursive one less."""
     found = answer("allocation.combined", problem("allocation-epsilon", delta=delta, **fields))
-    assert found.detail.startswith(f"remove by allocation.{winner}")
+    assert found.detail.startswith(f"remove: allocation.{winner}")
     assert low < found.upper < high
 
 

@@ -121,4 +121,4 @@ def test_several_participations_or_epochs_are_refused() -> None:
     for change in ({"participations": 2}, {"epochs": 2}):
         question = problem("allocation-epsilon", sigma=1.0, steps=100, delta=1e-6, **change)
         reason = methods_for(question)[find("allocation.decomposition")]
-        assert reason == "The theorem covers one participation in one epoch."
+        assert reason == "The theorem covers participations=1 and epochs=1 only."

@@ -223,7 +223,8 @@ def test_the_confidence_is_stored_and_is_no_proof() -> None:
 def test_several_participations_are_refused() -> None:
     question = problem("allocation-delta", sigma=1.0, steps=10, epsilon=1.0, participations=2)
     assert METHOD().applies(question) == (
-        "The likelihood ratio of several participations is no mean of independent ratios."
+        "The simulation covers participations=1 only: for more, the likelihood ratio is not a mean "
+        "of independent ratios."
     )
 
 

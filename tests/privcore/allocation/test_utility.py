@@ -199,7 +199,7 @@ def test_too_few_repetitions_give_an_open_interval_and_no_estimate() -> None:
     found = answer(AllocationError(**FIGURE_3), "utility.simulation", repetitions=100)
     assert found.status is Status.OK
     assert (found.upper, found.value) == (math.inf, None)
-    assert found.detail.endswith("too few for an estimate")
+    assert found.detail.endswith("too few repetitions for an estimate")
 
 
 @each_kind
@@ -267,8 +267,8 @@ def test_uncertain_noise_gives_an_enclosure_of_the_crossing() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"epsilon": 0.0}, "Expected epsilon >= 0.001 as a target"),
-        ({"epsilon": -1.0}, "Expected epsilon >= 0.001 as a target"),
+        ({"epsilon": 0.0}, "Expected a target epsilon >= 0.001"),
+        ({"epsilon": -1.0}, "Expected a target epsilon >= 0.001"),
         ({"proportion": 1.1}, r"Expected proportion in \[0, 1\], got proportion=1.1"),
         ({"examples": 0}, "Expected examples in "),
         ({"dimension": 0}, "Expected dimension in "),

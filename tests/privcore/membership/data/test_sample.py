@@ -142,7 +142,10 @@ def test_a_column_that_changed_is_noticed(files: tuple[Path, Path]) -> None:
     files[1].write_text("city\nx\ny\n")
     answer = evaluate(Point(problem=asked, method=find("membership.mcdiarmid")()))
     assert answer.status is Status.FAILED
-    assert answer.detail.endswith("as it was when it was first used; it changed.")
+    assert answer.detail.endswith(
+        "has changed since it was first used; restore the file, or refer to the column again without the "
+        "hash."
+    )
 
 
 @pytest.mark.parametrize(
@@ -150,8 +153,11 @@ def test_a_column_that_changed_is_noticed(files: tuple[Path, Path]) -> None:
     [
         ("0,0", r"Expected a sample of 1 to 1000000000000 records, got 0\."),
         ("999999999999,2", r"Expected a sample of 1 to 1000000000000 records, got 1000000000001\."),
-        (",".join(["1"] * 10_001), r"Expected at most 10000 written counts, got 10001\."),
-        ("column(/no/such/file,city)", r"Expected a file with a column of categories, got /no/such/file"),
+        (",".join(["1"] * 10_001), r"Expected at most 10000 counts, got 10001\."),
+        (
+            "column(/no/such/file,city)",
+            r"Expected a file with a column of categories, but /no/such/file is not a file",
+        ),
     ],
 )
 def test_a_bad_sample_is_refused_in_one_sentence(text: str, sentence: str) -> None:
@@ -162,7 +168,7 @@ def test_a_bad_sample_is_refused_in_one_sentence(text: str, sentence: str) -> No
 def test_a_missing_value_and_a_missing_column_are_named(files: tuple[Path, Path]) -> None:
     for file in files:
         with pytest.raises(
-            DomainError, match=r"Expected categories in the column code of .*, got none in row 3"
+            DomainError, match=r"Expected categories in the column code of .*; row 3 has no value"
         ):
             canonical_sample(f"column({file},code)")
         with pytest.raises(DomainError, match=r"its columns are city, code\."):
