@@ -2,6 +2,7 @@
 
 import csv
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import mpmath as mp
@@ -233,3 +234,15 @@ def test_a_search_stops_after_as_many_brackets_as_it_may_use() -> None:
     )
     assert never.run() == (None, None)
     assert 1 <= len(never.trials) <= 7
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+def test_the_ends_of_the_gaussian_mechanism_are_moved_outward_by_the_root_of_the_steps(
+    epsilon: float, delta: float
+) -> None:
+    """In exact arithmetic: half of all roots, products and quotients are rounded to the wrong side."""
+    single = gaussian_noise(epsilon, delta)
+    for steps in range(2, 200):
+        allocation, poisson = (outer_noise(s, epsilon, delta, steps) for s in ("allocation", "poisson"))
+        assert Fraction(allocation.lower) ** 2 * steps <= Fraction(single.lower) ** 2
+        assert Fraction(poisson.upper) ** 2 >= Fraction(single.upper) ** 2 * steps

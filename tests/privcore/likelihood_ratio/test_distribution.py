@@ -204,3 +204,47 @@ def test_combining_a_law_with_itself_by_either_route_agrees() -> None:
     square = combine(base, base, res, product=True)
     pairs = combine(base, copy, res, product=True)
     np.testing.assert_allclose(square.upper.p, pairs.upper.p, rtol=1e-12)
+
+
+def with_errors(scale: float, infinite: float) -> RatioDistribution:
+    return RatioDistribution(
+        x=np.array([0.5, 1.2]),
+        p=np.array([0.5, 0.5]),
+        infinite=infinite,
+        mass_error=0.01 * scale,
+        value_error=0.02 * scale,
+        drift_remove=0.03 * scale,
+        drift_add=0.04 * scale,
+    )
+
+
+def test_the_errors_and_the_means_at_infinity_of_two_factors_add_up() -> None:
+    res = Resolution(fineness=0.1, tail=1e-12)
+    a, b = with_errors(1.0, 0.1), with_errors(2.0, 0.2)
+    found = combine(RatioBracket(lower=a, upper=a), RatioBracket(lower=b, upper=b), res, product=True)
+    for law in (found.lower, found.upper):
+        assert law.mass_error >= a.mass_error + b.mass_error
+        assert law.value_error >= a.value_error + b.value_error
+        assert law.drift_remove >= a.drift_remove + b.drift_remove
+        assert law.drift_add >= a.drift_add + b.drift_add
+        assert law.infinite == pytest.approx(1.0 - 0.9 * 0.8, abs=1e-9)
+
+
+def test_a_drift_counts_in_its_own_direction() -> None:
+    """One atom at 1 reveals nothing, so delta at epsilon 1 is what the errors add to it."""
+    for name, own, other in (("drift_remove", "remove", "add"), ("drift_add", "add", "remove")):
+        law = RatioDistribution(x=np.array([1.0]), p=np.array([1.0]), **{name: 0.1})
+        assert delta_upper(law, 1.0, own) >= 0.1
+        assert delta_upper(law, 1.0, other) < 1e-12
+        assert delta_lower(law, -1.0, own) < delta_lower(law, -1.0, other) - 0.09
+
+
+def test_the_relation_of_both_directions_is_as_bad_as_the_worse_one() -> None:
+    """A ratio that may be 0 reveals more when an example is added, a rare large one when it is removed."""
+    zero = RatioDistribution(x=np.array([0.0, 1.25]), p=np.array([0.2, 0.8]))
+    large = RatioDistribution(x=np.array([0.5, 500.5]), p=np.array([0.999, 0.001]))
+    for law, worse, better in ((zero, "add", "remove"), (large, "remove", "add")):
+        for read in (delta_upper, delta_lower):
+            assert read(law, 0.5, "add-remove") == read(law, 0.5, worse) > read(law, 0.5, better)
+        for inverse in (epsilon_upper, epsilon_lower):
+            assert inverse(law, 0.1, "add-remove") == inverse(law, 0.1, worse) > inverse(law, 0.1, better)
