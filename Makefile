@@ -1,5 +1,5 @@
-# Everything runs from .venv, which is built from requirements.lock with plain pip.
-# Another interpreter: make PYTHON=python3.11 test
+# All targets use .venv, which is built from requirements.lock with plain pip.
+# To use another interpreter: make PYTHON=python3.11 test
 
 PYTHON ?= python3
 WORKERS ?= 2
@@ -19,10 +19,10 @@ COMPILE := $(LOCK_ENV)/bin/uv pip compile --python-version 3.11 --generate-hashe
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
 RESOLVE := $(COMPILE) pyproject.toml
 CODE := $(wildcard flows tasks storage privcore tests deploy)
-SPREAD := -n $(WORKERS) --dist loadgroup  # tests of one xdist_group stay in one process
+SPREAD := -n $(WORKERS) --dist loadgroup  # tests of the same xdist_group run in one process
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# Usage statistics stay off in everything that is started from here.
+# No program started from here sends usage statistics.
 export RAY_USAGE_STATS_ENABLED = 0
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
@@ -44,11 +44,11 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) check
 	@touch $@
 
-sweep: $(STAMP)  ## run the quickstart sweep and look at what it stored
+sweep: $(STAMP)  ## run the quickstart sweep and print its stored results
 	$(BIN)/privsweep run $(SPEC)
 	$(BIN)/privsweep lookup $(SWEEP)
 
-figures: figures-allocation  ## the same as figures-allocation
+figures: figures-allocation  ## same as figures-allocation
 label-figures: figures-labels
 audit-figures: figures-auditing
 membership-figures: figures-membership
@@ -58,7 +58,7 @@ figures-labels: SWEEPS := $(LABELS)
 figures-auditing: SWEEPS := $(AUDITING)
 figures-membership: SWEEPS := $(MEMBERSHIP)
 figures-%: $(STAMP)  ## run the sweeps of a paper (allocation, labels, auditing, membership) and draw them into figures/
-	@# Code 1: some points failed. The report draws the others and says so.
+	@# Exit code 1: some points failed. The report draws the others and says so.
 	@for name in $(SWEEPS); do \
 	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
 	$(BIN)/privsweep report figures $* --out $(FIGURES)
@@ -67,22 +67,22 @@ table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answ
 	$(BIN)/privsweep run lookup
 	$(BIN)/privsweep table publish --out tables
 
-test: $(STAMP)  ## the whole suite but the soak tests
+test: $(STAMP)  ## run all tests except the slow tests (soak)
 	$(BIN)/python -m pytest $(SPREAD)
 
-soak: $(STAMP)  ## the long forms of the tests (minutes to hours)
+soak: $(STAMP)  ## run the slow tests (minutes to hours)
 	$(BIN)/python -m pytest -m soak $(SPREAD)
 
-faults: $(STAMP)  ## kill, fill, damage, confuse; write what survived into docs/faults.md
+faults: $(STAMP)  ## run the fault injection tests and write their table into docs/faults.md
 	$(BIN)/python -m tests.faults.report docs/faults.md $(SPREAD)
 
-bench: $(STAMP) $(PEERS_STAMP)  ## measure against peers, which get an environment of their own
+bench: $(STAMP) $(PEERS_STAMP)  ## measure privsweep and its peers (installed in a separate environment)
 	$(BIN)/python -m tests.benchmarks.bench
 
-bench-scale: $(STAMP)  ## measure how much faster two workers are than one (ten minutes, an idle machine)
+bench-scale: $(STAMP)  ## measure the speed-up of two workers over one (ten minutes, needs an idle machine)
 	$(BIN)/python -m tests.benchmarks.bench --only scale
 
-bench-store: $(STAMP)  ## measure the store with ten million made-up rows (some minutes, 4 GiB)
+bench-store: $(STAMP)  ## measure the store with ten million synthetic rows (some minutes, 4 GiB)
 	$(BIN)/python -m tests.benchmarks.bench --only store
 
 $(PEERS_STAMP): tests/benchmarks/peers.lock
@@ -91,40 +91,40 @@ $(PEERS_STAMP): tests/benchmarks/peers.lock
 	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes -r $<
 	@touch $@
 
-lint: $(STAMP)  ## style, format, types, import contracts
+lint: $(STAMP)  ## check style, format, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports
 
-format: $(STAMP)  ## let ruff repair what it can
+format: $(STAMP)  ## fix style and format with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(STAMP)  ## HTML into docs/_build/html
+docs: $(STAMP)  ## build the documentation as HTML in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-deploy: $(STAMP)  ## create or update pool, deployments and automations on the Prefect server of PREFECT_API_URL
+deploy: $(STAMP)  ## create or update pool, deployments and automations on the Prefect server at PREFECT_API_URL
 	@test -n "$$PREFECT_API_URL" || { echo "Set PREFECT_API_URL to the address of your server: deploy/README.md." >&2; exit 2; }
 	$(BIN)/prefect work-pool create privsweep --type process --overwrite
 	$(BIN)/prefect --no-prompt deploy --all --prefect-file deploy/prefect.yaml
 	$(BIN)/python deploy/automations.py
 
-lock: peers-lock  ## resolve requirements.lock, deploy/image.lock and the peers' lock anew from pyproject.toml
+lock: peers-lock  ## resolve requirements.lock, deploy/image.lock and the peers' lock again from pyproject.toml
 	@mkdir -p build
-	@{ echo "# Everything, pinned for Linux and Python 3.11, runtime and development together. Written by: make lock"; \
+	@{ echo "# All packages for runtime and development, pinned for Linux and Python 3.11. Written by: make lock"; \
 	   echo "# Install: pip install --no-deps --require-hashes -r requirements.lock"; \
 	   $(RESOLVE) --group dev; } > build/requirements.lock
-	@{ echo "# What the container image installs: of requirements.lock what runs, and Ray's dashboard. Written by: make lock"; \
+	@{ echo "# Packages of the container image: the runtime part of requirements.lock, and Ray's dashboard. Written by: make lock"; \
 	   echo "# Install: pip install --no-deps --require-hashes -r deploy/image.lock"; \
 	   $(RESOLVE) --group image --constraint build/requirements.lock; } > build/image.lock
 	@mv build/requirements.lock requirements.lock
 	@mv build/image.lock deploy/image.lock
 	@grep -c '^[a-z]' requirements.lock deploy/image.lock | sed 's/^/packages pinned: /'
 
-peers-lock: $(LOCK_ENV)/bin/uv  ## resolve the benchmarks' peers anew, apart from our own versions
-	@{ echo "# Peers of the benchmarks, in an environment of their own (.venv-peers). Written by: make peers-lock"; \
+peers-lock: $(LOCK_ENV)/bin/uv  ## resolve the versions of the benchmarks' peers again, separately from ours
+	@{ echo "# Peers of the benchmarks, installed in a separate environment (.venv-peers). Written by: make peers-lock"; \
 	   echo "# Install: pip install --no-deps --require-hashes -r tests/benchmarks/peers.lock"; \
 	   $(COMPILE) --group pyproject.toml:peers; } > build/peers.lock
 	@mv build/peers.lock tests/benchmarks/peers.lock
@@ -132,7 +132,7 @@ peers-lock: $(LOCK_ENV)/bin/uv  ## resolve the benchmarks' peers anew, apart fro
 $(LOCK_ENV)/bin/uv:
 	@$(PYTHON) -m venv $(LOCK_ENV) && $(LOCK_ENV)/bin/pip install --quiet uv
 
-clean:  ## remove .venv, caches and built files; keeps store/ and .prefect/
+clean:  ## remove .venv, caches and built files, but not store/ and .prefect/
 	rm -rf .venv build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
