@@ -1,4 +1,4 @@
-"""Numerics core: every bound as a method, every answer an enclosure with its proof."""
+"""Numerical core: each bound is a method, and each answer is an enclosure with its proof."""
 
 from privcore.answer import Answer, Bracket, Status, intersect
 from privcore.errors import DomainError, ExitCode, LimitError, PrivsweepError, UnknownNameError

@@ -1,4 +1,4 @@
-"""Answers of methods, each an enclosure, an estimate, or a status with its reason; and their intersection."""
+"""Answers of methods (an enclosure, an estimate, or a status with its reason) and their intersection."""
 
 import math
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Status(StrEnum):
-    """The end of an evaluation; if it is not `ok`, the detail of the answer gives the reason."""
+    """Outcome of an evaluation; if it is not `ok`, the detail of the answer gives the reason."""
 
     OK = "ok"
     NOT_APPLICABLE = "not_applicable"
@@ -19,7 +19,7 @@ class Status(StrEnum):
 
 
 FAILURES = frozenset({Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.CRASHED})
-"""Statuses that another attempt may improve; `not_applicable` is not among them."""
+"""Statuses that may change if the point is evaluated again; `not_applicable` never does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +27,12 @@ class Answer:
     """An enclosure: `P(lower <= truth <= upper) >= confidence`, or a status other than `ok`.
 
     Attributes:
-        lower: Lower end, rounded down; 0 where nothing better is known.
-        upper: Upper end, rounded up; infinity where nothing better is known.
+        lower: Lower end, rounded down; 0 if nothing better is known.
+        upper: Upper end, rounded up; infinity if nothing better is known.
         value: Best single value: an estimate without proof, or None.
         confidence: Probability of the enclosure in (0, 1]; 1 is a proof.
-        status: `ok`, or why there is no answer.
-        detail: For `ok`, how it was reached; else the reason, in one sentence.
+        status: `ok`, or the kind of failure.
+        detail: For `ok`, how the answer was computed; otherwise the reason, in one sentence.
     """
 
     lower: float = 0.0
@@ -43,7 +43,7 @@ class Answer:
     detail: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse NaN, crossed ends and a confidence that is no probability."""
+        """Reject NaN, crossed ends and a confidence outside (0, 1]."""
         if (
             math.isnan(self.lower)
             or math.isnan(self.upper)
@@ -80,26 +80,26 @@ class Answer:
 
     @classmethod
     def at_most(cls, upper: float, *, detail: str = "") -> Self:
-        """Return an upper bound alone."""
+        """Return an answer that is only an upper bound."""
         return cls(upper=upper, detail=detail)
 
     @classmethod
     def at_least(cls, lower: float, *, confidence: float = 1.0, detail: str = "") -> Self:
-        """Return a lower bound alone."""
+        """Return an answer that is only a lower bound."""
         return cls(lower=lower, confidence=confidence, detail=detail)
 
     @classmethod
     def about(cls, value: float, *, detail: str) -> Self:
-        """Return an estimate: a value that no theorem covers, inside the trivial enclosure."""
+        """Return an estimate: a value without proof, with the trivial enclosure."""
         return cls(value=value, detail=detail)
 
     @classmethod
     def without(cls, status: Status, reason: str) -> Self:
-        """Return the status and reason of an evaluation that gave no answer."""
+        """Return the answer of an evaluation that failed: its status and the reason."""
         return cls(status=status, detail=reason)
 
     def said_by(self, name: str) -> "Bracket":
-        """Return the enclosure with this name at both ends."""
+        """Return the enclosure as a bracket, with this method name at both ends."""
         return Bracket(
             lower=self.lower, upper=self.upper, confidence=self.confidence, lower_by=name, upper_by=name
         )
@@ -107,14 +107,14 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Bracket:
-    """Two ends that hold together, `P(lower <= truth <= upper) >= confidence`, and who gave each of them.
+    """Joint lower and upper bound, `P(lower <= truth <= upper) >= confidence`, with the method of each.
 
     Attributes:
         lower: Lower end; 0 if nothing better is known.
         upper: Upper end; infinity, or the largest possible truth, if nothing better is known.
         confidence: Probability that both ends hold; 1 is a proof.
-        lower_by: Name of the method that gave the lower end; empty if it says nothing.
-        upper_by: Name of the method that gave the upper end; empty if it says nothing.
+        lower_by: Name of the method that gave the lower end; empty if that end is trivial.
+        upper_by: Name of the method that gave the upper end; empty if that end is trivial.
     """
 
     lower: float = 0.0
@@ -125,25 +125,25 @@ class Bracket:
 
     @property
     def crossed(self) -> bool:
-        """Whether the ends exclude one another, so that one of the methods is wrong."""
+        """Whether the lower end exceeds the upper end, so that one of the methods is wrong."""
         return self.lower > self.upper
 
 
 def intersect(brackets: Iterable[Bracket], largest: float = math.inf) -> Bracket:
-    r"""Return the bracket of a truth that lies in all of these.
+    r"""Return the intersection of brackets of the same truth.
 
-    Proofs intersect as they are. A bracket that holds with a probability of at least $c < 1$ may fail with
-    $1 - c$, and by the union bound one of several fails with at most the sum:
+    Proofs intersect without loss of confidence. A bracket that holds with probability at least $c < 1$ fails
+    with probability at most $1 - c$, so by the union bound the intersection holds with probability at least
     $$1 - \sum_i (1 - c_i).$$
-    The view `best` of a store is the same rule in SQL, for proofs alone (`storage.views`).
+    The view `best` of a store applies the same rule in SQL, to proofs only (`storage.views`).
 
     Args:
-        brackets: At least one.
-        largest: Largest possible truth; an upper end there says nothing.
+        brackets: At least one bracket.
+        largest: Largest possible truth; an upper end equal to it is trivial.
 
     Returns:
-        The largest lower and the smallest upper end, each by the first that gave it. It is `crossed` if the
-        ends exclude one another; a confidence of 0 or less claims nothing.
+        The largest lower and the smallest upper end, each attributed to the first method that gave it. The
+        bracket is `crossed` if the ends exclude each other; a confidence of 0 or less claims nothing.
 
     Example:
         >>> likely = Answer.at_least(1.0, confidence=0.95).said_by("audit")

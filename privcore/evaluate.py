@@ -1,4 +1,4 @@
-"""Evaluate one point; whatever goes wrong inside becomes a status with its reason."""
+"""Evaluate one point; an error inside becomes a status with its reason."""
 
 from privcore.answer import Answer, Status
 from privcore.errors import PrivsweepError
@@ -9,11 +9,11 @@ def evaluate(point: Point) -> Answer:
     """Return the answer to a point.
 
     Args:
-        point: Problem and method; both were validated when they were made.
+        point: Problem and method; both were validated when they were constructed.
 
     Returns:
         The method's answer; `not_applicable`, `out_of_memory` or `failed` with the reason otherwise.
-        Numerical trouble never raises.
+        A numerical failure never raises.
 
     Example:
         >>> from privcore import Point, find, find_problem
@@ -26,9 +26,9 @@ def evaluate(point: Point) -> Answer:
         if (reason := point.method.applies(point.problem)) is not None:
             return Answer.without(Status.NOT_APPLICABLE, reason)
         return point.method.answer(point.problem, point.seed)
-    except PrivsweepError as error:  # what the problem refers to is no longer what it was
+    except PrivsweepError as error:  # a file that the problem refers to has changed
         return Answer.without(Status.FAILED, str(error))
     except MemoryError:
         return Answer.without(Status.OUT_OF_MEMORY, f"{point.method.name} ran out of memory.")
-    except Exception as error:  # noqa: BLE001  a sweep must survive any one point; the row says what happened
+    except Exception as error:  # noqa: BLE001  a sweep must survive each point; the row has the reason
         return Answer.without(Status.FAILED, f"{type(error).__name__}: {error}")

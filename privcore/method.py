@@ -1,4 +1,4 @@
-"""A method: one way to answer some problems, with its claims and its cost stated before it runs."""
+"""Base of methods: a method answers some problems, and states its claims and its cost before it runs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from privcore.problem import Problem
 
 
 class Direction(StrEnum):
-    """What a method claims about its answers before it runs."""
+    """Kind of bound that a method claims to give, before it runs."""
 
     ENCLOSURE = "enclosure"
     UPPER = "upper"
@@ -24,7 +24,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What an evaluation will need at most, to within the factor that the contract tests allow."""
+    """Estimated upper limits of time and memory, within the factor that the contract tests allow."""
 
     seconds: float
     bytes: float
@@ -33,7 +33,7 @@ class Cost:
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    P = TypeVar("P", bound=Problem, default=Any)  # `Method` alone is a method for whatever problems
+    P = TypeVar("P", bound=Problem, default=Any)  # `Method` without a parameter answers any problems
 else:
     from typing import TypeVar
 
@@ -42,10 +42,10 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC, Generic[P]):
-    """Base of all methods: class attributes are claims, fields are knobs.
+    """Base of all methods: class attributes are claims, fields are options (stored as `knobs`).
 
-    A knob (`tolerance: Annotated[float, params.TOLERANCE] = 0.01`) changes tightness or speed, never
-    the truth. A subclass is a frozen keyword-only dataclass; every knob has a default.
+    An option (`tolerance: Annotated[float, params.TOLERANCE] = 0.01`) changes tightness or speed, never
+    the truth. A subclass is a frozen keyword-only dataclass; every option has a default.
     """
 
     name: ClassVar[str]
@@ -54,43 +54,43 @@ class Method(ABC, Generic[P]):
     reference: ClassVar[str]
     version: ClassVar[int] = 1
     shares: ClassVar[tuple[str, ...]] = ()
-    """Problem fields whose equality lets points share their expensive state."""
+    """Problem fields; points that agree in them share their expensive state."""
     covers: ClassVar[tuple[str, ...]] = ()
-    """Names of methods whose intervals contain this one, which holds at the same confidence all the same."""
+    """Names of methods whose intervals always contain that of this method, at the same confidence."""
     knobs: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
-        """Collect the declared knobs from the annotations."""
+        """Collect the declared options from the annotations."""
         super().__init_subclass__()
         hints = get_type_hints(cls, include_extras=True)
         declared = {n: h.__metadata__[0] for n, h in hints.items() if get_origin(h) is Annotated}
         cls.knobs = MappingProxyType(declared)
 
     def __post_init__(self) -> None:
-        """Replace every knob by its canonical value."""
+        """Replace every option by its canonical value."""
         for name, parameter in self.knobs.items():
             object.__setattr__(self, name, parameter.check(getattr(self, name)))
 
     @classmethod
     def from_knobs(cls, given: Mapping[str, Any]) -> Self:
-        """Return the method with these knobs; an unknown one raises `UnknownNameError`."""
+        """Return the method with these options; an unknown name raises `UnknownNameError`."""
         for name in given:
             if name not in cls.knobs:
                 raise unknown(f"option of {cls.name}", str(name), list(cls.knobs))
         return cls(**given)
 
     def identity(self) -> dict[str, Value]:
-        """Return the knobs that differ from their defaults."""
+        """Return the options that differ from their defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
     def applies(self, problem: P) -> str | None:
-        """Return None where the theorem covers the problem, else the reason why not."""
+        """Return None if the theorem covers the problem, else the reason why not."""
         return None
 
     @abstractmethod
     def cost(self, problem: P) -> Cost:
-        """Return what an answer needs, conservatively, without computing it."""
+        """Return a conservative estimate of the time and memory of an answer, without computing it."""
 
     @abstractmethod
     def answer(self, problem: P, seed: int) -> Answer:
-        """Return the answer to a problem to which the method applies; only the seed is random."""
+        """Return the answer to a problem that the method covers; the seed is the only randomness."""

@@ -1,6 +1,6 @@
-"""The papers that methods rest on, each with the version to which the numbers of its theorems belong.
+"""Papers behind the methods, each with the arXiv version whose theorem numbers are cited.
 
-How each version was established, and of which papers it could not be: docs/papers.md.
+docs/papers.md says how each version was established, and lists the papers whose version is unknown.
 """
 
 AUBINAIS = "Aubinais, Gassiat and Piantanida (2025), arXiv:2310.13786v6"

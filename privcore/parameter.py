@@ -1,4 +1,4 @@
-"""Parameters: named quantities with their domain: real, whole, one of a few words, or a text."""
+"""Parameters: named quantities with a domain of real numbers, integers, words or texts."""
 
 import math
 import numbers
@@ -13,7 +13,7 @@ Value = float | int | str
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A named quantity with its domain; validation, schemas, docs and test draws all read it."""
+    """A named quantity with its domain, which is used by validation, schemas, docs and tests."""
 
     name: str
     symbol: str
@@ -22,19 +22,19 @@ class Parameter:
 
     @property
     def domain(self) -> str:
-        """Text of the domain as it stands in error messages and docs."""
+        """Text of the domain for error messages and docs."""
         raise NotImplementedError
 
     def check(self, value: object) -> Value:
-        """Return the value in its canonical type, or raise `DomainError` with one sentence."""
+        """Return the value in its canonical type, or raise `DomainError`."""
         raise NotImplementedError
 
     def typical_values(self) -> Sequence[Value]:
-        """A few values that practitioners use, for tests and docs."""
+        """A few values that are common in practice, for tests and docs."""
         raise NotImplementedError
 
     def _as_float(self, value: object) -> float:
-        """Return any real number but a boolean as a float; text and the rest are refused."""
+        """Return a real number as a float; booleans, text and other types are rejected."""
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise self._refuse(value)
         try:
@@ -49,9 +49,9 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Real(Parameter):
-    """A finite real number in an interval; an end is excluded where its flag says so.
+    """A finite real number in an interval; `lower_open` and `upper_open` exclude an end.
 
-    Where `infinite` is set, infinity is a value too: the parameter then stands for a limit without a bound.
+    If `infinite` is set, infinity is a value too; it means that the limit is absent.
     """
 
     lower: float
@@ -68,8 +68,8 @@ class Real(Parameter):
         return f"{left}{self.lower:.12g}, {self.upper:.12g}{right}{' or inf' if self.infinite else ''}"
 
     def check(self, value: object) -> float:
-        """Return `value` as a float; NaN, infinities, -0.0, subnormals, booleans and text are refused."""
-        if self.infinite and value == "inf":  # as JSON has to write it
+        """Return `value` as a float; NaN, infinities, -0.0, subnormals, booleans and text are rejected."""
+        if self.infinite and value == "inf":  # JSON has no number for infinity
             return math.inf
         x = self._as_float(value)
         if self.infinite and x == math.inf:
@@ -90,7 +90,7 @@ class Real(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Integer(Parameter):
-    """A whole number in a closed interval; a float is accepted where it is exactly whole (1e6)."""
+    """A whole number in a closed interval; a float is accepted if it is exactly whole (1e6)."""
 
     lower: int
     upper: int
@@ -102,7 +102,7 @@ class Integer(Parameter):
         return f"{{{self.lower}, ..., {self.upper}}}"
 
     def check(self, value: object) -> int:
-        """Return `value` as an int; fractions, NaN, booleans and text are refused."""
+        """Return `value` as an int; fractions, NaN, booleans and text are rejected."""
         x = self._as_float(value)
         if not x.is_integer() or (x == 0 and math.copysign(1.0, x) < 0) or not self.lower <= x <= self.upper:
             raise self._refuse(value)
@@ -137,12 +137,12 @@ class Choice(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Parameter):
-    """A text with a grammar of its own, such as the name of a law with its parameters.
+    """A text with its own grammar, such as the name of a distribution with its parameters.
 
     Attributes:
-        grammar: How it is written, for messages and docs.
-        canonical: Returns the one spelling of a text, or None where it is not of the grammar; raises
-            `DomainError` where what it says is impossible.
+        grammar: The grammar, as messages and docs print it.
+        canonical: Function that returns the canonical spelling of a text, or None if the text does not
+            match the grammar; raises `DomainError` if the text matches but its values are impossible.
         typical: Canonical texts.
     """
 
@@ -156,7 +156,7 @@ class Text(Parameter):
         return self.grammar
 
     def check(self, value: object) -> str:
-        """Return the canonical spelling, or raise `DomainError`; a number stands for its text."""
+        """Return the canonical spelling, or raise `DomainError`; a number is read as its text."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = repr(value)
         spelled = self.canonical(value) if isinstance(value, str) else None

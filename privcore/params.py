@@ -1,6 +1,6 @@
-"""Parameters of problems and knobs, declared once: name, domain, typical values, unit, meaning.
+"""Parameters of problems and options of methods, declared once: name, domain, typical values, unit, meaning.
 
-These serve several topics, or are read outside of them; the others are in the `params.py` of their topic.
+These are used by several topics, or outside of any topic; the others are in the `params.py` of their topic.
 """
 
 from privcore.parameter import Integer, Real

@@ -1,4 +1,4 @@
-"""A point: a problem with the method that is to answer it. Its id names the stored row."""
+"""Points: a point is a problem with a method that answers it. Its id names the stored row."""
 
 import hashlib
 import json
@@ -20,13 +20,13 @@ class Point:
     method: Method
 
     def __post_init__(self) -> None:
-        """Refuse a method that was never meant for this kind of problem."""
+        """Reject a method that does not answer this kind of problem."""
         if not isinstance(self.problem, self.method.problems):
             raise PrivsweepError(f"Method {self.method.name} does not answer {self.problem.name}.")
 
     @cached_property
     def canonical(self) -> str:
-        """Canonical JSON of all that affects the answer; defaults are left out, keys are sorted."""
+        """Canonical JSON of everything that affects the answer; defaults are left out, keys are sorted."""
         method = self.method
         return canonical(self.problem, method.name, method.version, method.identity())
 
@@ -37,7 +37,7 @@ class Point:
 
     @property
     def seed(self) -> int:
-        """Seed in [0, 2^63) for methods that draw random numbers: the same on every engine."""
+        """Seed in [0, 2^63) for methods that draw random numbers; it is the same on every engine."""
         return int(self.id[:16], 16) >> 1
 
 
@@ -55,5 +55,5 @@ def canonical(problem: Problem, method: str, version: int, knobs: Mapping[str, A
 
 
 def hashed(text: str) -> str:
-    """Return the id that stands for a canonical text."""
+    """Return the id of a canonical text."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

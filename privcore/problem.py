@@ -1,4 +1,4 @@
-"""A problem: a question with validated parameters, proved trends, and constraints between its fields."""
+"""Base of problems: questions with validated parameters, proved trends, and constraints between fields."""
 
 import typing
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from privcore.parameter import Parameter, Value
 
 
 class Trend(Enum):
-    """In which direction the truth moves when a parameter grows; claimed only with a proof."""
+    """Direction in which the truth moves when a parameter grows; claimed only with a proof."""
 
     INCREASING = 1
     DECREASING = -1
@@ -22,19 +22,19 @@ class Trend(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Monotone:
-    """A proved monotonicity of the truth in one parameter, with where the proof stands."""
+    """A proved monotonicity of the truth in one parameter, with its proof."""
 
     trend: Trend
     proof: str
 
 
 def grows(proof: str) -> Monotone:
-    """Return the monotonicity of a truth that grows with a parameter, or stays."""
+    """Return the monotonicity of a truth that does not fall as a parameter grows."""
     return Monotone(trend=Trend.INCREASING, proof=proof)
 
 
 def falls(proof: str) -> Monotone:
-    """Return the monotonicity of a truth that falls as a parameter grows, or stays."""
+    """Return the monotonicity of a truth that does not rise as a parameter grows."""
     return Monotone(trend=Trend.DECREASING, proof=proof)
 
 
@@ -50,7 +50,7 @@ def proved(**trends: Monotone) -> Mapping[str, Monotone]:
 
 @dataclass(frozen=True)
 class Constraint(ABC):
-    """Base of all constraints: a field, and the bound that it is compared with.
+    """Base of all constraints: a field, and a bound for it.
 
     Attributes:
         field: Name of the field, or of a property of the problem.
@@ -68,7 +68,7 @@ class Constraint(ABC):
 
     @property
     def names(self) -> set[str]:
-        """Names of the two things that are compared, or of one if the bound is a value."""
+        """Names of the fields that are compared: two, or one if the bound is a value."""
         return {self.field, self.bound} if isinstance(self.bound, str) else {self.field}
 
     def check(self, problem: object) -> None:
@@ -115,7 +115,7 @@ class AtMost(Constraint):
     kind = "at_most"
 
     def __post_init__(self) -> None:
-        """Fill in the usual message."""
+        """Set the default message."""
         if not self.message:
             got = f"{self.field}={{{self.field}}}, {self.bound}={{bound}}"
             object.__setattr__(self, "message", f"Expected {self.field} <= {self.bound}, got {got}.")
@@ -129,7 +129,7 @@ class AtMost(Constraint):
 
 @dataclass(frozen=True)
 class CountOf(Constraint):
-    """The field is a whole number from 0 to the length of the list that another field spells."""
+    """The field is an integer from 0 to the length of the comma-separated list in another field."""
 
     kind = "count_of"
 
@@ -164,20 +164,20 @@ class NoneOf(Constraint):
 class Problem:
     """Base of all problems; a subclass is a frozen keyword-only dataclass of annotated parameters.
 
-    A field is written `sigma: Annotated[float, params.SIGMA]`. Its name is the parameter's, and its
-    meaning never changes: a new field must have a default that keeps the old truth.
+    A field is written `sigma: Annotated[float, params.SIGMA]`. Its name is that of the parameter. Its
+    meaning never changes, and a new field must have a default that keeps the old truth.
     """
 
     name: ClassVar[str]
     topic: ClassVar[str]
-    """The area of questions that it belongs to: the folder of `privcore` that it lives in."""
+    """Area of the question: the name of its folder in `privcore`."""
     asks: ClassVar[str]
-    """The quantity asked for: the name of a column in reports, such as epsilon or delta."""
+    """Quantity asked for, which is the name of a column in reports, such as epsilon or delta."""
     largest: ClassVar[float] = float("inf")
-    """No truth of this problem exceeds this."""
+    """Largest possible truth."""
     monotone: ClassVar[Mapping[str, Monotone]] = proved()
     constraints: ClassVar[tuple[Constraint, ...]] = ()
-    """Conditions that several fields satisfy together, in the order in which they are checked."""
+    """Conditions on several fields, in the order in which they are checked."""
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
@@ -190,7 +190,7 @@ class Problem:
         cls.parameters = MappingProxyType(declared)
 
     def __post_init__(self) -> None:
-        """Replace every field by its canonical value, then check what concerns several fields."""
+        """Replace every field by its canonical value, then check the constraints."""
         for name, parameter in self.parameters.items():
             object.__setattr__(self, name, parameter.check(getattr(self, name)))
         for constraint in self.constraints:
@@ -198,7 +198,7 @@ class Problem:
 
     @classmethod
     def defaults(cls) -> dict[str, Value]:
-        """Return the fields that may be left out, with their values."""
+        """Return the fields that may be left out, with their default values."""
         return {f.name: f.default for f in fields(cls) if f.default is not MISSING}
 
     @classmethod
@@ -206,7 +206,7 @@ class Problem:
         """Return the problem with these fields.
 
         Raises:
-            UnknownNameError: A field does not exist; the closest one is suggested.
+            UnknownNameError: A field does not exist; the closest name is suggested.
             DomainError: A field is missing or outside its domain.
         """
         for name in given:
@@ -222,6 +222,6 @@ class Problem:
         return {name: getattr(self, name) for name in self.parameters}
 
     def identity(self) -> dict[str, Value]:
-        """Return the fields that differ from their defaults: what a point's id is made of."""
+        """Return the fields that differ from their defaults, which determine the id of a point."""
         defaults = self.defaults()
         return {n: v for n, v in self.as_fields().items() if n not in defaults or defaults[n] != v}

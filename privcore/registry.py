@@ -1,6 +1,6 @@
-"""All problems and methods: their classes, imported when they are used, and the search for one by name.
+"""Registry of all problems and methods: finds a class by its name, and imports it on first use.
 
-The stored names and the modules behind them are in `privcore.stored_names`.
+The stored names and the modules of their classes are in `privcore.stored_names`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ T = TypeVar("T", Method[Any], Problem)
 
 
 class Classes(Sequence[type[T]], Generic[T]):
-    """The classes of a table, in its order. Names and `len` import nothing, taking a class its module."""
+    """The classes of a table, in its order. Names and `len` import nothing; taking a class imports it."""
 
     def __init__(self, table: Mapping[str, str]) -> None:
-        """Take the places of classes, such as `allocation.certified:AllocationCertified`, by stored name."""
+        """Take a table from stored names to places, such as `allocation.certified:AllocationCertified`."""
         self.table: dict[str, str | type[T]] = {**table}
 
     @property
@@ -31,14 +31,14 @@ class Classes(Sequence[type[T]], Generic[T]):
     def get(self, name: str) -> type[T] | None:
         """Return the class of that name, or None."""
         place = self.table.get(name)
-        if not isinstance(place, str):  # a class that was registered, or no such name
+        if not isinstance(place, str):  # a registered class, or None for an unknown name
             return place
         module, _, cls = place.partition(":")
         found: type[T] = getattr(import_module(f"privcore.{module}"), cls)
         return found
 
     def topic(self, name: str) -> str | None:
-        """Return the package of a class below `privcore`; None for a class that was registered."""
+        """Return the package of a class below `privcore`; None for a registered class."""
         place = self.table.get(name)
         return place.partition(".")[0] if isinstance(place, str) else None
 
@@ -64,7 +64,7 @@ def find(name: str) -> type[Method]:
     """Return the method class of that name, such as `allocation.certified`.
 
     Raises:
-        UnknownNameError: There is none; the closest name is suggested.
+        UnknownNameError: The name is unknown; the closest name is suggested.
     """
     if kind := METHODS.get(name):
         return kind
@@ -75,7 +75,7 @@ def find_problem(name: str) -> type[Problem]:
     """Return the problem class of that name, such as `allocation-epsilon`.
 
     Raises:
-        UnknownNameError: There is none; the closest name is suggested.
+        UnknownNameError: The name is unknown; the closest name is suggested.
     """
     if kind := PROBLEMS.get(name):
         return kind
@@ -83,18 +83,18 @@ def find_problem(name: str) -> type[Problem]:
 
 
 def answering(kind: type[Problem]) -> list[type[Method]]:
-    """Return the methods for a kind of problem; only those of its topic are imported."""
+    """Return the methods for a kind of problem; only methods of its topic are imported."""
     near = [name for name in METHODS.names if METHODS.topic(name) in (kind.topic, None)]
     return [method for method in map(find, near) if issubclass(kind, method.problems)]
 
 
 def methods_for(problem: Problem) -> dict[type[Method], str | None]:
-    """Return every method for this kind of problem; None where it applies, else the reason why not."""
+    """Return every method for this kind of problem, with None if it applies, else the reason why not."""
     return {method: method().applies(problem) for method in answering(type(problem))}
 
 
 def versions() -> dict[str, int]:
-    """Return the version of every method by its name, without importing it."""
+    """Return the version of every method by name, without importing the methods."""
     return {
         name: stored_names.VERSIONS.get(name, 1) if isinstance(place, str) else place.version
         for name, place in METHODS.table.items()
@@ -102,7 +102,7 @@ def versions() -> dict[str, int]:
 
 
 def register(*methods: type[Method]) -> None:
-    """Add methods, and the problems that only they answer, for as long as this process lives."""
+    """Add methods, and the problems that only they answer, for the lifetime of this process."""
     for method in methods:
         METHODS.table[method.name] = method
         for kind in method.problems:
@@ -111,9 +111,9 @@ def register(*methods: type[Method]) -> None:
 
 @contextmanager
 def registered(*methods: type[Method]) -> Iterator[None]:
-    """Add methods, and the problems that only they answer, while a `with` statement lasts.
+    """Add methods, and the problems that only they answer, for the duration of a `with` statement.
 
-    This is how a test gives the registry a method of its own. A method of the same name is hidden meanwhile.
+    Tests use it to register their own methods. A registered method hides an existing one of the same name.
 
     Example:
         >>> from privcore import Method

@@ -1,7 +1,7 @@
-"""The table of stored names: the module below `privcore` and the class of every problem and every method.
+"""Table of stored names: the module below `privcore` and the class of every problem and every method.
 
-A new problem or method is one file and one line here. Results are stored by these names, so none is ever
-changed. The tests hold the table against the classes.
+A new problem or method is one file and one line here. Results are stored under these names, so a name never
+changes. The tests compare the table with the classes.
 """
 
 PROBLEMS = {
@@ -187,4 +187,4 @@ VERSIONS = {
     "membership.sharp": 2,
     "membership.overfitting": 2,
 }
-"""Versions of methods, unless 1: readers of a store import no method to decide on which rows to rely."""
+"""Versions of methods, if not 1; readers of a store find the current rows without importing methods."""

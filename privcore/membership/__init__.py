@@ -1,1 +1,1 @@
-"""Membership inference: how well an attack can tell the records of a training set from fresh ones."""
+"""Membership inference: bounds on how well an attack separates training records from fresh records."""

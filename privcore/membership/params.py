@@ -1,6 +1,6 @@
 """Parameters of membership inference, declared once, as in `params`.
 
-Those of experiments alone are in `experiments/params.py`.
+Parameters of experiments only are in `experiments/params.py`.
 """
 
 from privcore.distributions.record_notation import canonical_law

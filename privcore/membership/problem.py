@@ -14,7 +14,7 @@ class MembershipProblem(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class AdvantageProblem(MembershipProblem):
-    """Base of the questions about the largest advantage of an attack: 0 is blind and 1 is certain."""
+    """Base of the questions about the largest advantage of an attack: 0 is blind guessing, 1 is certainty."""
 
     asks = "advantage"
     largest = 1.0

@@ -1,1 +1,1 @@
-"""Bounds from data: sampled records, and the estimates they allow."""
+"""Bounds from data: from a sample of the records, or from the counts of an attack."""

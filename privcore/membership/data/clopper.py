@@ -1,4 +1,4 @@
-"""The advantage of an attack that was tried, from below, with confidence."""
+"""Lower confidence bound for the advantage, from the counts of an attack."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from privcore.papers import AUBINAIS
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipClopper(Method[MembershipAttackAdvantage]):
-    """Binomial bounds of both rates, and what the attack gains at their worst.
+    """Binomial bounds for both rates, and the advantage of the attack at these bounds.
 
-    Members and non-members are independent, so each bound may have a little more than half the error. The
-    best attack gains as much or more. Trials that share a training run are dependent, and then this says
-    nothing.
+    Members and non-members are independent, so each bound may have slightly more than half the error. The
+    best attack has at least this advantage. The bound does not hold if trials share a training run, because
+    they are dependent.
     """
 
     name = "membership.clopper"
@@ -36,7 +36,7 @@ class MembershipClopper(Method[MembershipAttackAdvantage]):
             gain = true_rate - problem.odds * (1.0 - true_negative_rate)
         else:
             gain = true_negative_rate - (1.0 - true_rate) / problem.odds
-        # Rates have 16 digits, which the odds may multiply.
+        # Rates have an error of 1e-16, which the odds may multiply.
         gain -= 1e-15 * max(problem.odds, 1.0 / problem.odds)
         detail = f"TPR >= {true_rate:.6g}, FPR <= {1.0 - true_negative_rate:.6g}"
         return Answer.enclosure(max(0.0, gain), 1.0, confidence=problem.confidence_level, detail=detail)

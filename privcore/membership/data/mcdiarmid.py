@@ -1,4 +1,4 @@
-"""The advantage against the worst learner of an unknown law, from above, from a sample, with confidence."""
+"""Upper confidence bound for the advantage on any learner, from a sample of an unknown distribution."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from privcore.papers import AUBINAIS
 Array = NDArray[np.float64]
 
 _MOST_TERMS = 20_000
-"""Terms of a tail; what is left out makes the bound larger."""
+"""Most terms of a tail; leaving out the rest makes the bound larger."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +25,10 @@ class MembershipMcDiarmid(Method[MembershipSampleAdvantage]):
     r"""Split the sample into n records and the rest in all ways, and average the distance of the two parts.
 
     The expectation of the average is at least the advantage, by Jensen's inequality. A record of a sample of
-    N moves the average by at most (1 + g) / N with $g = \max\{\gamma, 1 / \gamma\}$, less than it may move a
-    single split, so that it falls short of its expectation by more than $(1 + g) \sqrt{\ln(1 / \beta) / 2N}$
-    with probability at most $\beta$. For odds other than 1 the smaller of their bound and of that of equal
-    odds, at half the error each.
+    N moves the average by at most (1 + g) / N with $g = \max\{\gamma, 1 / \gamma\}$, which is less than it
+    may move the distance of a single split. The average therefore falls short of its expectation by more than
+    $(1 + g) \sqrt{\ln(1 / \beta) / 2N}$ with probability at most $\beta$. For odds other than 1 the answer is
+    the smaller of the bound for these odds and the bound for odds 1, each with half the error probability.
     """
 
     name = "membership.mcdiarmid"
@@ -67,7 +67,7 @@ class MembershipMcDiarmid(Method[MembershipSampleAdvantage]):
 
 
 def mean_distance(counts: NDArray[np.int64], records: int, odds: float) -> float:
-    r"""Return the mean distance of n records of a sample from the others, over all splits.
+    r"""Return the distance between n records of a sample and the rest, averaged over all splits.
 
     It is $\mathrm E \sum_k (H_k / n - \gamma (N_k - H_k) / m)_+$ for $\gamma \ge 1$, and
     $\frac1\gamma \mathrm E \sum_k (\gamma (N_k - H_k) / m - H_k / n)_+$ for $\gamma < 1$, with $H_k$
@@ -75,11 +75,11 @@ def mean_distance(counts: NDArray[np.int64], records: int, odds: float) -> float
 
     Args:
         counts: Number of records of every category, shape (K,), all positive.
-        records: Number n of records that are set aside, in [1, N).
+        records: Number n of records in the first part, in [1, N).
         odds: Odds gamma of a non-member against a member, > 0.
 
     Returns:
-        Mean distance in [0, 1]; where a tail is too long, a little more.
+        Mean distance in [0, 1]; slightly more if a tail has too many terms.
 
     Example:
         >>> round(mean_distance(np.array([1, 1]), 1, 1.0), 12)
@@ -105,7 +105,7 @@ def mean_distance(counts: NDArray[np.int64], records: int, odds: float) -> float
 
 
 def _probability(j: Array, size: float, k: Array, n: float) -> Array:
-    """Return hypergeometric probabilities of j of k among n of all, by three binomial ones."""
+    """Return hypergeometric probabilities of j of k among n of all, from three binomial probabilities."""
     p = n / size
     at = (j >= 0.0) & (j <= np.minimum(k, n)) & (n - j <= size - k)
     j = np.where(at, j, np.maximum(0.0, n - (size - k)))
@@ -118,7 +118,7 @@ def _probability(j: Array, size: float, k: Array, n: float) -> Array:
 
 
 def _tail(whole: Array, size: float, k: Array, n: float, *, above: bool) -> Array:
-    """Return the probability of more, or else of at most so many, from the nearest terms on."""
+    """Return the probability of more than `whole`, or of at most `whole`, summed from the nearest term on."""
     j = whole + 1.0 if above else whole
     term = _probability(j, size, k, n)
     total = term.copy()

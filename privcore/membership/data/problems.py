@@ -10,10 +10,10 @@ from privcore.problem import AtMost
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipSampleAdvantage(AdvantageProblem):
-    """Largest advantage of an attack on any learner from n records of a law of which only a sample is known.
+    """Largest advantage of an attack on any learner from n records, if only a sample of records is known.
 
-    The sample is of independent records, and it is not the training set. The law is any on countably many
-    categories; continuous parts of a record are not seen in a sample of categories.
+    The records of the sample are independent and are not the training set. They may have any distribution on
+    countably many categories; a sample of categories does not show continuous parts of a record.
     """
 
     name = "membership-sample-advantage"
@@ -26,10 +26,10 @@ class MembershipSampleAdvantage(AdvantageProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipAttackAdvantage(AdvantageProblem):
-    """Largest advantage of an attack on a learner, of which one attack was tried.
+    """Largest advantage of an attack on a learner, given the counts of one attack.
 
-    Every trial is of a training run of its own, independent of the others; how the attack decides was fixed
-    before the trials that are counted.
+    Every trial has a separate, independent training run, and the decision rule of the attack was fixed before
+    the counted trials.
     """
 
     name = "membership-attack-advantage"

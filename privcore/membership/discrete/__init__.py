@@ -1,1 +1,1 @@
-"""Membership inference on means of discrete records."""
+"""Membership inference on learners of discrete records."""

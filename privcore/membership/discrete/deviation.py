@@ -1,4 +1,4 @@
-"""Sharp constants for the mean deviation of a binomial count: both ends without a binomial probability."""
+"""Sharp constants for the mean deviation of a binomial count, without any binomial probability."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
 from privcore.papers import AUBINAIS
 
 _HEADS = 2**16
-"""Of infinitely many atoms, how many are looked at one by one."""
+"""Number of atoms that are summed individually if there are infinitely many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class MembershipDeviation(Method[WorstLearner]):
     r"""Every atom with $1 / n \le p \le 1 - 1 / n$ adds between L and U times $\sqrt{p q / n}$ at odds 1.
 
     $L = (1 - 1/n)^{n - 1/2}$ is the least and $U = (1 - 1/(2n))^{n - 1/2} / \sqrt 2$ the largest constant.
-    Rarer atoms add $p q^n$, commoner ones $q p^n$. At other odds the advantage is at most that at odds 1.
+    Rarer atoms add $p q^n$ and commoner atoms $q p^n$. At other odds the advantage is at most that at odds 1.
     """
 
     name = "membership.deviation"
@@ -48,20 +48,20 @@ class MembershipDeviation(Method[WorstLearner]):
 def least_constant(records: int) -> float:
     r"""Return $L_n = (1 - 1/n)^{n - 1/2}$, the least $E|B - np| / (2 \sqrt{n p q})$ for $n p, n q \ge 1$.
 
-    De Moivre: the quotient is $f(p) = \sqrt n \binom{n-1}{m} p^{m + 1/2} q^{n - m - 1/2}$ with
-    $m = \lfloor n p \rfloor$. Its logarithm is concave in p between m / n and (m + 1) / n, so it is least at
-    some $p = j / n$. There $\ln f((j+1)/n) - \ln f(j/n) = \psi(j) - \psi(n - j - 1)$ with
-    $\psi(x) = (x + 1/2) \ln(1 + 1/x) = \sum_i (2x + 1)^{-2i} / (2i + 1)$, which falls. So f rises from j = 1
-    to the middle, and it is symmetric.
+    By de Moivre's formula the quotient is $f(p) = \sqrt n \binom{n-1}{m} p^{m + 1/2} q^{n - m - 1/2}$ with
+    $m = \lfloor n p \rfloor$. Its logarithm is concave in p between m / n and (m + 1) / n, so f is least at
+    some $p = j / n$. There $\ln f((j+1)/n) - \ln f(j/n) = \psi(j) - \psi(n - j - 1)$ with the decreasing
+    $\psi(x) = (x + 1/2) \ln(1 + 1/x) = \sum_i (2x + 1)^{-2i} / (2i + 1)$. So f rises from j = 1 to the
+    middle, and it is symmetric.
 
     Args:
         records: Number n of records, >= 2.
 
     Returns:
-        The constant, which rises to 1/e = 0.3679.
+        The constant, which increases with n to 1/e = 0.3679.
 
     Reference:
-        Ours; arXiv:2310.13786v6, Lemma 30, has 0.29744 for n >= 5.
+        Our own proof; arXiv:2310.13786v6, Lemma 30, has 0.29744 for n >= 5.
 
     Example:
         >>> round(least_constant(2), 5), round(least_constant(5), 5)
@@ -73,19 +73,19 @@ def least_constant(records: int) -> float:
 def largest_constant(records: int) -> float:
     r"""Return $U_n = (1 - 1/(2n))^{n - 1/2} / \sqrt 2$, the largest $E|B - np| / (2 \sqrt{n p q})$.
 
-    With f as in `least_constant`, concavity puts the largest value for a given m at $p = (m + 1/2) / n$. The
-    logarithm of what it gains from m to m + 1 is $\varphi(m + 1) - \varphi(n - m - 1)$, where
-    $\varphi(x) = 1 + \int_{-1/2}^{1/2} \ln(1 + v / x) \, dv = 1 + \int_0^{1/2} \ln(1 - v^2 / x^2) \, dv$
-    rises. So it falls from m = 0 to the middle, and it is symmetric: m = 0 is the largest, p = 1/(2n).
+    With f as in `least_constant`, concavity puts the largest value for a given m at $p = (m + 1/2) / n$. Its
+    logarithm changes by $\varphi(m + 1) - \varphi(n - m - 1)$ from m to m + 1, with the increasing
+    $\varphi(x) = 1 + \int_{-1/2}^{1/2} \ln(1 + v / x) \, dv = 1 + \int_0^{1/2} \ln(1 - v^2 / x^2) \, dv$.
+    So the value falls from m = 0 to the middle, and it is symmetric: it is largest at m = 0, p = 1/(2n).
 
     Args:
         records: Number n of records, >= 1.
 
     Returns:
-        The constant, which falls to $1 / \sqrt{2 e}$ = 0.4289.
+        The constant, which decreases with n to $1 / \sqrt{2 e}$ = 0.4289.
 
     Reference:
-        Ours; arXiv:2310.13786v6, Lemma 30, has 0.43227 for n >= 5.
+        Our own proof; arXiv:2310.13786v6, Lemma 30, has 0.43227 for n >= 5.
 
     Example:
         >>> largest_constant(1), round(largest_constant(10), 5)
@@ -95,10 +95,10 @@ def largest_constant(records: int) -> float:
 
 
 def deviation_bounds(law: RecordDistribution, records: int) -> tuple[float, float]:
-    """Return both ends of the largest advantage at odds 1 by the constants.
+    """Return a lower and an upper bound of the largest advantage at odds 1, by the constants.
 
     Args:
-        law: Law of a record.
+        law: Distribution of a record.
         records: Number n of records, >= 1.
 
     Example:
@@ -132,12 +132,12 @@ def deviation_bounds(law: RecordDistribution, records: int) -> tuple[float, floa
 
 
 def _rest(law: RecordDistribution, records: int, after: float, before: float) -> tuple[float, float]:
-    """Return both ends of the sum over the atoms after a place, given the sum of the roots before it."""
+    """Return bounds of the sum over the atoms after a place, given the sum of the roots before it."""
     n, mass = float(records), law.tail_sum(1.0, after)
     (p,), (q,) = law.at(np.array([after + 1.0]))
     if n * p <= 1.0:
         return rare_sum(law, records, 1.0, after)
-    # Rarer atoms have a larger risk than this one.
+    # Rarer atoms have a larger risk than this atom.
     lower = mass * least_constant(records) * math.sqrt(q / (n * p))
     spread = max(0.0, diversity(law)[1] - before * (1.0 - CLOSED_FORM))
     return lower, min(mass, largest_constant(records) * spread / math.sqrt(n))

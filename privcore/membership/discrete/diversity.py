@@ -1,4 +1,4 @@
-"""The diversity of the law of a record: exactly, as a bound, and as the limit for many records."""
+"""Diversity of the distribution of a record, the bounds that it gives, and the limit for many records."""
 
 import math
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from privcore.numerics.rounding import CLOSED_FORM, FEW_OPERATIONS, RECORD_ATOMS
 from privcore.papers import AUBINAIS
 
 _HEADS = 1000
-"""Of infinitely many atoms, how many are summed one by one."""
+"""Number of atoms that are summed individually if there are infinitely many."""
 _TERMS = 8
-"""Terms of the series of the square root of 1 - p, for the others."""
+"""Terms of the series of the square root of 1 - p, for the other atoms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipDiversityMethod(Method[MembershipDiversity]):
-    r"""Sum the roots; of infinitely many atoms the first, and the others by the series of the root.
+    r"""Sum the roots; of infinitely many atoms, all after the first ones by the series of the root.
 
-    A sum over $k^{-s / 2}$ diverges for $s \le 2$. A part without atoms has an infinite diversity: it is the
-    limit of ever more atoms.
+    A sum over $k^{-s / 2}$ diverges for $s \le 2$. A continuous part has an infinite diversity, as the limit
+    of more and more atoms.
     """
 
     name = "membership.diversity"
@@ -46,16 +46,16 @@ class MembershipDiversityMethod(Method[MembershipDiversity]):
 
 
 def diversity_cost(law: RecordDistribution) -> Cost:
-    """Return the cost of the diversity."""
+    """Return the cost of computing the diversity."""
     atoms = law.reach(1.0) if law.finite else _HEADS
     return Cost(seconds=2e-3 + 2e-8 * atoms, bytes=2e6 + (60.0 * atoms if law.finite else 0.0))
 
 
 def diversity(law: RecordDistribution) -> tuple[float, float]:
-    r"""Return both ends of $\sum_k \sqrt{p_k (1 - p_k)}$ over the atoms; infinity where it diverges.
+    r"""Return bounds of $\sum_k \sqrt{p_k (1 - p_k)}$ over the atoms; infinity if it diverges.
 
     Args:
-        law: Law of a record; a part without atoms is left out.
+        law: Distribution of a record; its continuous part is ignored.
 
     Returns:
         Lower and upper end, >= 0.
@@ -79,7 +79,7 @@ def diversity(law: RecordDistribution) -> tuple[float, float]:
         for j in range(_TERMS):
             total += coefficient * law.tail_sum(j + 0.5, last)
             coefficient *= (j - 0.5) / (j + 1.0)
-        # All further terms are negative, and together less than twice the next one.
+        # All further terms are negative, and their sum is less than twice the next term.
         missing = -2.0 * coefficient * law.tail_sum(_TERMS + 0.5, last) if math.isfinite(total) else 0.0
     error = 2.0 * law.error + 1e-14
     return max(0.0, (total - missing) * (1.0 - error)), total * (1.0 + error)
@@ -112,7 +112,7 @@ class MembershipSchwarz(Method[MembershipAdvantage]):
 
 
 def diversity_bound(c: float, records: int) -> float:
-    r"""Return $\min\{1, C / (2 \sqrt n)\}$, at least the advantage for all laws of this diversity.
+    r"""Return $\min\{1, C / (2 \sqrt n)\}$, an upper bound for all distributions of this diversity.
 
     Args:
         c: Diversity C, >= 0.
@@ -140,7 +140,7 @@ LARGEST *= (1.0 + CLOSED_FORM) / math.sqrt(2.0 * math.pi)
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipCorollary(Method[WorstLearner]):
-    r"""The advantage at odds 1 is within $[c, c'] \, C / \sqrt n$ where all p > 1 / n and n >= 5.
+    r"""The advantage at odds 1 is within $[c, c'] \, C / \sqrt n$ if all p > 1 / n and n >= 5.
 
     At other odds the advantage is at most that at odds 1.
     """
@@ -174,15 +174,15 @@ class MembershipCorollary(Method[WorstLearner]):
 
 _USUAL_HEADS = 2**16
 _SHARE = 0.7
-"""Share of the diversity that has to come from atoms that are expected among the records."""
+"""Least share of the diversity due to atoms with an expected count between 1 and n - 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipAsymptotic(Method[MembershipAdvantage]):
-    r"""$w + C / \sqrt{2 \pi n}$: a relative count is about Gaussian, whose mean deviation this is.
+    r"""$w + C / \sqrt{2 \pi n}$, from the mean deviation of a Gaussian approximation to the relative counts.
 
-    An estimate, for odds 1 and as long as most of the diversity comes from atoms of which both records with
-    and without the value are expected.
+    An estimate for odds 1. It applies if most of the diversity comes from atoms whose expected count is
+    between 1 and n - 1.
     """
 
     name = "membership.asymptotic"

@@ -1,4 +1,4 @@
-"""The worst learner of few records of few values: all data sets, in whole numbers, without any formula."""
+"""Worst learner of few records with few values: enumeration of all data sets in exact arithmetic."""
 
 import itertools
 import math
@@ -19,10 +19,10 @@ _MOST_RECORDS = 60
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipEnumeration(Method[WorstLearner]):
-    """Sum over all counts that a data set can have, and all values of the tested record.
+    """Sum over all counts that a data set can have, and over all values of the tested record.
 
-    The release is the counts, from which every symmetric learner can be simulated, and the sum is that of the
-    definition of the advantage, not that of the theorem.
+    The release is the counts, from which every symmetric learner can be simulated. The sum is the one in the
+    definition of the advantage, not the formula of the theorem.
     """
 
     name = "membership.enumeration"
@@ -46,22 +46,22 @@ class MembershipEnumeration(Method[WorstLearner]):
     def answer(self, problem: WorstLearner, seed: int) -> Answer:
         law, odds = problem.distribution, problem.gamma
         value = float(enumerated(law, problem.records, Fraction(odds)))
-        # Laws of n records and one more are within (n + 1) times the distance of the laws of one.
+        # The distance of two distributions of n + 1 records is at most (n + 1) times that of one record.
         error = 4.0 * (problem.records + 1) * law.error * max(odds, 1.0 / odds) + 1e-15
         low, high = problem.from_advantage(max(0.0, value - error), min(1.0, value + error))
         return Answer.enclosure(low, high, detail="enumeration of all counts")
 
 
 def enumerated(law: RecordDistribution, records: int, odds: Fraction) -> Fraction:
-    r"""Return the largest advantage for the probabilities as they are stored, exactly.
+    r"""Return the largest advantage, exactly for the probabilities as stored in double precision.
 
     $$\sum_N P(N) \sum_k (N_k / n - \gamma p_k)_+, \qquad
       \sum_N P(N) \sum_k (p_k - N_k / (\gamma n))_+$$
 
-    for $\gamma \ge 1$ and $\gamma \le 1$. A continuous part is a value that only one record has.
+    for $\gamma \ge 1$ and $\gamma \le 1$. In a continuous part every record has a unique value.
 
     Args:
-        law: Law with few atoms.
+        law: Distribution with few atoms.
         records: Number n of records, >= 1.
         odds: $\gamma$ > 0.
 
@@ -80,7 +80,7 @@ def enumerated(law: RecordDistribution, records: int, odds: Fraction) -> Fractio
     scale = math.lcm(*(x.denominator for x in exact))
     weights = [int(x * scale) for x in exact]
     whole = sum(weights)
-    # All in units of 1 / (n * whole * denominator of the odds), and of whole^-n for the data sets.
+    # Gains are in units of 1 / (n * whole * denominator of the odds), probabilities in units of whole^-n.
     member, fresh = whole * odds.denominator, records * odds.numerator
     total = 0
     for counts in _counts(records, len(weights)):
@@ -89,21 +89,21 @@ def enumerated(law: RecordDistribution, records: int, odds: Fraction) -> Fractio
             probability *= math.comb(left, count) * weight**count
             left -= count
         gains = [count * member - fresh * weight for count, weight in zip(counts, weights, strict=True)]
-        if law.continuous:  # a fresh record is equal to none, a member to itself
+        if law.continuous:  # a fresh record equals no training record, a member equals itself only
             gains[0] = counts[0] * member if odds >= 1 else -fresh * weights[0]
         total += probability * sum(max(0, gain if odds >= 1 else -gain) for gain in gains)
     return Fraction(total, records * member * whole**records) / min(odds, Fraction(1))
 
 
 def _counts(records: int, values: int) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to distribute so many records over so many values."""
+    """Yield all counts of `values` values among `records` records."""
     for bars in itertools.combinations(range(records + values - 1), values - 1):
         edges = (-1, *bars, records + values - 1)
         yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
 
 
 def _summands(law: RecordDistribution, records: int) -> float:
-    """Return how many pairs of counts and values there are, or more than enough."""
+    """Return the number of pairs of counts and values, or infinity if it is over the limit."""
     atoms = law.reach(1.0)
     values = float(law.atoms(0, int(atoms)).number.sum()) + (law.continuous > 0.0) if atoms <= 100 else atoms
     if values > 100 or records > _MOST_RECORDS:

@@ -1,4 +1,4 @@
-"""The worst learner of discrete records, exactly: advantage, security, accuracy, and the risk of records."""
+"""Worst learner of discrete records, exactly: advantage, security, accuracy, and the risk of records."""
 
 from dataclasses import dataclass
 from typing import get_args
@@ -19,9 +19,9 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
 
 _TIE = 1e-12
-"""A share that misses a level by this reaches it, by the definition of the quantile."""
+"""Tolerance of the definition of the quantile: a share that misses the level by less reaches it."""
 _LAST_PLACE = 2.0**50
-"""Of infinitely many atoms, the last that is looked at."""
+"""Last place that a search visits if there are infinitely many atoms."""
 
 
 Answered = WorstLearner | MembershipRecordRisk | MembershipRiskQuantile
@@ -29,11 +29,11 @@ Answered = WorstLearner | MembershipRecordRisk | MembershipRiskQuantile
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipExact(Method[Answered]):
-    r"""A learner that releases all records up to their order, and de Moivre's formula for its advantage.
+    r"""A learner that releases the multiset of its records, and de Moivre's formula for its advantage.
 
     At odds 1 it is $\sum_k p_k q_k b_{n-1}(\lfloor n p_k \rfloor; p_k)$ with binomial probabilities b, one
-    term for every atom. Records of rare values have the largest risk, so quantiles of the risk are risks of
-    single values.
+    term for every atom. Records of rarer values have a larger risk, so a quantile of the risk is the risk of
+    a single value.
     """
 
     name = "membership.exact"
@@ -63,20 +63,20 @@ class MembershipExact(Method[Answered]):
 
 
 def record_risk(p: float, q: float, records: int, odds: float, error: float) -> tuple[float, float]:
-    r"""Return both ends of the risk of records whose value has probability p, over all learners.
+    r"""Return bounds of the largest risk, over all learners, of records whose value has probability p.
 
     $$E(B / (n p) - \gamma)_+ \text{ for } \gamma \ge 1, \qquad
       E(\gamma - B / (n p))_+ / \gamma \text{ for } \gamma \le 1, \qquad B \sim \mathrm{Bin}(n, p)$$
 
     Args:
         p: Probability in (0, 1].
-        q: What it lacks to 1.
+        q: 1 - p, accurate even if it is small.
         records: Number n of records, >= 1.
         odds: $\gamma$ > 0.
         error: Relative error of p and of q.
 
     Returns:
-        Both ends in [0, 1].
+        Lower and upper end in [0, 1].
 
     Reference:
         arXiv:2310.13786v6, equation 7 and Theorem 14.
@@ -92,7 +92,7 @@ def record_risk(p: float, q: float, records: int, odds: float, error: float) -> 
 
 
 def _quantile(problem: MembershipRiskQuantile) -> tuple[float, float]:
-    """Return both ends of the risk of the value at which the share of commoner ones reaches the level."""
+    """Return bounds of the risk of the value at which the mass of commoner values reaches the level."""
     law, beyond, error = problem.distribution, 1.0 - problem.risk_level, 0.0
     if beyond > 0.0:
         beyond += _TIE
@@ -104,7 +104,7 @@ def _quantile(problem: MembershipRiskQuantile) -> tuple[float, float]:
 def _risk_after(
     problem: MembershipRiskQuantile, law: RecordDistribution, share: float
 ) -> tuple[float, float]:
-    """Return both ends of the risk of the first value after which at most so large a share is left."""
+    """Return bounds of the risk of the first value after which the rest has at most the mass `share`."""
     left = share - law.continuous
     if left < 0.0 or (left == 0.0 and not law.finite):
         return 1.0, 1.0
@@ -115,7 +115,7 @@ def _risk_after(
 
 
 def _place(law: RecordDistribution, left: float) -> float:
-    """Return the first place after which at most so large a share of atoms is left, or the last place."""
+    """Return the first place after which the atoms have at most the mass `left`, or the last place."""
     if law.finite:
         return 1.0 + float(np.argmax(law.tail(1.0, np.arange(1.0, law.reach(1.0) + 1.0)) <= left))
     low, high = 0.0, 1.0

@@ -1,12 +1,13 @@
-r"""The mean excess of a binomial count over its expectation, which is all that a worst learner reveals.
+r"""Mean excess of a binomial count over its expectation, which determines the risk under the worst learner.
 
-With B of the law Bin(n, p), an atom of probability p adds to the largest advantage at odds $\gamma$
+For $B \sim \mathrm{Bin}(n, p)$, an atom of probability p adds to the largest advantage at odds $\gamma$
 
 $$e(p) = E(B / n - \gamma p)_+ \text{ for } \gamma \ge 1, \qquad
   e(p) = E(\gamma p - B / n)_+ / \gamma \text{ for } \gamma \le 1,$$
 
 and $e(p) / p$ is the risk of its records. Since $\sum_{b > m} (b - n p) b_n(b) = n p q \, b_{n-1}(m)$ (de
-Moivre), with $m = \lfloor \gamma n p \rfloor$ and the tail t of the law beyond m, away from its mean,
+Moivre), with $m = \lfloor \gamma n p \rfloor$ and the tail probability t beyond m on the side away from the
+mean,
 
 $$n \min(1, \gamma) \, e(p) = n p q \, b_{n-1}(m) - |\gamma - 1| \, n p \, t.$$
 """
@@ -30,26 +31,27 @@ _SMALL_FACTORIALS = np.array(
     ]
 )
 _FEW = 200
-"""Terms up to which sums are quicker than the incomplete beta function, and more accurate."""
+"""Number of terms up to which a sum is faster and more accurate than the incomplete beta function."""
 _DIGITS = 40.0
 _BETA_TRIALS = 10**5
-"""Trials beyond which the incomplete beta function errs by up to 3e-8 where the mean is small."""
+"""Trials beyond which the incomplete beta function has an error of up to 3e-8 if the mean is small."""
 
 
 def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array, Array]:
-    r"""Return e(p), and bounds for the errors, those of p included.
+    r"""Return e(p) with bounds of its errors, including the error of p.
 
-    The error $\delta$ of p counts as follows. B / (n p) at a larger p is the conditional mean of that at a
-    smaller one, of which it is a thinning, so $e(p) / p$ falls in p (Jensen). At $\gamma = 1$ the same holds
-    for q, and together $e$ moves by at most a factor of $1 + \delta$. Otherwise $p (1 \pm \delta)$ moves the
-    threshold by at most $\gamma \delta n p$ and the mean by $\delta n p / q$. The mean of a positive part
-    moves by that times the probability of being beyond m, up to a factor of 3 as long as
-    $\delta n \le 1/10$; for $\gamma < 1$ a further count takes away no more than is there, $\gamma n p$.
+    The relative error $\delta$ of p counts as follows. A count at a smaller p is a thinning of a count at a
+    larger p, so B / (n p) at the larger p is a conditional mean of B / (n p) at the smaller p, and
+    $e(p) / p$ falls in p (Jensen). At $\gamma = 1$ the same holds for q, and together $e$ moves by at most a
+    factor of $1 + \delta$. Otherwise $p (1 \pm \delta)$ moves the threshold by at most $\gamma \delta n p$
+    and the mean by $\delta n p / q$. The mean of a positive part moves by that times the probability of being
+    beyond m, up to a factor of 3 as long as $\delta n \le 1/10$; for $\gamma < 1$ one more count reduces the
+    positive part by at most its value, $\gamma n p$.
 
     Args:
         n: Records, >= 1.
         p: Probabilities in (0, 1].
-        q: What they lack to 1.
+        q: 1 - p, accurate even if it is small.
         odds: $\gamma$ > 0.
         error: Relative error of p and of q.
 
@@ -70,7 +72,7 @@ def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array
         return values, values * (BINOMIAL_TERM + error)
     values, errors = np.zeros_like(p), np.zeros_like(p)
     inside = (m < n) & (q > 0.0)
-    if odds > 1.0:  # a threshold that rounds to n may be below it
+    if odds > 1.0:  # a threshold that rounds to n may be below n
         near = ~inside & (q > 0.0) & (threshold * (1.0 - 3.0 * error) < n)
         errors[near] = 3.0 * error * p[near]
     p, q, m, mean, threshold = (x[inside] for x in (p, q, m, mean, threshold))
@@ -84,7 +86,7 @@ def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array
     second = abs(odds - 1.0) * mean[many] * tail[many]
     wrong = BINOMIAL_TERM + _tail_error(n, p[many], q[many], m[many])
     total[many], off[many] = np.maximum(0.0, first - second), relative[many] * first + wrong * second
-    # A threshold that moves over a whole number has one more probability beyond it.
+    # A threshold that moves across an integer has one more probability beyond it.
     if odds > 1.0:
         beyond = tail + np.where(threshold * (1.0 - 3.0 * error) <= m, n * q / (n - m) * law, 0.0)
     else:
@@ -100,12 +102,12 @@ def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array
 def modes(n: float, p: Array, q: Array, m: Array) -> Array:
     r"""Return binomial probabilities $b_n(m)$, to a relative error of about $10^{-12} + 2^{-52} |m - n p|$.
 
-    Loader's form: factorials are Stirling's formula with its corrections, which leaves two deviances.
+    By Loader's method: with Stirling's formula and its corrections for factorials, two deviances remain.
 
     Args:
         n: Trials, a whole number >= 0.
         p: Probabilities of success, shape (K,).
-        q: Probabilities of failure, accurate where they are small.
+        q: Probabilities of failure, accurate even if they are small.
         m: Whole numbers in [0, n], shape (K,).
     """
     out = np.empty(p.size)
@@ -135,7 +137,7 @@ def _stirling(x: float) -> float:
 
 @compiled()
 def _deviance(x: float, mean: float) -> float:
-    """Return x ln(x / mean) + mean - x, by a series of positive terms where the two are near each other."""
+    """Return x ln(x / mean) + mean - x, by a series of positive terms if x is near the mean."""
     difference = x - mean
     v = difference / (x + mean)
     if abs(v) > 0.5:
@@ -156,7 +158,7 @@ def _deviance(x: float, mean: float) -> float:
 def _term_by_term(
     n: float, p: Array, q: Array, m: Array, threshold: Array, law: Array, upper: bool
 ) -> tuple[Array, Array]:
-    """Return sums of |b - threshold| b_n(b) and of b_n(b) beyond m; NaN where they have many terms."""
+    """Return sums of |b - threshold| b_n(b) and of b_n(b) beyond m; NaN if they have many terms."""
     sums, tails = np.empty(p.size), np.empty(p.size)
     for k in range(p.size):
         if upper:
@@ -172,7 +174,7 @@ def _term_by_term(
             for i in range(4 * _FEW):
                 total += step * term
                 tail += term
-                # Ratios of terms fall, so the rest is less than a geometric series.
+                # Ratios of terms fall, so the remainder is less than a geometric series.
                 ratio = (above - i) / (below + i) * rate
                 term *= ratio
                 step += 1.0
@@ -185,13 +187,13 @@ def _term_by_term(
 
 
 def at_least(n: int, p: Array, q: Array, count: Array) -> tuple[Array, Array]:
-    """Return both ends of the probability of at least so many successes in n trials.
+    """Return bounds of the probability of at least `count` successes in n trials.
 
     Args:
         n: Trials, >= 0.
         p: Probabilities of success in (0, 1).
-        q: What they lack to 1.
-        count: Whole numbers, any.
+        q: 1 - p, accurate even if it is small.
+        count: Any whole numbers.
     """
     law = (count <= 0.0).astype(np.float64)
     inside = (count > 0.0) & (count <= n) & (q > 0.0)
@@ -206,14 +208,14 @@ def at_least(n: int, p: Array, q: Array, count: Array) -> tuple[Array, Array]:
 
 
 def _tail_error(n: int, p: Array, q: Array, m: Array) -> Array:
-    """Return what roundings of n p do to a tail, relatively; tested, with a factor of 4 in reserve."""
+    """Return the relative error of a tail due to rounding of n p; tests found a quarter of it at most."""
     return np.asarray(6.0 * _UNIT * (np.abs(m - n * p) + np.sqrt(n * p * q)))
 
 
 def _tail(n: int, p: Array, m: Array, q: Array, upper: bool) -> Array:
     """Return P(B > m), or P(B <= m)."""
     with np.errstate(under="ignore"):
-        large = p > 0.5  # 1 - p is known as q
+        large = p > 0.5  # q has 1 - p without cancellation
         above = np.where(large, 0.0, scipy.special.betainc(m + 1.0, n - m, p))
         above[large] = scipy.special.betaincc(n - m[large], m[large] + 1.0, q[large])
         if upper:

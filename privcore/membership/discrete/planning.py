@@ -1,4 +1,4 @@
-"""The number of records that makes every attack weak: a search in the exact advantage."""
+"""Number of records that limits the advantage of every attack: a search over the exact advantage."""
 
 import math
 from collections.abc import Callable
@@ -17,11 +17,12 @@ from privcore.papers import AUBINAIS
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipPlanning(Method[MembershipRecords]):
-    """Double the number of records until the advantage is small enough, then halve the interval.
+    """Double the number of records until the advantage is small enough, then bisect.
 
-    The advantage falls with the number of records. Both ends are proved: with the upper one the upper end of
-    the advantage is small enough, and with one record less than the lower one its lower end is not. They
-    differ where the advantage at some number is the tolerated one to all digits.
+    The advantage falls with the number of records. Both ends are proved: at the upper end, the upper bound of
+    the advantage is at most the tolerated advantage; with one record less than the lower end, the lower bound
+    of the advantage exceeds it. The ends differ if the advantage at some number of records agrees with the
+    tolerated advantage to all digits.
     """
 
     name = "membership.planning"
@@ -45,15 +46,15 @@ class MembershipPlanning(Method[MembershipRecords]):
 
 
 def least_records(law: RecordDistribution, target: float, odds: float) -> tuple[float, float]:
-    """Return both ends of the least number of records with at most so large an advantage.
+    """Return bounds of the least number of records whose advantage is at most the target.
 
     Args:
-        law: Law of a record.
+        law: Distribution of a record.
         target: Tolerated advantage, > 0.
         odds: Odds of the advantage, > 0.
 
     Returns:
-        Lower and upper end; infinity where 10^12 records are not proved to be enough.
+        Lower and upper end; the upper end is infinite if 10^12 records are not proved to be enough.
 
     Reference:
         arXiv:2310.13786v6, Theorem 14.
@@ -80,7 +81,7 @@ def least_records(law: RecordDistribution, target: float, odds: float) -> tuple[
 
 
 def _too_few(ends: Callable[[int], tuple[float, float]], high: int, target: float) -> int:
-    """Return a number of records up to the highest that is proved to be too small."""
+    """Return a number of records, at most `high`, that is proved to be too small."""
     if high == 0 or ends(high)[0] > target:
         return high
     low = 0
@@ -91,7 +92,7 @@ def _too_few(ends: Callable[[int], tuple[float, float]], high: int, target: floa
 
 
 def _expected(law: RecordDistribution, target: float) -> float:
-    """Return about as many records as are needed, or more: those by which rare values have been seen."""
+    """Return a rough estimate, rather too high, of the number of records needed, for the cost."""
     records = 1.0
     while records < RECORDS.upper and law.tail_sum(1.0, law.reach(1.0 / records)) > 0.2 * target:
         records *= 2.0

@@ -25,7 +25,7 @@ _NO_ODDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class DistributionProblem(MembershipProblem):
-    """Base of the questions about one distribution of a record."""
+    """Base of the questions about one distribution of records."""
 
     law: Annotated[str, membership_params.LAW]
 
@@ -48,18 +48,18 @@ class WorstLearnerProblem(DistributionProblem):
 
     @abstractmethod
     def from_advantage(self, lower: float, upper: float) -> tuple[float, float]:
-        """Return both ends of the answer for both ends of the advantage, rounded outwards."""
+        """Return both ends of the answer, rounded outwards, for both ends of the advantage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipAdvantage(WorstLearnerProblem):
-    r"""Largest advantage of an attack on any learner, of n independent records of a discrete law.
+    r"""Largest advantage of an attack on any learner of n independent records with a discrete distribution.
 
-    With P1 the joint law of a release and a record that was trained on, and P0 that of a release and a fresh
+    With P1 the joint distribution of a release and a training record, and P0 that of a release and a fresh
     record, it is the largest $P_1(B) - \gamma P_0(B)$ for $\gamma \ge 1$, and the largest
-    $P_0(B) - P_1(B) / \gamma$ for $\gamma \le 1$. At odds 1 it is the largest difference of the rates of
-    true and false positives. A learner is any random function of the records; of the worst one nothing but
-    the number of records with every value matters.
+    $P_0(B) - P_1(B) / \gamma$ for $\gamma \le 1$. At odds 1 it is the largest difference of the true and
+    false positive rates. A learner is any random function of the records; the worst learner releases the
+    number of records with each value.
     """
 
     name = "membership-advantage"
@@ -100,9 +100,9 @@ class MembershipSecurity(WorstLearnerProblem):
 class MembershipAccuracy(WorstLearnerProblem):
     r"""Largest accuracy of an attack on any learner of n discrete records.
 
-    The accuracy is $\nu$ times the rate of fresh records that are recognised plus $\lambda (1 - \nu)$ times
-    that of members, with the share $\nu$ of fresh records among those tested and the weight $\lambda$. The
-    odds are $\nu / (\lambda (1 - \nu))$.
+    The accuracy is $\nu$ times the true negative rate plus $\lambda (1 - \nu)$ times the true positive rate,
+    with the share $\nu$ of non-members among the tested records and the weight $\lambda$ of members. The odds
+    are $\nu / (\lambda (1 - \nu))$.
     """
 
     name = "membership-accuracy"
@@ -127,7 +127,7 @@ class MembershipAccuracy(WorstLearnerProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRecordRisk(MembershipProblem):
-    """Largest advantage of an attack on records of one value, given its probability, over all learners."""
+    """Largest advantage of an attack on records of one value, over all learners, given its probability."""
 
     name = "membership-record-risk"
     asks = "risk"
@@ -147,10 +147,10 @@ class MembershipRecordRisk(MembershipProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRiskQuantile(DistributionProblem):
-    """Quantile of the risk over the records: the least r such that so large a share has a risk of at most r.
+    """Quantile of the risk over the records: the least r such that this share has a risk of at most r.
 
-    The advantage is the mean of the risks of the records of the law. A share that misses the level by less
-    than 1e-12 reaches it. Level 1 asks for the largest risk; that of infinitely many atoms is 1.
+    The advantage is the mean risk over the distribution of records. A share that misses the level by less
+    than 1e-12 reaches it. Level 1 is the largest risk, which is 1 for infinitely many atoms.
     """
 
     name = "membership-risk-quantile"
@@ -167,9 +167,10 @@ class MembershipRiskQuantile(DistributionProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipDiversity(DistributionProblem):
-    r"""Diversity of a law, $C = \sum_k \sqrt{p_k (1 - p_k)}$; infinite for heavy tails and continuous parts.
+    r"""Diversity of a distribution, $C = \sum_k \sqrt{p_k (1 - p_k)}$.
 
-    The advantage at odds 1 falls like $C / \sqrt{2 \pi n}$ where C is finite, and more slowly otherwise.
+    It is infinite for heavy tails and continuous parts. The advantage at odds 1 falls like
+    $C / \sqrt{2 \pi n}$ if C is finite, and more slowly otherwise.
     """
 
     name = "membership-diversity"
@@ -178,9 +179,9 @@ class MembershipDiversity(DistributionProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRoc(DistributionProblem):
-    """Largest rate of true positives of an attack at a rate of false positives, on any learner.
+    """Largest true positive rate of an attack on any learner, at a given false positive rate.
 
-    The attack may be random. The learner that releases all records up to their order is the worst at every
+    The attack may be randomised. The learner that releases the multiset of its records is the worst at every
     rate.
     """
 
@@ -198,7 +199,7 @@ class MembershipRoc(DistributionProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRecords(DistributionProblem):
-    """Least number of records with which no attack on any learner has more than the tolerated advantage."""
+    """Least number of records at which no attack on any learner exceeds the tolerated advantage."""
 
     name = "membership-records"
     asks = "records"

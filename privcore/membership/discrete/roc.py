@@ -1,4 +1,4 @@
-"""The best attack at a rate of false positives, against the worst learner: Neyman and Pearson."""
+"""Best attack on the worst learner at a given false positive rate, by the lemma of Neyman and Pearson."""
 
 import math
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ from privcore.numerics.rounding import BINOMIAL_TERM
 from privcore.papers import AUBINAIS
 
 _HEADS = 2**15
-"""Of infinitely many atoms, how many have a threshold of their own; beyond, one record is enough."""
+"""Number of atoms with individual thresholds if there are infinitely many; rarer atoms need one record."""
 _HALVINGS = 60
 _LEAST, _MOST = 1e-13, 1e18
-"""Thresholds between which the best one is looked for."""
+"""Interval of thresholds in which the best threshold is searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRocMethod(Method[MembershipRoc]):
-    r"""An attack takes a record for a member where at least $g n p$ of the n records are equal to it.
+    r"""Classify a record as a member if at least $g n p$ of the n records are equal to it.
 
-    Its likelihood ratio is $N_z / (n p_z)$. From below, two attacks with neighbouring thresholds g on both
-    sides of the rate x are mixed. From above, for every g > 0 the rate of true positives is at most
-    $E_g + g x$ with $E_g = \sup_B P_1(B) - g P_0(B)$, which is $\Delta_g$ for g >= 1 and
+    The likelihood ratio of the record is $N_z / (n p_z)$. The lower end mixes two attacks with neighbouring
+    thresholds g whose false positive rates enclose x. For the upper end, the true positive rate is at most
+    $E_g + g x$ for every g > 0, with $E_g = \sup_B P_1(B) - g P_0(B)$, which is $\Delta_g$ for g >= 1 and
     $g \Delta_g + 1 - g$ for g <= 1.
     """
 
@@ -64,19 +64,19 @@ class MembershipRocMethod(Method[MembershipRoc]):
 
 
 def attack_rates(law: RecordDistribution, records: int, threshold: float) -> tuple[float, float]:
-    r"""Return the rates of false and true positives of an attack by counts, rounded up and down.
+    r"""Return the false positive rate, rounded up, and the true positive rate, rounded down, of an attack.
 
     $$\sum_k p_k P(B_k \ge c_k), \qquad \sum_k p_k P(1 + B'_k \ge c_k), \qquad c_k = \lceil g n p_k \rceil$$
 
-    with $B_k$ of the law Bin(n, p_k) and $B'_k$ of Bin(n - 1, p_k).
+    with $B_k \sim \mathrm{Bin}(n, p_k)$ and $B'_k \sim \mathrm{Bin}(n - 1, p_k)$.
 
     Args:
-        law: Law of a record.
+        law: Distribution of a record.
         records: Number n of records, >= 1.
         threshold: g > 0.
 
     Returns:
-        False positives, at most; true positives, at least.
+        Upper bound of the false positive rate, and lower bound of the true positive rate.
 
     Reference:
         arXiv:2310.13786v6, proof of Theorem 14.
@@ -96,7 +96,7 @@ def attack_rates(law: RecordDistribution, records: int, threshold: float) -> tup
         up, down = at_least(records, p, q, needed)[1], at_least(records - 1, p, q, needed - 1.0)[0]
         false.append(float(np.sum(number * p * up)))
         true.append(float(np.sum(number * p * down)))
-    if not law.finite:  # at least one record of the value
+    if not law.finite:  # for the other atoms the threshold is one record of the value
         mass = law.tail_sum(1.0, float(last))
         if n * float(law.at(np.array([last + 1.0]))[0][0]) <= 1.0:
             false.append(mass - rare_sum(law, records, 1.0, float(last))[0])
@@ -108,7 +108,7 @@ def attack_rates(law: RecordDistribution, records: int, threshold: float) -> tup
 
 
 def _line(law: RecordDistribution, records: int, slope: float, x: float) -> float:
-    """Return an upper bound for all rates of true positives at the rate x of false ones."""
+    """Return an upper bound of the true positive rate of any attack at the false positive rate x."""
     upper = worst_advantage(law, records, slope, _HEADS)[1]
     if slope < 1.0:
         upper = slope * upper + (1.0 - slope)
@@ -116,7 +116,7 @@ def _line(law: RecordDistribution, records: int, slope: float, x: float) -> floa
 
 
 def _chunks(law: RecordDistribution, last: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield p, 1 - p and the number of the first atoms, in pieces."""
+    """Yield p, 1 - p and the multiplicity of the first atoms, in chunks."""
     for start in range(0, last, CHUNK):
         atoms = law.atoms(start, min(start + CHUNK, last))
         yield atoms.p, atoms.q, atoms.number

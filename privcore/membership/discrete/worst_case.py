@@ -1,8 +1,8 @@
-r"""The largest advantage over all learners, for any law of a record, with both ends proved.
+r"""Largest advantage over all learners, for any distribution of a record, with both ends proved.
 
-A learner that releases all records up to their order reveals most: $\Delta^*_\gamma = w + \sum_k e(p_k)$ with
-the continuous part w, whose records an attack recognises. Of infinitely many atoms the first ones are summed,
-the rare ones have their sum in closed form, and what lies between is summed in blocks.
+A learner that releases the multiset of its records reveals most: $\Delta^*_\gamma = w + \sum_k e(p_k)$ with
+the mass w of the continuous part, whose records an attack identifies with certainty. Of infinitely many
+atoms, the first ones are summed individually, the next ones in blocks, and the rare ones in closed form.
 """
 
 import math
@@ -18,15 +18,15 @@ from privcore.numerics.rounding import BINOMIAL_TERM, probability_at_most
 Array = NDArray[np.float64]
 
 CHUNK = 2**15
-"""Atoms at a time: their arrays stay in the cache of a core."""
+"""Atoms of a chunk, few enough that its arrays stay in the cache of a core."""
 HEADS = 2**23
-"""Of infinitely many atoms, how many are summed one by one."""
+"""Number of atoms that are summed individually if there are infinitely many."""
 MANY = 10**9
 """Records beyond which the incomplete beta function takes several times as long."""
 _UNDERFLOW = 1e-280
-"""More than all atoms lose together whose excess is too small for a double."""
+"""Upper bound of the sum of all excesses that underflow."""
 _BLOCK = 1e-4
-"""Relative length of the blocks of atoms between the first and the rare ones."""
+"""Relative length of the blocks of atoms between the first and the rare atoms."""
 _ORDERS = 20
 """Terms of the alternating series for rare atoms, whose terms fall faster than 1 / j!."""
 
@@ -34,25 +34,25 @@ _ORDERS = 20
 def worst_advantage(
     law: RecordDistribution, records: int, odds: float, heads: int = HEADS
 ) -> tuple[float, float]:
-    r"""Return both ends of the largest advantage of an attack on any learner.
+    r"""Return bounds of the largest advantage of an attack on any learner.
 
     $$\Delta^*_\gamma = w + \sum_k E(B_k / n - \gamma p_k)_+, \qquad
       \Delta^*_\gamma = w + \frac1\gamma \sum_k E(\gamma p_k - B_k / n)_+$$
 
-    for $\gamma \ge 1$ and for $\gamma \le 1$, with $B_k$ of the law Bin(n, p_k).
+    for $\gamma \ge 1$ and for $\gamma \le 1$, with $B_k \sim \mathrm{Bin}(n, p_k)$.
 
     Args:
-        law: Law of a record.
+        law: Distribution of a record.
         records: Number n of records, >= 1.
         odds: $\gamma$ > 0.
-        heads: Atoms that are summed one by one where there are infinitely many.
+        heads: Number of atoms that are summed individually if there are infinitely many.
 
     Returns:
-        Lower and upper end in [0, 1], errors of the arithmetic and of the law included.
+        Lower and upper end in [0, 1], which account for errors of the arithmetic and of the probabilities.
 
     Reference:
-        arXiv:2310.13786v6, Theorem 14; as sums of positive parts, and for records with a continuous part,
-        ours.
+        arXiv:2310.13786v6, Theorem 14; the form as sums of positive parts, and the extension to records with
+        a continuous part, are our own.
 
     Example:
         >>> from privcore.distributions.record_notation import law
@@ -80,7 +80,7 @@ def worst_advantage(
 
 
 def worst_cost(law: RecordDistribution, records: int, odds: float, heads: int = HEADS) -> Cost:
-    """Return what the largest advantage needs."""
+    """Return the cost of computing the largest advantage."""
     rare = law.reach(1.0 / (records * max(1.0, odds)))
     atoms = rare if law.finite else min(rare, heads)
     blocks = 0.0 if law.finite or rare <= heads else math.log(rare / heads) / _BLOCK
@@ -96,7 +96,7 @@ def worst_cost(law: RecordDistribution, records: int, odds: float, heads: int = 
 def _blocks(
     law: RecordDistribution, records: int, odds: float, first: float, last: float
 ) -> tuple[float, float]:
-    """Return both ends of the sum over the atoms after the first places, up to the last: the risk rises."""
+    """Return bounds of the sum over the atoms after `first` up to `last`, along which the risk rises."""
     number = math.ceil(math.log(last / first) / _BLOCK)
     places = np.unique(np.floor(np.geomspace(first, last, number + 1)))
     places[0], places[-1] = first, last
@@ -106,22 +106,23 @@ def _blocks(
     most, off_most = _risk(law, records, odds, places[1:])
     lower = float(np.sum(mass * np.maximum(0.0, least - off_least)))
     upper = float(np.sum(mass * (most + off_most)))
-    # By parts, a sum of mass times risk moves by the error of a tail times the largest risk, at most 1.
+    # Summation by parts: a sum of mass times risk moves by at most the error of a tail times the largest
+    # risk, which is at most 1.
     return max(0.0, lower - slack), upper + slack
 
 
 def _risk(law: RecordDistribution, records: int, odds: float, places: Array) -> tuple[Array, Array]:
-    """Return the risk of the records of some atoms, and bounds for the errors."""
+    """Return the risk of the records of some atoms, and bounds of the errors."""
     p, q = law.at(places)
     values, off = excess(records, p, q, odds, law.error)
     return values / p, off / p
 
 
 def rare_sum(law: RecordDistribution, records: int, odds: float, after: float) -> tuple[float, float]:
-    r"""Return both ends of the sum over atoms with $n p \max(1, \gamma) \le 1$, all after some place.
+    r"""Return bounds of the sum over the atoms after a place, all with $n p \max(1, \gamma) \le 1$.
 
     It is $R - g \sum_j (-1)^{j+1} \binom nj \sum_k p_k^{j+1}$ with their mass R and $g = \max(1, \gamma)$.
-    Its terms alternate and fall, so two successive sums enclose it.
+    The terms alternate in sign and fall, so two successive partial sums enclose it.
     """
     mass = law.tail_sum(1.0, after)
     if mass == 0.0:

@@ -18,10 +18,10 @@ from privcore.papers import AUBINAIS
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipClassifier(Method[MembershipQuantised]):
-    """Draw the training records, train, and count the tested images that are classified correctly, R times.
+    """Draw training records, train a classifier and measure its accuracy on the test images, R times.
 
-    The standard error is that of the draws and of the first weights; other images to test with would move the
-    value by about as much as the binomial error of 400 images, at most 0.025.
+    The standard error covers the draws and the initial weights. Other test images would move the value by
+    about the binomial error of 400 images, at most 0.025.
     """
 
     name = "membership.classifier"
@@ -41,11 +41,11 @@ class MembershipClassifier(Method[MembershipQuantised]):
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         inputs = problem.clusters or POOL + TESTED
-        # Compilation, half a second, and the clusters are shared by the points with as many clusters.
+        # Compilation (half a second) and the clusters are shared by points with the same number of clusters.
         return Cost(seconds=0.15 + self.runs * (0.02 + 2.5e-3 * inputs), bytes=2e7 + 1e4 * inputs)
 
     def answer(self, problem: MembershipQuantised, seed: int) -> Answer:
-        # Half a second to import, and not installed everywhere.
+        # The import takes half a second, and JAX is optional.
         from privcore.membership.experiments.three_layers import classify
 
         images = codes(problem.clusters)
@@ -68,5 +68,5 @@ class MembershipClassifier(Method[MembershipQuantised]):
 
 @cache
 def _can_learn() -> bool:
-    """Return whether the packages of the extra are there."""
+    """Return whether the packages of the extra `learn` are installed."""
     return all(find_spec(package) for package in ("jax", "sklearn"))

@@ -1,4 +1,4 @@
-"""Handwritten digits, split once, and moved to the centres of clusters that other images of them have."""
+"""Handwritten digits with a fixed split, quantised to cluster centres that are fitted on separate images."""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -9,23 +9,23 @@ from numpy.typing import NDArray
 
 CLASSES = 10
 CLUSTERED, POOL, TESTED = 397, 1000, 400
-"""Images for the clusters, images from which training records are drawn, and images to test with."""
+"""Number of images for the clusters, of images from which training records are drawn, and of test images."""
 
 _SEED = 2310
 _ROUNDS = 100
-"""Passes of k-means over its images; a criterion to stop earlier would rest on the last bits of a sum."""
+"""Passes of k-means over its images; early stopping would depend on the last bits of a sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Codes:
-    """Images by their code: the number of their cluster, or for raw images their own.
+    """Images by their code: the number of the cluster, or of the image itself for raw images.
 
     Attributes:
         centres: Pixels in [0, 1] of every code, shape (codes, 64).
         pool: Codes of the images in the pool, shape (1000,).
-        pool_digits: What they show.
-        tested: Codes of the images to test with, shape (400,).
-        tested_digits: What they show.
+        pool_digits: Digits of the images in the pool.
+        tested: Codes of the test images, shape (400,).
+        tested_digits: Digits of the test images.
     """
 
     centres: NDArray[np.float32]
@@ -35,11 +35,11 @@ class Codes:
     tested_digits: NDArray[np.int64]
 
     def cells(self) -> NDArray[np.int64]:
-        """Return how many images of the pool have each code and digit, shape (codes, 10)."""
+        """Return the number of images of the pool with each code and digit, shape (codes, 10)."""
         return self._count(self.pool, self.pool_digits)
 
     def purity(self) -> float:
-        """Return the largest accuracy on the tested images of any classifier that sees codes alone."""
+        """Return the largest accuracy on the test images of any classifier whose input is the code."""
         cells = self._count(self.tested, self.tested_digits)
         return float(cells.max(axis=1).sum() / len(self.tested))
 
@@ -49,19 +49,20 @@ class Codes:
 
 
 def refusal() -> str | None:
-    """Return why there are no images here, or None."""
+    """Return the reason why the images are not available, or None."""
     return None if _bundled() else "The images come with scikit-learn: pip install 'privsweep[learn]'."
 
 
 @lru_cache(maxsize=8)
 def codes(clusters: int) -> Codes:
-    """Return the images by their code, the same every time.
+    """Return the images by their code; the result is deterministic.
 
-    The clusters are those of k-means in small batches, as in the paper, with a fixed seed. They rest on
-    images that are neither trained on nor tested: a code says nothing about other training records.
+    The clusters are computed by mini-batch k-means, as in the paper, with a fixed seed. They are fitted on
+    images that are used neither for training nor for testing, so a code reveals nothing about other training
+    records.
 
     Args:
-        clusters: Number K of clusters, at most 397; for 0 the code of an image is its own.
+        clusters: Number K of clusters, at most 397; for 0 every image has its own code.
 
     Reference:
         arXiv:2310.13786v6, Section 6.2 and Appendix D, on other digits.
@@ -81,7 +82,7 @@ def codes(clusters: int) -> Codes:
         means = MiniBatchKMeans(
             clusters, batch_size=256, max_iter=_ROUNDS, max_no_improvement=None, n_init=1, random_state=_SEED
         )
-        with threadpool_limits(1):  # threads spend more time waiting than it takes
+        with threadpool_limits(1):  # several threads would take longer
             means.fit(apart)
             centres, code = means.cluster_centers_, means.predict(images)
     code, shown = code.astype(np.int64), digits[CLUSTERED:]
@@ -95,14 +96,14 @@ def codes(clusters: int) -> Codes:
 
 
 def counts(clusters: int, attributes: str) -> NDArray[np.int64]:
-    """Return how often every record occurs in the pool: a code, or a code with a label.
+    """Return the counts of the records in the pool; a record is a code, or a code with a label.
 
     Args:
         clusters: Number of clusters.
         attributes: One of `params.ATTRIBUTES`.
 
     Returns:
-        Positive counts with the sum 1000, in falling order.
+        Positive counts that sum to 1000, in decreasing order.
 
     Example:
         >>> counts(2, "cluster").tolist(), counts(2, "cluster-and-label")[:3].tolist()
@@ -115,7 +116,7 @@ def counts(clusters: int, attributes: str) -> NDArray[np.int64]:
 
 @cache
 def _images() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the images and what they show, in the order of the split."""
+    """Return the images and their digits, in the order of the split."""
     from sklearn.datasets import load_digits
 
     pixels, shown = load_digits(return_X_y=True)
@@ -125,5 +126,5 @@ def _images() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 @cache
 def _bundled() -> bool:
-    """Return whether the package with the images is there."""
+    """Return whether the package with the images is installed."""
     return find_spec("sklearn") is not None

@@ -1,4 +1,4 @@
-"""Guarantees by quantisation: the largest advantage, and the largest accuracy of a classifier."""
+"""Guarantees of quantisation: the largest advantage, and the largest accuracy of a classifier."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,10 @@ from privcore.papers import AUBINAIS
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipGuarantee(Method[MembershipQuantisedAdvantage]):
-    """Sum the exact terms of all atoms of the law that the pool of images has.
+    """Sum the exact terms of all atoms of the empirical distribution of the pool of images.
 
-    The detail tells the diversity C and the bound that follows from it alone. What the paper prints is for
-    clusters without labels, though the classifier sees them.
+    The detail has the diversity C and the bound that follows from C alone. The paper's values are for
+    clusters without labels, although its classifier is trained on labels.
     """
 
     name = "membership.guarantee"
@@ -45,7 +45,7 @@ class MembershipGuarantee(Method[MembershipQuantisedAdvantage]):
 
 
 def diversity(number: NDArray[np.int64]) -> float:
-    r"""Return $C = \sum_k \sqrt{p_k (1 - p_k)}$ of the law with these counts.
+    r"""Return $C = \sum_k \sqrt{p_k (1 - p_k)}$ of the distribution with these counts.
 
     Args:
         number: Counts, of any shape.
@@ -63,10 +63,10 @@ def diversity(number: NDArray[np.int64]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipPurity(Method[MembershipQuantised]):
-    """Count the tested images that show the most frequent digit of their cluster.
+    """Count the test images that show the most frequent digit of their cluster.
 
-    No classifier that knows images by their cluster is right more often on these images, whatever it was
-    trained on. For raw images it is 1.
+    A classifier whose input is the cluster cannot be right more often on these images, regardless of its
+    training. For raw images the bound is 1.
     """
 
     name = "membership.purity"

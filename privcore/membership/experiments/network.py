@@ -1,4 +1,4 @@
-"""Train a network with one hidden layer by Adam on all records at once, and keep what it was on the way."""
+"""Train a network with one hidden layer by full-batch Adam, and keep states for longer trainings."""
 
 import math
 from functools import lru_cache, partial
@@ -13,29 +13,29 @@ from privcore.membership.experiments.residuals import FRESH, Residuals, sphere
 
 LEARNING_RATE = 0.1
 SEGMENT = 250
-"""Iterations between states that are kept: a longer training goes on from them."""
+"""Iterations between states that are kept; a longer training continues from a kept state."""
 KEPT = 128
 
 _DECAY, _SQUARE_DECAY, _STABLE = 0.9, 0.999, 1e-8
 _BLOCK = 500
 _COMPILER = {
-    "xla_cpu_multi_thread_eigen": False,  # sums are taken in one order
-    "xla_cpu_use_fusion_emitters": False,  # saves a third of the compilation
+    "xla_cpu_multi_thread_eigen": False,  # a fixed order of summation
+    "xla_cpu_use_fusion_emitters": False,  # saves a third of the compilation time
 }
 
 Floats = NDArray[np.float32]
 
 
 class NetworkRun(NamedTuple):
-    """What determines a training but for its length: points with the same run share it.
+    """Settings of a training, except its length; points with the same run share the training.
 
     Attributes:
         coordinates: Number d of features.
         records: Number n of training records.
-        width: Hidden units.
+        width: Number of hidden units.
         noise: Standard deviation of the noise of the target.
         stopping_loss: Mean squared loss at which training stops.
-        number: Which of several trainings.
+        number: Number of the run among several independent runs.
     """
 
     coordinates: int
@@ -47,7 +47,7 @@ class NetworkRun(NamedTuple):
 
 
 class NetworkWeights(NamedTuple):
-    """Hidden layer (width, d + 1) with its offsets last, weights (width,) and offset of the output."""
+    """Hidden layer (width, d + 1) with offsets in the last column, output weights (width,), output offset."""
 
     hidden: Any
     output: Any
@@ -55,7 +55,7 @@ class NetworkWeights(NamedTuple):
 
 
 class State(NamedTuple):
-    """Weights, means of their gradients and of the squares of these, iterations, and whether it stopped."""
+    """Weights, running means of gradients and of squared gradients, iterations, and the stopping flag."""
 
     weights: NetworkWeights
     first: NetworkWeights
@@ -65,10 +65,10 @@ class State(NamedTuple):
 
 
 def predict(weights: NetworkWeights, x: Any) -> Any:
-    """Return the prediction for features of shape (d + 1, n), the last of them 1; shape (n,).
+    """Return predictions of shape (n,) for features of shape (d + 1, n), where the last feature is 1.
 
-    Records are columns, so that gradients are sums along rows: those along columns XLA splits among threads,
-    and their last bits would depend on how many there are.
+    Records are columns, so that gradients are sums along rows. XLA splits sums along columns among threads,
+    so their last bits would depend on the number of threads.
 
     Example:
         >>> unit = NetworkWeights(np.array([[1.0, 1.0, 0.0]]), np.ones(1), np.ones(()))
@@ -80,18 +80,18 @@ def predict(weights: NetworkWeights, x: Any) -> Any:
 
 @lru_cache(maxsize=KEPT)
 def residuals(run: NetworkRun, iterations: int) -> tuple[Residuals, Residuals]:
-    """Return the residuals of the training records, which are known, and of fresh ones, but for their noise.
+    """Return the residuals of the training records, and the distribution of those of fresh records.
 
     Args:
-        run: The training.
-        iterations: Its length, >= 0, unless it stops before.
+        run: Settings of the training.
+        iterations: Length of the training, >= 0, unless it stops early.
 
     Example:
         >>> fitted, fresh = residuals(NetworkRun(4, 40, 256, 0.1, 1e-4, 0), 1000)
         >>> float(np.square(fitted.mean).mean()) <= 1e-4, round(fresh.share(1e-4), 2)
         (True, 0.03)
     """
-    # The same bits beside a GPU, and where the environment asks JAX for double precision.
+    # The same bits on a machine with a GPU, or if the environment sets JAX to double precision.
     with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(False):
         weights = _state(run, iterations).weights
         x, y = training_records(run)
@@ -108,7 +108,7 @@ def residuals(run: NetworkRun, iterations: int) -> tuple[Residuals, Residuals]:
 
 @lru_cache(maxsize=KEPT)
 def _state(run: NetworkRun, iterations: int) -> State:
-    """Return the state after so many iterations, from the last one that is kept before."""
+    """Return the state after `iterations` iterations, computed from the last kept state before it."""
     if iterations == 0:
         weights = first_weights(run)
         zeros = NetworkWeights(*(np.zeros_like(w) for w in weights))
@@ -121,7 +121,7 @@ def _state(run: NetworkRun, iterations: int) -> State:
 
 @partial(jax.jit, compiler_options=_COMPILER)
 def _advance(state: State, x: Any, y: Any, stopping_loss: Any, iterations: Any) -> State:
-    """Return the state after so many further iterations of Adam on the mean squared loss, or after fewer."""
+    """Return the state after `iterations` more steps of Adam on the mean squared loss, or after fewer."""
 
     def loss(weights: NetworkWeights) -> Any:
         return jnp.square(predict(weights, x) - y).mean()
@@ -149,7 +149,7 @@ def _advance(state: State, x: Any, y: Any, stopping_loss: Any, iterations: Any) 
 
 
 def _mixed(decay: float, old: NetworkWeights, new: NetworkWeights) -> NetworkWeights:
-    """Return the running means after one more value."""
+    """Return the running means, updated by one more value."""
     return NetworkWeights(*(decay * a + (1.0 - decay) * b for a, b in zip(old, new, strict=True)))
 
 
@@ -164,7 +164,7 @@ def _predicted(weights: NetworkWeights, x: Floats) -> NDArray[np.float64]:
 
 
 def _seed(run: NetworkRun) -> tuple[int, ...]:
-    """Return the seed of a run: other noise means the same draws, scaled."""
+    """Return the seed of a run; with another noise level the draws are the same, scaled."""
     return run.coordinates, run.records, run.width, run.number
 
 
@@ -182,7 +182,7 @@ def _columns(x: NDArray[np.float64]) -> Floats:
 
 
 def first_weights(run: NetworkRun) -> NetworkWeights:
-    """Return normal weights of the variance that Glorot and Bengio chose, and small uniform offsets."""
+    """Return normal weights with the variance of Glorot and Bengio, and small uniform offsets."""
     rng = np.random.default_rng((*_seed(run), 2))
     d, w = run.coordinates, run.width
     drawn = (

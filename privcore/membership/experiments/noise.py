@@ -1,4 +1,4 @@
-"""Bounds on the loss of a record from the noise of the targets, whatever was trained."""
+"""Bounds on the loss of a record from the noise of the targets, for any trained model."""
 
 import math
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from privcore.papers import AUBINAIS
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipNoise(Method[MembershipFit]):
-    r"""Bound the share by that of the noise alone, $2 \Phi(\sqrt \varepsilon / s) - 1$.
+    r"""Bound the probability of a small loss by that of the noise alone, $2 \Phi(\sqrt \varepsilon / s) - 1$.
 
-    A fresh residual is Gaussian with deviation s about some number, for the nearest neighbour with
-    $s \sqrt 2$, since which neighbour it is depends on features alone: most is near 0 where that number is 0.
-    A training residual of least squares is Gaussian about 0 with at most the deviation s, and it is 0 where
+    A fresh residual is Gaussian with standard deviation s, or $s \sqrt 2$ for the nearest neighbour, because
+    the choice of the neighbour depends on the features alone. It is most often near 0 if its mean is 0. A
+    training residual of least squares is Gaussian with mean 0 and standard deviation at most s; it is 0 if
     there are no more records than features.
     """
 
@@ -56,7 +56,7 @@ def noise_share(loss_level: float, deviation: float) -> float:
         deviation: Standard deviation s of the Gaussian noise, > 0.
 
     Returns:
-        Probability in [0, 1], to about 1e-15 relatively.
+        Probability in [0, 1], with a relative error of about 1e-15.
 
     Reference:
         arXiv:2310.13786v6, Theorem 11 and Example 1, for Gaussian noise.

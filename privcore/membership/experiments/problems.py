@@ -1,4 +1,4 @@
-"""Experiments with learners: what share of the records they fit, and what quantised images are worth."""
+"""Questions about experiments: the share of records that a learner fits, and the use of quantised images."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,11 +19,11 @@ _NO_NETWORK = (
 class MembershipFit(MembershipProblem):
     r"""Probability that the squared loss of a record is at most a level, after training on n records.
 
-    Features x are uniform on the unit sphere of d coordinates. The target is $\sin(\pi x_1)$, for the linear
-    learner $\pi x_1$, plus Gaussian noise. The record is one of the training set, or a fresh one; the
-    probability is over both, and over what the learner draws. Learners are a network with one hidden layer of
-    rectified units, trained by Adam at rate 0.1 on all records at once; least squares of least norm without
-    an offset; and the nearest neighbour.
+    Features x are uniform on the unit sphere in d dimensions. The target is $\sin(\pi x_1)$, or $\pi x_1$ for
+    the linear learner, plus Gaussian noise. The record is one of the training set, or a fresh one; the
+    probability is over the training set, the record and the randomness of the learner. Learners are a network
+    with one hidden layer of rectified linear units, trained by full-batch Adam at rate 0.1; least squares of
+    minimum norm without an offset; and the nearest neighbour.
     """
 
     name = "membership-overfitting"
@@ -59,11 +59,11 @@ class MembershipFit(MembershipProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipQuantised(MembershipProblem):
-    """Expected accuracy on test images of a classifier of digits that knows each image by its cluster alone.
+    """Expected test accuracy of a classifier of digits whose input is the cluster of an image.
 
-    The 1797 images of the UCI digits are split once: 397 for the clusters, by k-means, 1000 from which the
-    training records are drawn with replacement, 400 to test. Every image is replaced by the centre of its
-    cluster. The expectation is over the records and the first weights.
+    The 1797 images of the UCI digits are split once: 397 for the clusters, by k-means; 1000 from which the
+    training records are drawn with replacement; and 400 for testing. Every image is replaced by the centre of
+    its cluster. The expectation is over the training records and the initial weights.
     """
 
     name = "membership-quantised"
@@ -78,8 +78,8 @@ class MembershipQuantised(MembershipProblem):
 class MembershipQuantisedAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner that is trained on quantised images of digits.
 
-    A record is drawn from the 1000 images of the pool of `membership-quantised`, with replacement: the number
-    of its cluster, or that and its label. A learner that sees labels is covered by the latter alone.
+    A record is drawn with replacement from the 1000 images of the pool of `membership-quantised`. It is the
+    number of the cluster, or this number and the label; only the latter covers learners that use labels.
     """
 
     name = "membership-quantised-advantage"

@@ -1,8 +1,8 @@
-r"""Residuals of two learners that need no training: least squares of least norm, and the nearest neighbour.
+r"""Residuals of two learners without training: least squares of minimum norm, and the nearest neighbour.
 
-Given all features, and for a fresh record whatever was trained, a residual is Gaussian in the noise that is
-left. Its probability of being small is then known: no noise has to be drawn, and what is averaged are
-probabilities.
+A residual is Gaussian given all features, and the residual of a fresh record is Gaussian given any trained
+model. So its probability of being small is known: the average is over these probabilities, and no noise is
+drawn.
 """
 
 import math
@@ -19,12 +19,12 @@ Array = NDArray[np.float64]
 FRESH = 2000
 """Fresh records of a run."""
 _BLOCK = 500
-"""Of which as many are in memory at a time."""
+"""Fresh records that are in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Laws of the residuals of records, each Gaussian; a deviation of 0 stands for a number that is known.
+    """Gaussian distributions of the residuals of records; a deviation of 0 means a known number.
 
     Attributes:
         mean: Means, shape (m,).
@@ -43,7 +43,7 @@ class Residuals:
         """
         t, far = math.sqrt(loss_level), np.abs(self.mean)
         scale = np.where(self.deviation > 0.0, self.deviation, 1.0)
-        # Both ends are on one side of the mean where it is far, so that nothing cancels against 1.
+        # If the mean is far, both ends are on one side of it, so that nothing cancels against 1.
         inside = scipy.special.ndtr((t - far) / scale) - scipy.special.ndtr((-t - far) / scale)
         return float(np.where(self.deviation > 0.0, inside, far <= t).mean())
 
@@ -58,17 +58,17 @@ def sphere(rng: np.random.Generator, number: int, coordinates: int) -> Array:
 def linear(
     coordinates: int, records: int, noise: float, seed: tuple[int, ...]
 ) -> tuple[Residuals, Residuals]:
-    r"""Return the residuals of training records and of fresh ones, for least squares of least norm.
+    r"""Return the residuals of training records and of fresh records, for least squares of minimum norm.
 
-    With the projection $P = X^+ X$ and the leverages h, a training residual has the deviation
-    $s \sqrt{1 - h_i}$, and a fresh one the mean $\pi x^T (P - I) e_1$ and the deviation
+    With the projection $P = X^+ X$ and the leverages h, a training residual has the standard deviation
+    $s \sqrt{1 - h_i}$, and a fresh residual has the mean $\pi x^T (P - I) e_1$ and the standard deviation
     $s \sqrt{1 + |X^{+T} x|^2}$.
 
     Args:
         coordinates: Number d of features, >= 2.
         records: Number n of training records.
         noise: Standard deviation s of the noise.
-        seed: Of the features.
+        seed: Seed of the features.
 
     Example:
         >>> fitted, fresh = linear(20, 10, 0.1, (1,))
@@ -97,15 +97,16 @@ def linear(
 def nearest(
     coordinates: int, records: int, noise: float, seed: tuple[int, ...]
 ) -> tuple[Residuals, Residuals]:
-    r"""Return the residuals of training records, which are 0, and of fresh ones, for the nearest neighbour.
+    r"""Return the residuals of training records, all 0, and of fresh records, for the nearest neighbour.
 
-    Where the neighbour of x is u, the mean is $\sin(\pi u_1) - \sin(\pi x_1)$ and the deviation $s \sqrt 2$.
+    If the neighbour of x is u, a fresh residual has the mean $\sin(\pi u_1) - \sin(\pi x_1)$ and the standard
+    deviation $s \sqrt 2$.
 
     Args:
         coordinates: Number d of features, >= 2.
         records: Number n of training records.
         noise: Standard deviation s of the noise.
-        seed: Of the features.
+        seed: Seed of the features.
 
     Example:
         >>> fitted, fresh = nearest(2, 1000, 0.1, (1,))

@@ -1,4 +1,4 @@
-"""Train a network of three layers to tell digits from codes, by Adam on all records at once."""
+"""Train a network of three layers to classify digits by their codes, by full-batch Adam."""
 
 import itertools
 import math
@@ -16,18 +16,18 @@ ITERATIONS = 500
 
 _DECAY, _SQUARE_DECAY, _STABLE = 0.9, 0.999, 1e-8
 _COMPILER = {
-    "xla_cpu_multi_thread_eigen": False,  # sums are taken in one order
-    "xla_cpu_use_fusion_emitters": False,  # saves a third of the compilation
+    "xla_cpu_multi_thread_eigen": False,  # a fixed order of summation
+    "xla_cpu_use_fusion_emitters": False,  # saves a third of the compilation time
 }
 
 Layers = list[tuple[Any, Any]]
 
 
 def logits(layers: Layers, inputs: Any) -> Any:
-    """Return the logits of inputs of shape (d, m), shape (classes, m).
+    """Return logits of shape (classes, m) for inputs of shape (d, m).
 
-    Inputs are columns, so that gradients are sums along rows: those along columns XLA splits among threads,
-    and their last bits would depend on how many there are.
+    Inputs are columns, so that gradients are sums along rows. XLA splits sums along columns among threads,
+    so their last bits would depend on the number of threads.
 
     Example:
         >>> logits([(np.ones((3, 2)), np.zeros((3, 1)))], np.array([[1.0], [2.0]])).tolist()
@@ -42,17 +42,17 @@ def logits(layers: Layers, inputs: Any) -> Any:
 def classify(
     inputs: NDArray[np.float32], counts: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64] | None:
-    """Return the class of every input, after training on so many records of each input and class.
+    """Return the class of every input, after training on `counts` records of each input and class.
 
-    Records with the same input and class have the same gradient, so it is enough to know how many there are.
+    Records with the same input and class have the same gradient, so their number is sufficient.
 
     Args:
-        inputs: The different inputs, shape (m, d).
+        inputs: Distinct inputs, shape (m, d).
         counts: Number of training records of every input and class, shape (m, classes).
-        rng: Source of the first weights.
+        rng: Source of the initial weights.
 
     Returns:
-        Classes, shape (m,), also of inputs without a record; None where training left single precision.
+        Classes, shape (m,), also of inputs without records; None if training overflowed single precision.
 
     Reference:
         arXiv:2310.13786v6, Section 6.2 and Appendix D: two hidden layers of 256, cross-entropy, Adam at
@@ -65,7 +65,7 @@ def classify(
     """
     shares = (counts / counts.sum()).astype(np.float32)
     first = _first_layers((inputs.shape[1], *HIDDEN, counts.shape[1]), rng)
-    # The same bits beside a GPU, and where the environment asks JAX for double precision.
+    # The same bits on a machine with a GPU, or if the environment sets JAX to double precision.
     with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(False):
         scores = np.asarray(_train(first, np.ascontiguousarray(inputs.T), np.ascontiguousarray(shares.T)))
     return scores.argmax(axis=0) if np.isfinite(scores).all() else None
@@ -97,7 +97,7 @@ def _train(first: Layers, inputs: Any, shares: Any) -> Any:
 
 
 def _first_layers(widths: tuple[int, ...], rng: np.random.Generator) -> Layers:
-    """Return uniform weights and offsets, of a size that falls with the inputs of a layer."""
+    """Return uniform weights and offsets, whose size falls with the number of inputs of a layer."""
     layers = []
     for n, m in itertools.pairwise(widths):
         size = 1.0 / math.sqrt(n)

@@ -1,4 +1,4 @@
-"""The share of records that a learner fits, by training it several times."""
+"""Estimate of the share of records that a learner fits, by training it several times."""
 
 import math
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
 
 _LEAST_LEVEL = 1e-10
-"""Below this the loss of a network is rounding in single precision."""
+"""Loss below which a network's loss is rounding error in single precision."""
 _MOST_SECONDS, _MOST_BYTES = 1800.0, 4e9
 _KEPT = 128
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipTrained(Method[MembershipFit]):
-    """Train R learners on data of their own, and average how often the loss is small.
+    """Train R learners on independent data sets, and average the share of records whose loss is small.
 
-    Noise that is not trained on is integrated out: for fresh records, and for least squares in the training
-    set too. A run's seed is that of its data set, not of the point: points that differ in the level, in what
-    is tested or in the number of iterations look at the same runs. Their errors are dependent, and training
-    is done once. The value has six digits, which do not depend on how sums are split among threads.
+    Noise is integrated out analytically for fresh records, and for least squares in the training set too. The
+    seed of a run is that of its data set, not of the point. So points that differ only in the level, in the
+    tested record or in the number of iterations share the same runs: training is done once, and their errors
+    are dependent. The value is rounded to six digits, so it does not depend on how threads split sums.
     """
 
     name = "membership.trained"
@@ -61,7 +61,7 @@ class MembershipTrained(Method[MembershipFit]):
     def cost(self, problem: MembershipFit) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
-        # Compilation, half a second, is shared by the points with one shape.
+        # Compilation (half a second) is shared by points whose arrays have the same shapes.
         compiling = 0.15 if problem.learner == "network" else 0.0
         seconds = compiling + self.runs * _run_seconds(problem)
         return Cost(seconds=seconds, bytes=_bytes(problem, self.runs))
@@ -79,11 +79,11 @@ class MembershipTrained(Method[MembershipFit]):
 
 
 def _residuals(problem: MembershipFit, number: int) -> tuple[Residuals, Residuals]:
-    """Return the residuals of the training records and of fresh ones, in the run of this number."""
+    """Return the residuals of the training records and of fresh records, in the run of this number."""
     d, n, s = problem.coordinates, problem.records, problem.noise_deviation
     if problem.learner != "network":
         return _untrained(problem.learner, d, n, s, number)
-    # Half a second to import, and not installed everywhere.
+    # The import takes half a second, and JAX is optional.
     from privcore.membership.experiments.network import NetworkRun, residuals
 
     return residuals(NetworkRun(d, n, problem.width, s, problem.stopping_loss, number), problem.iterations)
@@ -91,12 +91,12 @@ def _residuals(problem: MembershipFit, number: int) -> tuple[Residuals, Residual
 
 @lru_cache(maxsize=_KEPT)
 def _untrained(learner: str, d: int, n: int, s: float, number: int) -> tuple[Residuals, Residuals]:
-    """Return the residuals of a learner that is a formula."""
+    """Return the residuals of a learner that needs no training."""
     return {"linear": linear, "nearest": nearest}[learner](d, n, s, (d, n, number))
 
 
 def _run_seconds(problem: MembershipFit) -> float:
-    """Return how long a run takes, without compilation."""
+    """Return the expected seconds of a run, without compilation."""
     d, n, w = float(problem.coordinates), float(problem.records), float(problem.width)
     drawing = 3e-8 * (n + FRESH) * d
     if problem.learner == "nearest":
@@ -109,7 +109,7 @@ def _run_seconds(problem: MembershipFit) -> float:
 
 
 def _bytes(problem: MembershipFit, runs: int) -> float:
-    """Return the memory of the runs: a data set with its factors, or the states that are kept."""
+    """Return the expected memory of the runs: a data set with its factors, or with the kept states."""
     d, n, w = float(problem.coordinates), float(problem.records), float(problem.width)
     data = 40.0 * (n + 500.0) * d + 8.0 * 500.0 * n + 32.0 * _KEPT * (n + FRESH)
     if problem.learner == "linear":
@@ -120,5 +120,5 @@ def _bytes(problem: MembershipFit, runs: int) -> float:
 
 @cache
 def _can_learn() -> bool:
-    """Return whether JAX is there."""
+    """Return whether JAX is installed."""
     return find_spec("jax") is not None

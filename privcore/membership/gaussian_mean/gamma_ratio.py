@@ -1,4 +1,4 @@
-"""Logarithms of gamma functions without the cancellation of their large values."""
+"""Logarithms of ratios of gamma functions, without cancellation between large values."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The leading term of the advantage for means of many Gaussian records, and the published bound."""
+"""Leading term of the advantage for means of many Gaussian records, and the published bound."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
 from privcore.papers import AUBINAIS
 
 _LARGEST = 0.5
-"""The leading term is an estimate where it is at most this."""
+"""Largest leading term that is used as an estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class MembershipLeading(Method[MembershipMeanAdvantage]):
 def leading(coordinates: int, correlation: float) -> float:
     r"""Return $\rho \Gamma((d + 1) / 2) / (\sqrt \pi \Gamma(d / 2))$.
 
-    That is the mean norm of a unit normal vector times $\rho / \sqrt{2 \pi}$.
+    This is the mean norm of a standard normal vector times $\rho / \sqrt{2 \pi}$.
 
     Args:
         coordinates: Dimension d, >= 1.
@@ -56,9 +56,9 @@ def leading(coordinates: int, correlation: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipProposition(Method[MembershipMeanAdvantage]):
-    """The distance of two normal laws, averaged over a record: d^(1/2) / (2n) + E|z| / (2 n^(1/2)).
+    """Distance of two normal distributions, averaged over a record: d^(1/2) / (2n) + E|z| / (2 n^(1/2)).
 
-    Noise on the release can only lower the advantage, and so can odds other than 1.
+    The bound also holds with noise on the release and at odds other than 1: neither raises the advantage.
     """
 
     name = "membership.proposition"

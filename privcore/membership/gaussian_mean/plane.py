@@ -1,4 +1,4 @@
-"""The mean of Gaussian records of two coordinates: a closed form."""
+"""Closed form for the mean of Gaussian records with two coordinates."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _EPSILON = 2.0**-52
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipPlane(Method[MembershipMeanAdvantage]):
-    """Elementary integrals: for two coordinates the log-likelihood ratio has a two-sided exponential law."""
+    """Elementary integrals, as the log-likelihood ratio for two coordinates is two-sided exponential."""
 
     name = "membership.plane"
     problems = (MembershipMeanAdvantage,)
@@ -46,7 +46,7 @@ def two_coordinates_advantage(surplus: float, odds: float) -> tuple[float, float
         odds: Odds gamma of a non-member against a member, > 0.
 
     Returns:
-        The advantage, in [0, 1] but for the error, and the error that rounding may have caused.
+        The advantage, in [0, 1] up to the error, and a bound of the rounding error.
 
     Example:
         >>> round(two_coordinates_advantage(9.0, 1.0)[0], 12)
@@ -59,7 +59,7 @@ def two_coordinates_advantage(surplus: float, odds: float) -> tuple[float, float
     if half_cut >= 0.0:
         main, taken = 0.5 * rho / (1.0 + rho) * math.exp(-half_cut), 0.0
     else:
-        # 1 - rho is (1 - rho^2) / (1 + rho), without cancellation; it may be as small as the exponential is
+        # 1 - rho is (1 - rho^2) / (1 + rho), without cancellation; it may be as small as the exponential
         main = 0.5 * rho * (1.0 + rho) * math.exp(half_cut - log_rest) / min(1.0, odds)
         taken = max(0.0, odds - 1.0)
     return main - taken, main * (moved + 32.0 * _EPSILON) + 4.0 * _EPSILON * taken

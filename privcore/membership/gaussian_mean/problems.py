@@ -13,11 +13,11 @@ _NOISIER = "Gaussian noise on the release lowers its correlation with a record t
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipMeanAdvantage(AdvantageProblem):
-    """Largest advantage of an attack on the mean of n Gaussian records, with Gaussian noise or without.
+    """Largest advantage of an attack on the mean of n Gaussian records, with or without Gaussian noise.
 
-    The noise has tau times the covariance root of a record. The advantage is the distance of the joint law of
-    release and record from the product of their laws, in the hockey-stick divergence of these odds: 0 is
-    blind and 1 is certain.
+    The noise is tau times a Gaussian vector with the covariance of a record. The advantage is the
+    hockey-stick divergence, at these odds, between the joint distribution of release and record and the
+    product of their distributions: 0 is blind guessing, 1 is certainty.
     """
 
     name = "membership-mean-advantage"
@@ -34,7 +34,7 @@ class MembershipMeanAdvantage(AdvantageProblem):
 
     @property
     def surplus(self) -> float:
-        r"""What the inverse squared correlation exceeds 1 by, $n - 1 + n^2 \tau^2$."""
+        r"""Inverse squared correlation minus 1, $n - 1 + n^2 \tau^2$."""
         return self.records - 1 + (self.records * self.release_noise) ** 2
 
     @property
@@ -56,8 +56,8 @@ class MembershipMeanAdvantage(AdvantageProblem):
 class MembershipRegressionAdvantage(AdvantageProblem):
     """Largest advantage of an attack on the coefficients of least squares, for Gaussian features and noise.
 
-    The attack knows the true coefficients, the noise and the law of the features, whatever these are. Where
-    there are no more records than features, the regression interpolates.
+    The true coefficients, the variance of the noise and the distribution of the features are arbitrary and
+    known to the attack. If there are no more records than features, the regression interpolates.
     """
 
     name = "membership-regression-advantage"

@@ -15,12 +15,12 @@ _ROOT = math.sqrt(0.5)
 def log_profile(a: Array, shift: Array) -> Array:
     r"""Return $\ln(\Phi(-a) - e^{s (a + s / 2)} \Phi(-a - s))$.
 
-    It is $\varphi(a) (m(a) - m(a + s))$ with the Mills ratio m. Short differences are integrals of
-    $-m'(x) = 1 - x m(x)$, and a negative threshold $s (a + s / 2)$ is reflected.
+    It is $\varphi(a) (m(a) - m(a + s))$ with the Mills ratio m. For short distances the difference is an
+    integral of $-m'(x) = 1 - x m(x)$; a negative threshold $s (a + s / 2)$ is reflected.
 
     Args:
         a: Any real numbers.
-        shift: Distances s of the two normal laws in standard deviations, > 0, of the same shape.
+        shift: Distances s of the two normal distributions in standard deviations, > 0, of the same shape.
 
     Returns:
         Logarithms in (-inf, 0] of the same shape; their error is about 1e-15 max(1, |log|).
@@ -42,18 +42,18 @@ def log_profile(a: Array, shift: Array) -> Array:
 
 
 def _log_positive(a: Array, shift: Array) -> Array:
-    """Return the logarithms at thresholds that are not negative."""
+    """Return the logarithms at non-negative thresholds."""
     wide = shift > 1.0
     result = np.empty_like(a)
     x, s = a[wide], shift[wide]
-    # erfcx overflows far to the left, which makes the quotient 0.
+    # erfcx overflows for large negative arguments, which correctly makes the quotient 0.
     result[wide] = scipy.special.log_ndtr(-x) + np.log1p(
         -scipy.special.erfcx((x + s) * _ROOT) / scipy.special.erfcx(x * _ROOT)
     )
     x, s = a[~wide], shift[~wide]
     inner = x[:, None] + 0.5 * s[:, None] * (1.0 + _NODES)
     mills = math.sqrt(0.5 * math.pi) * inner * scipy.special.erfcx(inner * _ROOT)
-    # Far out the difference cancels; there 1 / (x^2 + 3) is nearer to it than its logarithm is asked to be.
+    # For large x the difference cancels; 1 / (x^2 + 3) is then more accurate than the logarithm needs.
     slope = np.where(inner < 500.0, 1.0 - mills, 1.0 / (inner * inner + 3.0))
     result[~wide] = np.log(0.5 * s * (slope * _WEIGHTS).sum(axis=1)) - 0.5 * x * x
     result[~wide] -= 0.5 * math.log(2.0 * math.pi)

@@ -1,15 +1,17 @@
-r"""The advantage for the mean of Gaussian records, as an integral over the squared norm of a record.
+r"""Advantage for the mean of Gaussian records, as an integral over the squared norm of a record.
 
-Given $V = |z|^2$, chi-squared with d degrees, the log-likelihood ratio is that of two normal laws, and
+Given $V = |z|^2$, chi-squared with d degrees of freedom, the log-likelihood ratio is that of two normal
+distributions, and
 $$\Delta_\gamma = \mathrm E \int_c^\infty (1 - e^{-\rho (x - c) / 2}) \, N(dx; 0, 4V), \quad
   c = (2 \ln \gamma + d \ln(1 - \rho^2)) / \rho$$
 for $\gamma \ge 1$, and for $\gamma < 1$ the mirror image $\frac1\gamma \int_{-\infty}^c (e^{\rho (c - x) / 2}
 - 1)$. The inner integrals are privacy profiles of Gaussian noise. All integrands are positive.
 
-The error of Gauss-Legendre panels in $y = \ln V$ is proved: where Re V > 0 the normal density satisfies
-$|N(x; 0, 4V)| = (R / |V|)^{1/2} N(x; 0, 4R)$ with $1 / R = \mathrm{Re}(1 / V)$, so that the integrand on an
-ellipse around a panel is bounded by its values on the real line, and n nodes err by at most $\frac{64}{15} M
-\varrho^{2 - 2n} / (1 - \varrho^{-2})$ times half the width. Values grow with V, or have a bound that does.
+The error of Gauss-Legendre panels in $y = \ln V$ is proved: for Re V > 0 the normal density satisfies
+$|N(x; 0, 4V)| = (R / |V|)^{1/2} N(x; 0, 4R)$ with $1 / R = \mathrm{Re}(1 / V)$. So the integrand on an
+ellipse around a panel has a bound M from its values on the real line, and n nodes have an error of at most
+$\frac{64}{15} M \varrho^{2 - 2n} / (1 - \varrho^{-2})$ times half the width of the panel. The values grow
+with V, or have a bound that grows with V.
 """
 
 import math
@@ -32,15 +34,15 @@ _ELLIPSE = 2.0 + math.sqrt(3.0)
 """Sum of the half-axes of the ellipse, 2 and sqrt(3), in half-widths of a panel."""
 _GAUSS_ERROR = 64.0 / 15.0 * _ELLIPSE**-30 / (1.0 - _ELLIPSE**-2)
 _CELLS = 8
-"""Cells of a panel; the ellipse reaches over half of those of its neighbours."""
+"""Cells of a panel; the ellipse covers half of the cells of each neighbouring panel."""
 _NEGLIGIBLE = 42.0
 """Tails begin where they are bounded by the peak times exp(-42)."""
 _PRECISION = 1e-13
 _MOST_PANELS = 2**12
 _WIDEST = 0.6
-"""Half-width of a panel: the ellipse has to stay where Re V > 0."""
+"""Largest half-width of a panel, which keeps the ellipse in Re V > 0."""
 LEAST_LOG = -690.0
-"""Below this the advantage is not told from 0."""
+"""Logarithm below which the advantage is not distinguished from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +64,7 @@ class MeanIntegral:
     below: bool
 
     def log_bounds(self) -> tuple[float, float]:
-        """Return logarithms between which the integral lies, but for the rounding of its terms."""
+        """Return logarithms of bounds of the integral, up to the rounding of its terms."""
         peak, start = self._peak()
         if peak < LEAST_LOG - 30.0:
             return -math.inf, LEAST_LOG
@@ -78,11 +80,11 @@ class MeanIntegral:
         return (math.log(least) + peak if least > 0.0 else -math.inf), math.log(value + error + tails) + peak
 
     def _variance(self, y: Array) -> Array:
-        """Return V at y, its logarithm relative to its mean."""
+        """Return V at y, where y is the logarithm of V relative to its mean."""
         return 2.0 * self.half * np.exp(y - (self.log_rest if self.below else 0.0))
 
     def _log_profile(self, v: Array) -> Array:
-        """Return the logarithm of the profile at V; for gamma below 1 of the one that V' goes with."""
+        """Return the logarithm of the profile at V; for gamma below 1, of the profile that belongs to V'."""
         root = np.sqrt(v)
         a, shift = 0.5 * self.cut / root, self.rho * root
         return log_profile(-a - shift if self.below else a, shift)
@@ -99,7 +101,7 @@ class MeanIntegral:
         return self._log_density(y) + self._log_profile(self._variance(y))
 
     def _growing(self, y: Array, cosine: float) -> Array:
-        """Return the logarithm of a bound of the inner integral at R = V / cosine that grows with y."""
+        """Return the logarithm of a bound, increasing in y, of the inner integral at R = V / cosine."""
         r = self._variance(y) / cosine
         if self.below:  # the profile times the change of measure from V' to V
             return self._log_profile(r) + 0.5 * self.rho**2 * r
@@ -108,16 +110,16 @@ class MeanIntegral:
         return np.minimum(0.0, np.log(0.5 * self.rho * (np.sqrt(r) - self.cut)))
 
     def _left(self, y: Array) -> Array:
-        """Return the logarithm of a bound of the integral up to y; it grows with y."""
+        """Return the logarithm of a bound, increasing in y, of the integral up to y."""
         return self._log_constant + self.half * (1.0 + y) + self._growing(y, 1.0) - math.log(self.half)
 
     def _right(self, y: float) -> float:
-        """Return the logarithm of a bound of the integral from y > 0 on; it falls."""
+        """Return the logarithm of a bound, decreasing in y, of the integral from y > 0 on."""
         density = float(self._log_density(np.array([y]))[0])
         return density - math.log(self.half * math.expm1(y))
 
     def _peak(self) -> tuple[float, float]:
-        """Return the largest logarithm of the integrand, and where it is."""
+        """Return the largest logarithm of the integrand, and its position."""
         low, high = -40.0, 12.0
         while True:
             y = np.linspace(low, high, 129)
@@ -128,7 +130,7 @@ class MeanIntegral:
             low, high = float(y[max(0, best - 1)]), float(y[min(128, best + 1)])
 
     def _ends(self, peak: float, start: float) -> tuple[float, float]:
-        """Return ends beyond which the integral is negligible."""
+        """Return both ends of integration, beyond which the integral is negligible."""
         target = peak - _NEGLIGIBLE
         step = 1.0 / math.sqrt(self.half)
         low = start
@@ -141,7 +143,7 @@ class MeanIntegral:
         return low, high
 
     def _panels(self, low: float, high: float, panels: int, peak: float) -> tuple[float, float]:
-        """Return the sum over panels, and a bound of its error, both over the exponential of the peak."""
+        """Return the sum over panels and a bound of its error, both divided by exp(peak)."""
         radius = 0.5 * (high - low) / panels
         centres = low + radius * (1.0 + 2.0 * np.arange(panels))
         y = (centres[:, None] + radius * _NODES).ravel()
@@ -159,11 +161,11 @@ class MeanIntegral:
 
 
 _LEAST_SURPLUS = 1e-200
-"""Below this a release with more noise gives the lower end."""
+"""Surplus below which the lower end is computed for a release with more noise."""
 _WIDE = 1e-9
-"""Relative width from which on the other integral is tried.
+"""Relative width above which the integral over members is computed as well.
 
-That over fresh records has no good bound off the real line where the release is nearly the record.
+If the release is nearly the record, the integral over fresh records has no tight bound off the real line.
 """
 _EPSILON = 2.0**-52
 
@@ -172,9 +174,9 @@ _EPSILON = 2.0**-52
 class MembershipQuadrature(Method[MembershipMeanAdvantage]):
     """Integrate the Gaussian privacy profile over the squared norm of a record, between proved ends.
 
-    The threshold is rounded outward, the quadrature's error is proved, and the rounding of its terms is
-    allowed for by a relative slack; a tenth of that was measured against 40 digits. One record without noise
-    is certain to be recognised.
+    The threshold is rounded outwards, the error of the quadrature is proved, and a relative slack covers the
+    rounding of its terms; a tenth of this slack was measured against arithmetic of 40 digits. One record
+    without noise is identified with certainty.
     """
 
     name = "membership.quadrature"
@@ -211,8 +213,8 @@ def mean_advantage(coordinates: int, surplus: float, odds: float, *, below: bool
         coordinates: Dimension d of release and record, >= 1.
         surplus: Number $q = \rho^{-2} - 1$, > 0; that of a mean is $n - 1 + n^2 \tau^2$.
         odds: Odds gamma of a non-member against a member, > 0.
-        below: Whether to integrate over fresh records instead of members. Both are right; for odds below 1
-            the former has no cancellation, above 1 the latter.
+        below: Whether to integrate over fresh records instead of members. Both are correct; the former has no
+            cancellation for odds below 1, and the latter none for odds above 1.
 
     Returns:
         Lower end (rounded down) and upper end (rounded up) in [0, 1].
@@ -237,12 +239,12 @@ def mean_advantage(coordinates: int, surplus: float, odds: float, *, below: bool
         log = integral.log_bounds()[side]
         slack = 2e-13 + 4e-15 * math.sqrt(coordinates) + 4e-15 * abs(max(log, 2.0 * LEAST_LOG))
         ends.append(math.exp(log + slack if side else log - slack))
-    if odds < 1.0 and not below:  # what is found is the largest TPR - gamma FPR
+    if odds < 1.0 and not below:  # the integral is the largest TPR - gamma FPR
         ends = [
             (end - (1.0 - odds)) / odds + side * 4.0 * _EPSILON / odds
             for side, end in zip((-1, 1), ends, strict=True)
         ]
-    elif odds > 1.0 and below:  # the largest TNR - FNR / gamma
+    elif odds > 1.0 and below:  # the integral is the largest TNR - FNR / gamma
         ends = [
             odds * end - (odds - 1.0) + side * 4.0 * _EPSILON * odds
             for side, end in zip((-1, 1), ends, strict=True)

@@ -1,4 +1,4 @@
-"""Lower bounds by learners that are as bad as their information allows, or nearly so."""
+"""Lower bounds from learners that are nearly as bad as the information about a record allows."""
 
 import math
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ _SIZES = (*range(2, 17), *(2**k for k in range(5, 50)))
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipChannel(Method[MembershipInformationAdvantage]):
-    """Release a record of K equally likely values, or with some probability another one of them, drawn anew.
+    """Release a record of K equally likely values, or with some probability an independent draw of them.
 
-    The largest of this learner's advantages over K. For little information K = 2 attains Pinsker's inequality
-    but for a factor that tends to 1.
+    The bound is the largest advantage over K. For little information, K = 2 attains Pinsker's inequality up
+    to a factor that tends to 1.
     """
 
     name = "membership.channel"
@@ -34,9 +34,9 @@ class MembershipChannel(Method[MembershipInformationAdvantage]):
 
 
 def channel_advantage(information: float, size: int) -> float:
-    r"""Return the advantage for K values if the release is the record with the largest allowed probability.
+    r"""Return the advantage for K values if the record is released with the largest allowed probability.
 
-    With probability t the record is released, otherwise any of the K values: the advantage is
+    With probability t the record is released, otherwise a uniform draw of the K values: the advantage is
     $t (1 - 1 / K)$, and with $e = (1 - t) (1 - 1/K)$ the mutual information is
     $\ln K + (1 - e) \ln(1 - e) + e \ln(e / (K - 1))$.
 
@@ -67,6 +67,6 @@ def _information(t: float, size: int) -> float:
     # 1 - e = (1 + (K - 1) t) / K and e / (K - 1) = (1 - t) / K
     hit, miss = (1.0 + (size - 1) * t) / size, (1.0 - t) / size
     x = (size - 1) * t
-    if x < 1e-3:  # the linear terms cancel: the quadratic ones, and more than those beyond
+    if x < 1e-3:  # the linear terms cancel; the quadratic terms, with a factor that covers the remainder
         return 0.5 * (x * x + (size - 1) * t * t) / size * (1.0 + 2.0 * t)
     return hit * math.log1p(x) + ((size - 1) * miss * math.log1p(-t) if t < 1.0 else 0.0)

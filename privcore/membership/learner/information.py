@@ -1,4 +1,4 @@
-"""Upper bounds by information: what a release tells of a record bounds how well an attack can do."""
+"""Upper bounds on the advantage from the mutual information between a release and a record."""
 
 import math
 from dataclasses import dataclass
@@ -16,10 +16,11 @@ Answered = MembershipMeanAdvantage | MembershipInformationAdvantage | Membership
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipInformation(Method[Answered]):
-    """Pinsker's inequality, or that of Bretagnolle and Huber where it is tighter.
+    """Pinsker's inequality, or that of Bretagnolle and Huber if it is tighter.
 
-    For b bits about n independent records the mutual information with one of them is at most b ln(2) / n, and
-    the advantage is at most 1 - 2^-b besides: the release agrees with a guess from its own law so often.
+    For b bits about n independent records, the mutual information with one of them is at most b ln(2) / n.
+    The advantage is also at most 1 - 2^-b, as a guess from the distribution of the release equals the release
+    with probability at least 2^-b.
     """
 
     name = "membership.information"
@@ -49,7 +50,7 @@ def information_bound(information: float) -> float:
     r"""Return the smaller of $\sqrt{I / 2}$ and $\sqrt{1 - e^{-I}}$, a bound of the advantage for all odds.
 
     Args:
-        information: Mutual information I of release and record, or more, in nats, >= 0; may be infinite.
+        information: Upper bound I of the mutual information of release and record, in nats, in [0, inf].
 
     Returns:
         Upper bound in [0, 1], up to rounding.

@@ -1,4 +1,4 @@
-"""Lower bound for releases of few bits: every bit tells of which of two values a feature has more."""
+"""Lower bound for releases of few bits: every bit is the majority value of a binary feature."""
 
 import math
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from privcore.papers import AUBINAIS
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipMajority(Method[MembershipBitsAdvantage]):
-    """Records of b fair coins; the release has the majority of every column, and a coin where there is none.
+    """Records of b fair bits; the release is the majority of every column, with ties broken by a fair coin.
 
-    A member agrees with a bit with probability 1/2 + E|B / n - 1/2| for B binomial, independently, and the
-    attack counts agreements. For one bit about a large n this is 0.68 of the upper bound, and for one record
-    it attains it.
+    A member agrees with each released bit independently with probability 1/2 + E|B / n - 1/2|, where B is
+    binomial, and the attack counts the agreements. For one bit and large n this is about 0.68 of the upper
+    bound; for one record it attains the upper bound.
     """
 
     name = "membership.majority"
@@ -52,19 +52,19 @@ def majority_bias(records: int) -> float:
 
 
 def agreement_advantage(bits: int, bias: float) -> tuple[float, int]:
-    """Return the advantage of a threshold for the number of agreeing bits, rounded down, and the threshold.
+    """Return the advantage of a threshold on the number of agreeing bits, rounded down, and the threshold.
 
     Args:
         bits: Number b of bits, >= 1.
-        bias: How far from 1/2 the probability is that a member agrees with a bit, in [0, 1/2].
+        bias: Probability that a member agrees with a bit, minus 1/2; in [0, 1/2].
     """
     if bias >= 0.5:
         return max(0.0, -math.expm1(-bits * math.log(2.0)) * (1.0 - MAJORITY_TAILS)), bits
-    # where the two binomial laws have equal probabilities
+    # the count at which both binomial distributions have equal probabilities
     count = math.ceil(-bits * math.log1p(-2.0 * bias) / (math.log1p(2.0 * bias) - math.log1p(-2.0 * bias)))
     count = min(max(count, bits // 2 + 1), bits)
     if bits == 1:
         return bias * (1.0 - MAJORITY_TAILS), 1
     member, fresh = (float(scipy.special.betainc(count, bits - count + 1.0, p)) for p in (0.5 + bias, 0.5))
-    error = MAJORITY_TAILS + 1e-16 * math.sqrt(bits)  # 1/2 + bias is rounded, and tails move by its multiple
+    error = MAJORITY_TAILS + 1e-16 * math.sqrt(bits)  # tails move by a multiple of the rounding of 1/2 + bias
     return max(0.0, (member - fresh) * (1.0 - MAJORITY_TAILS) - error), count

@@ -1,4 +1,4 @@
-"""Overfitting: bounds of the security by the shares of records that are fitted."""
+"""Overfitting: bounds of the security by the shares of training and fresh records that are fitted."""
 
 import math
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from privcore.parameter import SMALLEST_NORMAL
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipOverfitting(Method[MembershipOverfittingSecurity]):
-    """Take a record for a member if its loss is at most the level: max(1, 1 / gamma) (alpha + gamma P).
+    """Classify a record as a member if its loss is at most the level: max(1, 1 / gamma) (alpha + gamma P).
 
-    With alpha for the training records above the level, and P for the fresh ones below.
+    alpha is the share of training records above the level, and P that of fresh records up to the level.
     """
 
     name = "membership.overfitting"
@@ -47,17 +47,18 @@ def theorem11(unfitted_share: float, fresh_share: float, odds: float) -> float:
         >>> round(theorem11(0.05, 0.008, 1.0), 12)
         0.058
     """
-    if 0.0 < odds * fresh_share < SMALLEST_NORMAL:  # a product that lacks digits, for odds below 1
+    if 0.0 < odds * fresh_share < SMALLEST_NORMAL:  # a subnormal product lacks digits; odds are below 1
         return unfitted_share / odds + fresh_share
     return max(1.0, 1.0 / odds) * (unfitted_share + odds * fresh_share)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipArcs(Method[MembershipOverfittingSecurity]):
-    """Theorem 11 for the attack by the loss and for its opposite; the smaller of both is attained.
+    """Theorem 11 for the loss-threshold attack and for its opposite; the smaller bound is attained.
 
-    Let one record be uniform on a circle, and release an arc whose length is the fresh share and that covers
-    the record but for the unfitted share: then nothing is known of a record but whether the arc covers it.
+    The learner that attains it: one record is uniform on a circle, and the release is an arc whose length is
+    the fresh share and that covers the record except with probability the unfitted share. The release then
+    reveals only whether the arc covers a record.
     """
 
     name = "membership.arcs"
@@ -83,9 +84,9 @@ class MembershipArcs(Method[MembershipOverfittingSecurity]):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipConcentration(Method[MembershipInterpolationCap]):
-    """A symmetric interval of given length has the largest normal probability if it is centred.
+    """Among intervals of a given length, the centred interval has the largest normal probability.
 
-    The regression function attains it: 2 Phi(e^(1/2) / s) - 1 for the level e and the noise s.
+    The true regression function attains it: 2 Phi(e^(1/2) / s) - 1 for the level e and the noise s.
     """
 
     name = "membership.concentration"

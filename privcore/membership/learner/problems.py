@@ -15,8 +15,8 @@ _WEAKER = grows("More learners satisfy the weaker condition.")
 class MembershipPrivateAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any differentially private learner.
 
-    The largest over laws of the records, their number, and learners that are (epsilon, delta)-DP. A
-    non-member is drawn anew from the law: it is no worst-case neighbour.
+    It is the largest over all distributions and numbers of records and all (epsilon, delta)-DP learners. A
+    non-member is an independent draw from the distribution, not a worst-case neighbour.
     """
 
     name = "membership-private-advantage"
@@ -32,7 +32,7 @@ class MembershipPrivateAdvantage(AdvantageProblem):
 class MembershipInformationAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner whose release has at most this information on a record.
 
-    That is the mutual information of what is released and one training record.
+    The information is the mutual information between the release and one training record.
     """
 
     name = "membership-information-advantage"
@@ -56,8 +56,8 @@ class MembershipBitsAdvantage(AdvantageProblem):
 class MembershipOverfittingSecurity(MembershipProblem):
     """Largest security of any learner that fits its records: 1 minus the advantage of the best attack.
 
-    Of the loss at one level it is known how often it is exceeded by training records, and how often it is
-    reached by fresh ones.
+    Two probabilities are given for one level: that the loss of a training record exceeds the level, and that
+    the loss of a fresh record is at most the level.
     """
 
     name = "membership-overfitting-security"
@@ -73,8 +73,8 @@ class MembershipOverfittingSecurity(MembershipProblem):
 class MembershipInterpolationCap(MembershipProblem):
     """Largest probability that the squared loss of a fresh record is at most a level, over all regressors.
 
-    The target is any function of the features plus Gaussian noise. What fits nearly all training records to
-    this level is told from fresh records, by Theorem 11, as surely as this is small.
+    The target is any function of the features plus Gaussian noise. If this probability is small, a regressor
+    that fits nearly all training records to the level leaks their membership, by Theorem 11.
     """
 
     name = "membership-interpolation-cap"

@@ -1,4 +1,4 @@
-"""Differential privacy: the largest advantage that it allows, attained by a learner, and published bounds."""
+"""Largest advantage under differential privacy, attained by a learner, and the published bounds."""
 
 import math
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from privcore.numerics.rounding import MOVED_EPSILON, PRIVATE_ADVANTAGE, probabi
 from privcore.papers import AUBINAIS
 
 _CLOSE = 1e-7
-"""Epsilon below which odds have to be compared by their distance from 1."""
+"""Epsilon below which odds are compared by their distance from 1, to keep digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipSharp(Method[MembershipPrivateAdvantage]):
     """The supremum over all private learners, and learners that attain it.
 
-    Let a record be uniform on a circle. With probability delta it is released, otherwise a point whose
-    density is higher by e^epsilon on an arc around the record; the length of the arc is optimal. The
-    functions have the proofs that nothing does better. Where a record is added or removed and delta > 0, the
-    upper end is that of a replacement at 2 epsilon and (1 + e^epsilon) delta.
+    The learner: a record is uniform on a circle. With probability delta the record is released, otherwise a
+    random point whose density is higher by a factor of e^epsilon on an arc of optimal length around the
+    record. The functions of this module prove that this is optimal. For neighbours by adding or removing a
+    record and delta > 0, the upper end is that of a substitution at 2 epsilon and (1 + e^epsilon) delta.
     """
 
     name = "membership.sharp"
@@ -34,7 +34,7 @@ class MembershipSharp(Method[MembershipPrivateAdvantage]):
 
     def answer(self, problem: MembershipPrivateAdvantage, seed: int) -> Answer:
         delta, odds = problem.claimed_delta, problem.odds
-        # Both advantages grow with epsilon: moving it covers the rounding of what it is compared with.
+        # Both advantages grow with epsilon, so moving epsilon covers the rounding of the log odds.
         low, high = (problem.claimed_epsilon * (1.0 + move) for move in (-MOVED_EPSILON, MOVED_EPSILON))
         if problem.neighbours == "substitution":
             least, most = substitution_advantage(low, odds), substitution_advantage(high, odds)
@@ -54,20 +54,21 @@ class MembershipSharp(Method[MembershipPrivateAdvantage]):
 
 
 def with_delta(advantage: float, delta: float) -> float:
-    """Return the advantage if the record itself is released with probability delta besides."""
+    """Return the advantage if, in addition, the record itself is released with probability delta."""
     return delta + (1.0 - delta) * advantage
 
 
 def substitution_advantage(epsilon: float, odds: float) -> float:
-    r"""Return the largest advantage under epsilon-DP where a record is replaced.
+    r"""Return the largest advantage under epsilon-DP for neighbours by substitution.
 
     $$\frac{(e^{\varepsilon / 2} - \sqrt g)_+^2}{e^\varepsilon - 1}, \quad g = \max\{\gamma, 1 / \gamma\}$$
 
-    Proof. Given a release, let S of probability s be the records that the attack takes for members, and r the
-    mean likelihood ratio on S; outside it is (1 - s r) / (1 - s). Privacy for every pair from S and its
-    complement gives $r \le E / (1 - s + s E)$ with $E = e^\varepsilon$. The gain s (r - g) is largest at
-    $1 + s (E - 1) = \sqrt{E / g}$, where it is the formula. With delta, a pair's excess has to be paid for,
-    and the cheapest payment gains delta (1 - formula) at most, as s tends to 0. Odds below 1 mirror this.
+    Proof. Given a release, let S be the set of records that the attack classifies as members, s its
+    probability, and r the mean likelihood ratio on S; outside S the mean is (1 - s r) / (1 - s). Privacy for
+    every pair of a record in S and a record outside gives $r \le E / (1 - s + s E)$ with $E = e^\varepsilon$.
+    The gain s (r - g) is largest at $1 + s (E - 1) = \sqrt{E / g}$, and its value there is the formula. A
+    pair may exceed this bound only by using delta; the cheapest use, in the limit of s to 0, gains at most
+    delta (1 - formula). The proof for odds below 1 is symmetric.
 
     Args:
         epsilon: In nats, >= 0.
@@ -84,22 +85,23 @@ def substitution_advantage(epsilon: float, odds: float) -> float:
     if over <= 0.0:
         return 0.0
     gain = -math.expm1(-0.5 * over)
-    return gain * (gain / -math.expm1(-epsilon))  # the square of a small gain would be no number
+    return gain * (gain / -math.expm1(-epsilon))  # the square of a small gain would underflow
 
 
 def add_remove_advantage(epsilon: float, odds: float) -> float:
-    r"""Return the largest advantage under epsilon-DP where a record is added or removed.
+    r"""Return the largest advantage under epsilon-DP for neighbours by adding or removing a record.
 
     With $E = e^\varepsilon$ and $g = \max\{\gamma, 1 / \gamma\}$ it is $(E - g) / (E + 1)$ for moderate odds,
-    up to $\gamma \le (E + 1) / 2$ and $1 / \gamma \le 2 E / (E + 1)$. Beyond, a part of the outputs tells
-    nothing, and it is $(\sqrt{\gamma (E^2 - 1)} - E \sqrt{\gamma - 1})^2 / (E + 1)$ and
+    $\gamma \le (E + 1) / 2$ and $1 / \gamma \le 2 E / (E + 1)$. For other odds some outputs carry no
+    information, and it is $(\sqrt{\gamma (E^2 - 1)} - E \sqrt{\gamma - 1})^2 / (E + 1)$ and
     $(\sqrt{E^2 - 1} - \sqrt{1 / \gamma - 1})^2 / (E (E + 1))$, until it vanishes at $g = E^2$.
 
     Proof. Let q be the density of the release without the record. Given a release, the densities with a
-    record lie in [q / E, q E] and have the mean p = r q, so that their mean excess over gamma p is at most
-    that of the two-point law on the ends, $k(r) q$ with $k(r) = (r - 1/E) (E - \gamma r)_+ / (E - 1/E)$. The
-    q-mean of r is 1, and the least concave function above k has the value of the formula there: that of k
-    itself, or of the tangent from (E, 0). Two-point laws on arcs attain it. Odds below 1 mirror this.
+    record lie in [q / E, q E] and have the mean p = r q. So their mean excess over gamma p is at most that of
+    the two-point distribution on the ends, $k(r) q$ with $k(r) = (r - 1/E) (E - \gamma r)_+ / (E - 1/E)$. The
+    q-mean of r is 1. At 1 the least concave function above k has the value of the formula, which is that of k
+    itself or of the tangent from (E, 0). Two-point distributions on arcs attain it. The proof for odds below
+    1 is symmetric.
 
     Args:
         epsilon: In nats, >= 0.
@@ -131,7 +133,7 @@ def add_remove_advantage(epsilon: float, odds: float) -> float:
         moderate = (1.0 - odds) / odds <= math.tanh(0.5 * epsilon)
     if moderate:
         return -share * math.expm1(log_odds - epsilon)
-    # 1 / odds would round what is close to 1
+    # (1 - odds) / odds keeps digits that 1 / odds - 1 would lose for odds close to 1
     root = math.sqrt(-math.expm1(-2.0 * epsilon)) + inverse * math.sqrt((1.0 - odds) / odds)
     return share * (math.expm1(log_odds - 2.0 * epsilon) / root) ** 2
 
@@ -140,7 +142,7 @@ def add_remove_advantage(epsilon: float, odds: float) -> float:
 class MembershipPublished(Method[MembershipPrivateAdvantage]):
     """The smaller of equation 9 and of delta + (1 - delta) tanh(epsilon / 2), times the odds if above 1.
 
-    Both are right as upper bounds; the second is called a supremum in the paper, and is none.
+    Both are valid upper bounds. The paper calls the second a supremum, but smaller bounds hold.
     """
 
     name = "membership.published"

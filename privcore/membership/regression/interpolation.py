@@ -1,4 +1,4 @@
-"""Least squares in closed form: with no more records than features, and for many records."""
+"""Closed forms for least squares: with no more records than features, and for many records."""
 
 import math
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from privcore.papers import AUBINAIS
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipInterpolation(Method[MembershipRegressionAdvantage]):
-    """Training residuals vanish and fresh ones do not, so that the attack is never wrong.
+    """Training residuals vanish and fresh residuals do not, so that the attack is never wrong.
 
-    The paper asks for more features than records; as many are enough.
+    The paper assumes more features than records; an equal number is sufficient.
     """
 
     name = "membership.interpolation"
@@ -36,7 +36,7 @@ class MembershipInterpolation(Method[MembershipRegressionAdvantage]):
 class MembershipInfluence(Method[MembershipRegressionAdvantage]):
     r"""$\frac{\sqrt 2}{\pi} \Gamma(\frac{d + 1}2) / \Gamma(\frac d2) \, n^{-1/2}$, for equal odds.
 
-    The coefficients are nearly a mean of influences e x, whose mean norm is that of x times that of e.
+    The coefficients are nearly a mean of influences e x, whose mean norm is E|x| times E|e|.
     """
 
     name = "membership.influence"

@@ -1,8 +1,9 @@
 r"""Least squares on Gaussian features: draws of a record with its release, and their likelihood ratio.
 
-With the noise as unit and b for the error of the coefficients, a record (x, e) enters by $|x|^2$, by the
-prediction error $s = b^T x$ and by its residual $r = e - s$, and b by $|b|^2$. The likelihood ratio is that
-of arXiv:2310.13786v6, equation 7, integrated over what is left of the design, a chi-squared number.
+The noise has standard deviation 1, and b is the error of the coefficients. The likelihood ratio depends on a
+record (x, e) by $|x|^2$, by the prediction error $s = b^T x$ and by the residual $r = e - s$, and on b by
+$|b|^2$. It is that of arXiv:2310.13786v6, equation 7, integrated over the rest of the design, which enters by
+a chi-squared number.
 """
 
 import math
@@ -17,9 +18,9 @@ from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio, stirli
 Array = NDArray[np.float64]
 
 UNIFORMS = 6
-"""Uniform numbers that a draw takes."""
+"""Uniform numbers needed for a draw."""
 _DEBYE = 40.0
-"""Order from which the uniform expansion of Bessel functions is used; it errs by 2e-10 there."""
+"""Order from which the uniform expansion of Bessel functions is used; its error there is 2e-10."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,11 @@ class RegressionDraws:
 
 
 def draw(uniforms: Array, records: int, coordinates: int, *, member: bool) -> RegressionDraws:
-    """Return draws of a release with a training record, or with a fresh one.
+    """Return draws of a release with a training record, or with a fresh record.
 
-    In coordinates of which the first has the direction of x, the inverse Gram matrix has a reciprocal
-    chi-squared number in its corner, with that of x added for a training record, and the rest of b is
-    multivariate t.
+    In coordinates whose first axis has the direction of x, the first entry of the inverse Gram matrix is the
+    reciprocal of a chi-squared number, to which $|x|^2$ is added for a training record. The other coordinates
+    of b are multivariate t.
 
     Args:
         uniforms: Uniform numbers in (0, 1), shape (6, ...).
@@ -72,7 +73,7 @@ def draw(uniforms: Array, records: int, coordinates: int, *, member: bool) -> Re
 
 
 def log_ratio(drawn: RegressionDraws, records: int, coordinates: int) -> Array:
-    r"""Return the logarithm of the likelihood ratio of a training record against a fresh one.
+    r"""Return the logarithm of the likelihood ratio of a training record against a fresh record.
 
     $$L = C \sqrt{1 + |b|^2} \, e^{r s} \left(T_{a + 1}(B) + \frac{Q}{2a} T_a(B)\right), \quad
       Q = |x|^2 + s^2, \; B = r^2 Q, \; a = \frac{n - d - 1}2$$
@@ -80,7 +81,7 @@ def log_ratio(drawn: RegressionDraws, records: int, coordinates: int) -> Array:
     $C = \Gamma(\frac n2) \Gamma(a + 1) / (\Gamma(\frac{n + 1}2) \Gamma(a + \frac12))$.
 
     Args:
-        drawn: Draws, or any numbers of these kinds.
+        drawn: Draws, or any numbers in their place.
         records: Number n of records.
         coordinates: Number d of features, < n.
 
@@ -94,19 +95,19 @@ def log_ratio(drawn: RegressionDraws, records: int, coordinates: int) -> Array:
     q = drawn.squared_features + drawn.prediction_error**2
     b = drawn.residual**2 * q
     constant = log_half_ratio(0.5 * (records - coordinates)) - log_half_ratio(0.5 * records)
-    # T_a / (2 a) has a limit at a = 0: K_0.
+    # T_a / (2 a) has the limit K_0 at a = 0.
     lower = np.log(q) + (_log_bessel(a, b) - math.log(2.0 * a) if a > 0.0 else _log_bessel_zero(b))
     rest = drawn.residual * drawn.prediction_error + 0.5 * np.log1p(drawn.squared_error)
     return np.asarray(constant + rest + np.logaddexp(_log_bessel(a + 1.0, b), lower))
 
 
 def _chi_squared(degrees: int, uniforms: Array) -> Array:
-    """Return quantiles of a chi-squared law."""
+    """Return quantiles of a chi-squared distribution."""
     return np.asarray(2.0 * scipy.special.gammaincinv(0.5 * degrees, uniforms))
 
 
 def _log_bessel_zero(b: Array) -> Array:
-    """Return the logarithm of K_0 at the square root of b, which is kept from 0."""
+    """Return the logarithm of K_0 at the square root of b; b is kept away from 0."""
     root = np.sqrt(np.maximum(b, 1e-300))
     return np.asarray(np.log(scipy.special.kve(0.0, root)) - root)
 
@@ -124,12 +125,12 @@ def _log_bessel(order: float, b: Array) -> Array:
             + np.log(scipy.special.kve(order, root))
             - root
         )
-    # Where K overflows, T is 1 to all digits.
+    # If K overflows, T is 1 to all digits.
     return np.where(np.isfinite(log), np.minimum(log, 0.0), 0.0)
 
 
 def _log_debye(order: float, root: Array) -> Array:
-    """Return the logarithm of T by the uniform expansion, without what cancels against the gamma function.
+    """Return the logarithm of T by the uniform expansion, without the terms that cancel the gamma function.
 
     Reference:
         NIST Digital Library of Mathematical Functions, 10.41.4 and 10.41.10.

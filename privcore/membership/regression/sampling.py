@@ -1,4 +1,4 @@
-"""Least squares: the advantage as a mean over draws, independent ones or scrambled Sobol points."""
+"""Advantage for least squares as a mean over draws: independent draws, or scrambled Sobol points."""
 
 import math
 from collections.abc import Iterator
@@ -29,10 +29,10 @@ def gains(problem: MembershipRegressionAdvantage, uniforms: Array) -> Array:
     r"""Return the gain of the best attack for draws whose mean is the advantage.
 
     It is $(1 - \gamma / L)_+$ of training records for $\gamma \ge 1$, and $(1 - L / \gamma)_+$ of fresh
-    ones for $\gamma < 1$.
+    records for $\gamma < 1$.
 
     Args:
-        problem: With more records than features.
+        problem: Problem with more records than features.
         uniforms: Uniform numbers, shape (6, draws).
 
     Returns:
@@ -48,13 +48,13 @@ def gains(problem: MembershipRegressionAdvantage, uniforms: Array) -> Array:
 
 
 def block_sizes(draws: int, block: int) -> Iterator[int]:
-    """Yield sizes of blocks that are drawn one after the other."""
+    """Yield the sizes of successive blocks of draws."""
     for start in range(0, draws, block):
         yield min(block, draws - start)
 
 
 def gain_cost(draws: int, block: int) -> Cost:
-    """Return the cost of that many gains, drawn in blocks."""
+    """Return the cost of `draws` gains, computed in blocks."""
     return Cost(seconds=0.005 + 4e-6 * draws, bytes=500.0 * min(draws, block))
 
 
@@ -63,10 +63,10 @@ _BLOCK = 2**16
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipSampling(Method[MembershipRegressionAdvantage]):
-    """Draw a release with a record, and average the gain of the best attack, which lies in [0, 1].
+    """Draw releases with a record, and average the gain of the best attack, which lies in [0, 1].
 
-    The law of the draws and the likelihood ratio are exact, so that the interval holds for every number of
-    draws, by the bounds of Hoeffding and of Maurer and Pontil.
+    The distribution of the draws and the likelihood ratio are exact, so the interval holds for every number
+    of draws, by the bounds of Hoeffding and of Maurer and Pontil.
     """
 
     name = "membership.sampling"
@@ -107,16 +107,16 @@ class MembershipSampling(Method[MembershipRegressionAdvantage]):
 
 _SCRAMBLES = 8
 _LEAST_RATIO = 5.0
-"""Standard errors that an estimate has to be away from 0."""
+"""Least distance of an estimate from 0, in standard errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipSobol(Method[MembershipRegressionAdvantage]):
     """Average the gain of the best attack over Sobol points, in eight independent scrambles.
 
-    Hundreds of times nearer than as many independent draws; the standard error of the scrambles' mean, in the
-    detail, has seven degrees of freedom and is no proof. The number of points is rounded up so that a
-    scramble has a power of two.
+    The error is hundreds of times smaller than with the same number of independent draws. The standard error
+    of the mean over the scrambles, in the detail, has seven degrees of freedom and is not a proved bound. The
+    number of points is rounded up so that each scramble has a power of two.
     """
 
     name = "membership.sobol"

@@ -1,4 +1,4 @@
-"""Least squares: the advantage of the best threshold for the squared loss of a record."""
+"""Advantage of the best threshold on the squared loss of a record, for least squares."""
 
 import math
 from dataclasses import dataclass
@@ -18,18 +18,19 @@ Array = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _STEPS = (4, 16, 24)
-"""Nodes in the width of a Beta law: to find the threshold, and of the two quadratures that are compared."""
+"""Nodes per width of a Beta distribution: for finding the threshold, and for the two compared quadratures."""
 _REACH = 46.0
-"""Logarithm of the peak over what is left out."""
+"""Logarithm of the peak density over the density where the nodes end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipThreshold(Method[MembershipRegressionAdvantage]):
-    """Take a record for a member if its squared residual is below the best threshold.
+    """Classify a record as a member if its squared residual is below the best threshold.
 
-    Residuals are normal given the leverage, which has a Beta law, and the advantage is a sum of two positive
-    integrals over it. The trapezoid rule in the logit converges faster than any power; that is checked by a
-    finer rule and not proved, and the lower end is what both agree on, less ten times the difference.
+    Residuals are normal given the leverage, which has a Beta distribution, and the advantage is a sum of two
+    positive integrals over the leverage. The trapezoid rule in the logit converges faster than any power. Its
+    error is not proved but checked by a finer rule: the lower end is the smaller value of both rules, minus
+    ten times their difference.
     """
 
     name = "membership.threshold"
@@ -48,7 +49,7 @@ class MembershipThreshold(Method[MembershipRegressionAdvantage]):
         rough, coarse, fine = (LossRates.of(problem.records, problem.coordinates, steps) for steps in _STEPS)
         root = best_root(rough, problem.odds)
         (one, size), (other, _) = (rates.advantage(root, problem.odds) for rates in (coarse, fine))
-        far = max(1.0, (root / 20.0) ** 2)  # an error function errs by its argument's square
+        far = max(1.0, (root / 20.0) ** 2)  # the relative error of erf grows with the squared argument
         lower = min(one, other) - 10.0 * abs(one - other) - LOSS_RATES * far * size
         return Answer.enclosure(min(1.0, max(0.0, lower)), 1.0, detail=f"threshold {root * root:.6g}")
 
@@ -58,10 +59,10 @@ class LossRates:
     """True and false positive rates of thresholds, by quadrature over leverages.
 
     Attributes:
-        shrinking: Leverages: what the variance of a training residual loses.
-        growing: What the variance of a fresh residual gains.
-        inside: Weights of the first, which sum to 1.
-        outside: Weights of the second.
+        shrinking: Leverages, by which the variance of a training residual is smaller than that of the noise.
+        growing: Numbers by which the variance of a fresh residual is larger than that of the noise.
+        inside: Weights of `shrinking`, which sum to 1.
+        outside: Weights of `growing`, which sum to 1.
     """
 
     shrinking: Array
@@ -71,13 +72,13 @@ class LossRates:
 
     @classmethod
     def of(cls, records: int, coordinates: int, steps: int) -> "LossRates":
-        """Return nodes and weights for n records and d features, with so many steps in a Beta law's width."""
+        """Return nodes and weights for n records and d features, with `steps` per width of a distribution."""
         inner, inside = _beta_nodes(0.5 * coordinates, 0.5 * (records - coordinates), steps)
         outer, outside = _beta_nodes(0.5 * coordinates, 0.5 * (records - coordinates + 1), steps)
         return cls(np.exp(inner - np.logaddexp(0.0, inner)), np.exp(outer), inside, outside)
 
     def gain(self, root: float) -> tuple[float, float]:
-        r"""Return by how much each rate differs from that of a unit normal residual, at threshold $t^2$."""
+        r"""Return the differences of both rates from that of a unit normal residual, at threshold $t^2$."""
         # 1 / sqrt(1 - h) - 1 and 1 - 1 / sqrt(1 + g), without cancellation
         h, g = self.shrinking, self.growing
         left = np.sqrt(np.maximum(1.0 - h, 1e-300))
@@ -87,7 +88,7 @@ class LossRates:
         return float((more * self.inside).sum()), float((fewer * self.outside).sum())
 
     def advantage(self, root: float, odds: float) -> tuple[float, float]:
-        """Return the advantage of a threshold, negative if no attack is better, and the sum of its terms."""
+        """Return the advantage of a threshold, which may be negative, and the sum of its absolute terms."""
         more, fewer = self.gain(root)
         if odds >= 1.0:
             gain, loss = more + odds * fewer, (odds - 1.0) * math.erf(root * math.sqrt(0.5))
@@ -97,7 +98,7 @@ class LossRates:
 
 
 def best_root(rates: LossRates, odds: float) -> float:
-    """Return the root of about the best threshold, in standard deviations of the noise."""
+    """Return the square root of a nearly optimal threshold, in standard deviations of the noise."""
     low, high = -12.0, 4.0  # logarithms
     while True:
         grid = np.linspace(low, high, 33)
@@ -109,11 +110,11 @@ def best_root(rates: LossRates, odds: float) -> float:
 
 
 def _beta_nodes(a: float, b: float, steps: int) -> tuple[Array, Array]:
-    """Return logits of a Beta law, equally spaced, and their weights, which sum to 1."""
+    """Return equally spaced logits of a Beta distribution, and their weights, which sum to 1."""
     centre, width = math.log(a / b), math.sqrt(1.0 / a + 1.0 / b)
 
     def log_density(t: Array) -> Array:
-        # of the logit, relative to its peak, as a function of the distance from that
+        # log density of the logit relative to the peak, as a function of the distance from the peak
         tail = a / (a + b) * np.expm1(t)
         return np.asarray(a * t - (a + b) * np.log1p(tail))
 
@@ -130,7 +131,7 @@ def _beta_nodes(a: float, b: float, steps: int) -> tuple[Array, Array]:
 
 
 def _erf_between(root: float, difference: Array) -> Array:
-    """Return the distance of the probabilities that a unit normal is within t and within t + difference."""
+    """Return the difference of the probabilities that |N(0, 1)| is at most t and at most t + difference."""
     inner = root + 0.5 * difference[:, None] * (1.0 + _NODES)
     short = 0.5 * difference * (np.exp(-0.5 * inner * inner) * _WEIGHTS).sum(axis=1)
     scale = math.sqrt(0.5)
