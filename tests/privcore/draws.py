@@ -1,4 +1,4 @@
-"""Draws problems from the declared domains of their parameters; knows no topic and no method."""
+"""Random problems from the declared domains of their parameters, independent of topics and methods."""
 
 import math
 import random
@@ -27,9 +27,9 @@ def ends(parameter: Real | Integer) -> tuple[Value, Value]:
 
 
 def outside(parameter: Parameter) -> Iterator[Any]:
-    """Yield what the parameter must refuse."""
+    """Yield values that the parameter must reject."""
     if isinstance(parameter, Text):
-        yield from ("", "nan", "inf", ",", "no such text", "beta(1)", None, True, ["0.5"], {}, b"0.5", math)
+        yield from ("", "nan", "inf", ",", "unknown text", "beta(1)", None, True, ["0.5"], {}, b"0.5", math)
         return
     yield from (x for x in NOT_FINITE if not (isinstance(parameter, Real) and parameter.infinite and x > 1.0))
     yield 1e308
@@ -52,7 +52,7 @@ def outside(parameter: Parameter) -> Iterator[Any]:
 
 
 def draw_value(parameter: Parameter, rng: random.Random, *, wild: bool) -> Value:
-    """Return a typical value, or a wild one: an end of the domain or anything between, by magnitude."""
+    """Return a typical value, or a wild value: an end of the domain, or log-uniform between the ends."""
     if not wild or isinstance(parameter, Choice | Text):
         return rng.choice(list(parameter.typical_values()))
     assert isinstance(parameter, Real | Integer)
@@ -70,13 +70,13 @@ def draw_value(parameter: Parameter, rng: random.Random, *, wild: bool) -> Value
 def draw_problem(
     kind: type[Problem], rng: random.Random, *, wild: float = 0.0, fixed: Mapping[str, Value] | None = None
 ) -> Problem:
-    """Return a valid problem; every field is wild with that probability, typical otherwise.
+    """Return a valid problem; every field is wild with probability `wild`, and typical otherwise.
 
     Args:
         kind: Class of the problem.
         rng: Source of randomness.
-        wild: Probability with which a field is drawn from its whole domain.
-        fixed: Fields that are given.
+        wild: Probability that a field is drawn from its whole domain.
+        fixed: Fields with given values.
     """
     while True:
         fields = {n: draw_value(p, rng, wild=rng.random() < wild) for n, p in kind.parameters.items()}

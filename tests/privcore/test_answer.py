@@ -1,4 +1,4 @@
-"""An answer is never NaN, never crossed, and its kind can be read off it."""
+"""Answers are never NaN and never crossed, and their kind follows from their content."""
 
 import math
 from typing import Any

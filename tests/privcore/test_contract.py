@@ -1,7 +1,7 @@
-"""What every registered method promises, tested on problems drawn from the declared domains.
+"""Contract of every registered method, tested on problems drawn from the declared domains.
 
-Knows no topic: a new method and a new problem are tested before their author writes a test. How many problems
-are drawn follows from the cost that the methods declare.
+The tests are independent of topics: a new method or problem is tested before its author writes a test. The
+number of drawn problems follows from the declared costs of the methods.
 """
 
 import itertools
@@ -33,7 +33,7 @@ each_problem = pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.n
 
 @dataclass(frozen=True)
 class Draw:
-    """A drawn problem, and what a method answered in how many CPU seconds; None where it does not apply."""
+    """A drawn problem, the answer of a method and its CPU seconds; None if the method does not apply."""
 
     problem: Problem
     method: Method
@@ -43,16 +43,16 @@ class Draw:
 
 
 def run(problem: Problem, method: Method) -> Draw:
-    """Evaluate one point with the clock running."""
+    """Evaluate one point and measure its CPU seconds."""
     start = time.process_time()
     answer = evaluate(Point(problem=problem, method=method))
     return Draw(problem, method, method.applies(problem), answer, time.process_time() - start)
 
 
 def sample(kind: type[Problem], seed: int, *, budget: float, affordable: float) -> list[Draw]:
-    """Return what the default methods make of drawn problems of one kind.
+    """Return the answers of the default methods to drawn problems of one kind.
 
-    A method meets six problems to which it applies, whatever they cost, and more as far as the budget goes.
+    A method gets six problems to which it applies, at any cost, and more problems within the budget.
 
     Args:
         kind: Class of the problems; two of three are typical, the others have fields from the whole domain.
@@ -77,8 +77,8 @@ def sample(kind: type[Problem], seed: int, *, budget: float, affordable: float) 
 
 @pytest.fixture(scope="module")
 def draws() -> list[Draw]:
-    """What every method makes of every kind of problem that it answers."""
-    for kind in PROBLEMS:  # compiles and imports what the clock should not count
+    """Answers of every method to every kind of problem that it answers."""
+    for kind in PROBLEMS:  # compiles and imports in advance, so that the measured times exclude it
         for method in METHODS:
             if kind in method.problems:
                 run(draw_problem(kind, random.Random(0)), method())
@@ -86,7 +86,7 @@ def draws() -> list[Draw]:
 
 
 def quick(draws: list[Draw]) -> list[Draw]:
-    """Return those that may well be repeated, with a small change."""
+    """Return the draws that are cheap enough to be repeated with a small change."""
     return [draw for draw in draws if draw.method.cost(draw.problem).seconds < 0.2 and draw.seconds < 0.2]
 
 
@@ -154,7 +154,7 @@ def test_the_enclosures_of_a_problem_intersect(draws: list[Draw]) -> None:
 
 
 def test_an_estimate_lies_near_the_enclosures(draws: list[Draw]) -> None:
-    """Within a factor of 2: an estimate promises nothing, but it should not mislead."""
+    """Within a factor of 2: an estimate is not proved, but should not mislead."""
     for problem, group in by_problem(draws).items():
         for estimate in group:
             if estimate.answer.value is None:
@@ -223,7 +223,7 @@ for point in json.load(sys.stdin):
 
 
 def bits(answer: Answer) -> str:
-    """Return the numbers of an answer so that equal texts mean equal bits."""
+    """Return the numbers of an answer as text; equal texts mean equal bits."""
     return repr((answer.lower, answer.upper, answer.value, answer.status.value))
 
 
@@ -247,7 +247,7 @@ def test_a_knob_changes_tightness_and_never_the_truth(method: type[Method], draw
 
 @each_problem
 def test_declared_monotonicity_is_never_contradicted(kind: type[Problem], draws: list[Draw]) -> None:
-    """Between drawn problems that differ in one field, the worse one has the larger truth."""
+    """Of drawn problems that differ in one field, the worse problem has the larger truth."""
     rng = random.Random(kind.name)
     ours = [
         draw for draw in draws if type(draw.problem) is kind and draw.answer.rigorous and draw.seconds < 0.1
@@ -285,7 +285,7 @@ def test_many_more_enclosures_intersect(kind: type[Problem], seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(20))
 def test_two_thousand_drawn_problems_have_no_conflict(seed: int) -> None:
-    """A hundred problems each, of every kind in turn, by every method that takes at most two seconds."""
+    """A hundred problems of every kind, by every method that takes at most two seconds."""
     rng = random.Random(f"conflicts {seed}")
     drawn = []
     for kind in itertools.islice(itertools.cycle(PROBLEMS), 100):

@@ -1,4 +1,4 @@
-"""At the ends of what anyone may ask every method answers or says why not, soon, and never with a NaN."""
+"""At the ends of all domains, every method soon gives an answer without NaN, or a reason."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from privcore import METHODS, PROBLEMS, Direction, DomainError, Method, Point, P
 from privcore.problem import AtMost
 
 QUICK, LIMIT_SECONDS = 0.5, 20.0
-"""Declared seconds up to which a point is tried; a sweep would decline a dearer one beforehand."""
+"""Declared seconds up to which a point is evaluated; a sweep declines more expensive points in advance."""
 
 ENDS: dict[str, list[Any]] = {
     "sigma": [0.05, 100.0],

@@ -1,4 +1,4 @@
-"""The number of a theorem comes with the version of the paper, the same one wherever the paper is cited."""
+"""Citations of theorems have the version of the paper, which is the same wherever the paper is cited."""
 
 import re
 from collections import defaultdict
@@ -11,7 +11,7 @@ from privcore import METHODS, Method, papers
 CITED = re.compile(r"arXiv:(\d{4}\.\d{4,5})(v\d+)?")
 
 UNSETTLED = {
-    "2106.08567": "three versions; who cites Theorem 11 does not say of which",
+    "2106.08567": "three versions; the citation of Theorem 11 does not name the version",
     "2202.12968": "known from a quotation alone, and no number of it is cited",
 }
 """Papers whose version could not be established, and why; docs/papers.md says the same."""
@@ -52,7 +52,7 @@ def test_the_documentation_tells_how_the_version_is_known(name: str, table: str)
 
 
 def test_a_paper_has_one_version_wherever_it_is_cited(repository: Path) -> None:
-    """The changelog and the decisions are left alone: they tell of their own day."""
+    """The changelog and the decision records are exempt, because they describe past states."""
     sources = [repository / "README.md", *(repository / "docs").glob("*.md")]
     for package in ("privcore", "storage", "tasks", "flows", "tests"):
         sources += [f for f in (repository / package).rglob("*") if f.suffix in (".py", ".toml", ".js")]

@@ -1,4 +1,4 @@
-"""Whatever lies outside a declared domain is refused with one sentence; the rest is made canonical."""
+"""Values outside a declared domain are rejected with one sentence; other values become canonical."""
 
 import random
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The id of a point is a stable hash of all that affects its answer, and of nothing else."""
+"""Ids of points are stable hashes of everything that affects the answer, and of nothing else."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Counts of an attack: another library's intervals, and how often the lower end is too high."""
+"""Counts of an attack: intervals of another library, and the frequency of too high lower ends."""
 
 import re
 from typing import Any
@@ -50,7 +50,7 @@ def test_at_the_bound_so_many_successes_are_as_unlikely_as_the_error() -> None:
 def test_the_lower_end_is_too_high_no_more_often_than_it_says(
     true_rate: float, false_rate: float, odds: float
 ) -> None:
-    """What this attack gains is at most what the best gains, so its own gain is the hardest truth."""
+    """The best attack gains at least as much as this attack, so this attack's gain is the hardest truth."""
     members, nonmembers, level, draws = 60, 90, 0.8, 400
     truth = true_rate - odds * false_rate
     if odds < 1.0:

@@ -1,4 +1,4 @@
-"""A sample of an unknown law: every split by hand, files, and how often the bound fails."""
+"""Samples of an unknown distribution: enumerated splits, files, and the frequency of failed bounds."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ def ask(sample: str, records: int, **fields: Any) -> Answer:
 
 
 def by_hand(counts: tuple[int, ...], records: int, odds: float) -> float:
-    """The mean over all splits, one by one."""
+    """Mean distance over all splits, by enumeration."""
     sample = [k for k, count in enumerate(counts) for _ in range(count)]
     rest = len(sample) - records
     distances = []
@@ -38,7 +38,7 @@ def by_hand(counts: tuple[int, ...], records: int, odds: float) -> float:
 
 
 def worst_case(law: Array, records: int, odds: float) -> float:
-    """Largest advantage over all learners, as a sum over binomial laws."""
+    """Largest advantage over all learners, as a sum over binomial distributions."""
     total = 0.0
     for p in law:
         for j in range(records + 1):
@@ -80,7 +80,7 @@ def test_the_mean_over_splits_overestimates_on_average_and_its_bound_fails_rarel
 
 
 def test_all_splits_together_leave_less_to_chance_than_one() -> None:
-    """For n of N records one split may move by 1 / n, so that its margin is far wider."""
+    """A single split of n of N records may move by 1 / n, so its margin is far wider."""
     answer = ask("600,400,300,200,100,100,100,100,100,100,50,50", 200, confidence_level=0.95)
     counts = sample_counts("600,400,300,200,100,100,100,100,100,100,50,50")
     margin = answer.upper - mean_distance(counts, 200, 1.0)
@@ -110,7 +110,7 @@ def test_the_answer_has_the_confidence_that_is_asked_for_and_never_exceeds_1() -
 
 
 def test_a_large_sample_keeps_its_digits() -> None:
-    """Sampling with and without replacement agree where the sample is large."""
+    """Sampling with and without replacement agree if the sample is large."""
     law = np.array([0.5, 0.3, 0.2])
     for odds in (1.0, 0.9, 1.2):
         found = mean_distance(np.array([5 * 10**10, 3 * 10**10, 2 * 10**10]), 50, odds)

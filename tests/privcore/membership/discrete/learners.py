@@ -1,4 +1,4 @@
-"""What the tests of discrete records share: questions, and learners that are enumerated."""
+"""Questions and enumerated learners for the tests of discrete records."""
 
 import itertools
 import math
@@ -18,15 +18,15 @@ Counts = tuple[int, ...]
 
 
 def ask(name: str, method: str = "membership.exact", **fields: Any) -> Answer:
-    """Return what a method answers."""
+    """Return the answer of a method."""
     problem = find_problem(name).from_fields(fields)
     return evaluate(Point(problem=problem, method=find(method)()))
 
 
 def advantage(text: str, records: int, odds: float = 1.0) -> float:
-    """Return the middle of the exact advantage, which has to be narrow.
+    """Return the middle of the exact advantage, which must be narrow.
 
-    Where a threshold rounds to all records, only that the advantage is of the size of a rounding is known.
+    If a threshold rounds to all records, the advantage is known only to be of the size of a rounding error.
     """
     low, high = worst_advantage(law(text), records, odds)
     assert high - low <= 1e-10 * high + 1e-279 or (low == 0.0 and high < 1e-13)
@@ -34,18 +34,18 @@ def advantage(text: str, records: int, odds: float = 1.0) -> float:
 
 
 def written(weights: Sequence[float]) -> str:
-    """Return the law of atoms in our grammar."""
+    """Return the distribution with these atoms in the grammar of the field `law`."""
     return f"atoms({','.join(map(repr, weights))})"
 
 
 @dataclass(frozen=True)
 class Records:
-    """The data sets of n records of a law, up to their order.
+    """The multisets of n records of a distribution.
 
     Attributes:
         counts: All counts of the values.
-        weights: Their probabilities, shape (states,).
-        members: Probability of the counts and of a value of a random record of them, shape (states, K).
+        weights: Probabilities of the counts, shape (states,).
+        members: Joint probability of the counts and of the value of a random training record, (states, K).
         law: Probabilities of the values, shape (K,).
     """
 
@@ -63,7 +63,7 @@ class Records:
         return cls(counts, weights, weights[:, None] * np.array(counts) / records, p)
 
     def advantage(self, released: Sequence[int] | NDArray[np.int64], odds: float = 1.0) -> float:
-        """Return the advantage of the best attack on a learner that releases so numbered things."""
+        """Return the advantage of the best attack on a learner that releases this number for each state."""
         size = max(released) + 1
         member, weight = np.zeros((size, self.law.size)), np.zeros(size)
         np.add.at(member, np.asarray(released), self.members)
@@ -76,20 +76,20 @@ class Records:
         return self.advantage([numbers.setdefault(learner(c), len(numbers)) for c in self.counts], odds)
 
     def of_channel(self, channel: Array, odds: float) -> float:
-        """Return the advantage against a random function of the counts, rows of probabilities."""
+        """Return the advantage against a random function of the counts, given as rows of probabilities."""
         weight = self.weights @ channel
         return hockey_stick(channel.T @ self.members, weight[:, None] * self.law, odds)
 
 
 def hockey_stick(member: Array, fresh: Array, odds: float) -> float:
-    """Return the advantage for the joint laws of a release with a member and with a fresh record."""
+    """Return the advantage for the joint distributions of a release with a member and with a fresh record."""
     if odds >= 1.0:
         return float(np.maximum(0.0, member - odds * fresh).sum())
     return float(np.maximum(0.0, fresh - member / odds).sum())
 
 
 def partitions(size: int) -> Iterator[list[int]]:
-    """Yield all partitions of so many states, as numbers of parts."""
+    """Yield all partitions of `size` states, as the number of the part of each state."""
 
     def extended(start: list[int], parts: int) -> Iterator[list[int]]:
         if len(start) == size:

@@ -1,8 +1,8 @@
 """Reference values for discrete records: rational enumeration, sums in many digits, and simulations.
 
-Rows without a standard error are exact, and a proved enclosure has to contain them to the digits that are
-printed, and be narrow; simulated rows agree within 4 standard errors. Rows about continuous records, private
-learners and samples are compared elsewhere.
+Rows without a standard error are exact: a proved enclosure must be narrow and contain them to the printed
+digits. Simulated rows agree within 4 standard errors. Other tests compare the rows about continuous records,
+private learners and samples.
 """
 
 import csv
@@ -27,9 +27,9 @@ from tests.privcore.membership.discrete.learners import Records, ask
 
 DATA = Path(__file__).parents[2] / "data" / "membership.csv"
 PRINTED = 1e-13
-"""Relative error of what is printed with 16 digits, and of decimal probabilities as doubles."""
+"""Relative error of values printed with 16 digits, and of decimal probabilities as doubles."""
 WIDTH = 1e-10
-"""Relative width that an exact answer may have."""
+"""Largest relative width of an exact answer."""
 Row = dict[str, str]
 
 
@@ -57,7 +57,7 @@ GRAMMAR: dict[str, Callable[[str], str]] = {
 
 
 def law_of(row: Row) -> str:
-    """Return the law of a row in our grammar."""
+    """Return the distribution of a row in the grammar of the field `law`."""
     for pattern, text in GRAMMAR.items():
         if match := re.fullmatch(pattern, row["distribution"]):
             return text(match[match.lastindex or 0])
@@ -65,7 +65,7 @@ def law_of(row: Row) -> str:
 
 
 def encloses(answer: Answer | tuple[float, float], row: Row) -> bool:
-    """Whether an answer contains a row, and is narrow where the row is exact."""
+    """Whether an answer contains a row, and is narrow if the row is exact."""
     lower, upper = (answer.lower, answer.upper) if isinstance(answer, Answer) else answer
     truth = float(row["value"])
     margin = 4.0 * float(row["std_error"]) if row["std_error"] else PRINTED * truth
@@ -135,7 +135,7 @@ def test_the_extreme_diversities_are_those_of_the_oracle(row: Row) -> None:
 
 
 def law_with(target: float) -> str:
-    """Return a law of 100 values with this diversity."""
+    """Return a distribution of 100 values with this diversity."""
 
     def written(most: float) -> str:
         return f"atoms({','.join(repr(x) for x in [most, *[(1.0 - most) / 99.0] * 99])})"
@@ -207,6 +207,6 @@ def test_other_learners_reveal_what_the_oracle_says_and_no_more_than_the_worst(r
 
 
 def test_the_limit_is_near_the_table_for_gaussian_counts() -> None:
-    """The asymptotic values are 0.798 times what the paper prints."""
+    """The asymptotic values are 0.798 times the values that the paper prints."""
     answer = ask("membership-advantage", "membership.asymptotic", law="uniform(50)", records=5000)
     assert answer.value == pytest.approx(math.sqrt(2.0 / math.pi) * 7.0 / (2.0 * math.sqrt(5000)), rel=1e-12)

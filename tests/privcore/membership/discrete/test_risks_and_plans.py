@@ -18,7 +18,7 @@ from tests.privcore.membership.discrete.learners import Records, advantage, ask,
 
 ODDS = (0.3, 0.8, 1.0, 1.25, 3.0)
 ROUNDING = 1e-12
-"""What sums of doubles in a test may be off by."""
+"""Error bound of sums of doubles in a test."""
 
 
 # ---------------------------------------------------------------------- records and attacks
@@ -66,7 +66,7 @@ def test_the_rarest_of_infinitely_many_values_and_new_values_are_at_full_risk() 
 
 
 def rates(law_drawn: RecordDistribution, n: int, threshold: float, repetitions: int) -> tuple[float, float]:
-    """Return false and true positives of the attack by counts, from drawn data sets and one test each."""
+    """Return simulated false and true positive rates of the attack by counts, with one test per data set."""
     rng = np.random.default_rng(11)
     atoms = law_drawn.atoms(0, int(law_drawn.reach(1.0)))
     p = np.repeat(atoms.p, atoms.number.astype(int))
@@ -88,7 +88,7 @@ def test_the_attack_by_counts_does_in_simulations_what_is_computed(threshold: fl
 
 @pytest.mark.parametrize("text", ["atoms(0.5,0.3,0.2)", "bernoulli(0.1)", "mixed(0.2,atoms(0.7,0.3))"])
 def test_the_rates_of_the_best_attack_are_the_hull_of_all_attacks(text: str) -> None:
-    """Every set of pairs of a count and a value is an attack; the best are found by linear programming."""
+    """Every set of pairs of a count and a value is an attack; linear programming finds the best."""
     n, drawn = 4, law(text)
     atoms = drawn.atoms(0, int(drawn.reach(1.0)))
     pairs = [
@@ -164,7 +164,7 @@ def test_bounds_by_the_diversity_enclose_the_advantage(text: str) -> None:
 
 
 def test_equal_odds_are_a_share_of_lambda_over_one_plus_lambda() -> None:
-    """The proofs of Corollary 15 and Lemma 21 print 1 / (1 + lambda), which is other odds: 1/4 for 2."""
+    """The proofs of Corollary 15 and Lemma 21 print 1 / (1 + lambda): odds of 1/4 for lambda = 2."""
     fields: dict[str, Any] = {"law": "uniform(10)", "records": 100, "member_weight": 2.0}
     equal = ask("membership-accuracy", **fields, nonmember_share=2.0 / 3.0)
     assert equal.lower == pytest.approx(2.0 / 3.0 * (1.0 + advantage("uniform(10)", 100)), rel=1e-11)
@@ -187,7 +187,7 @@ def test_the_advantage_at_other_odds_falls_more_slowly_than_every_power_of_e() -
 
 
 def test_the_interval_of_the_diversity_is_not_widest_at_one_half() -> None:
-    """The remark on Lemma 24 says that it thins with the distance of the largest probability from 1/2."""
+    """The remark on Lemma 24 says that it shrinks as the largest probability moves away from 1/2."""
 
     def width(most: float) -> float:
         whole = int(1.0 / most + 1e-12)
@@ -199,7 +199,7 @@ def test_the_interval_of_the_diversity_is_not_widest_at_one_half() -> None:
 
 
 def test_the_corollary_is_never_about_infinitely_many_values() -> None:
-    """Its condition, n > 1 / p for all atoms, cannot hold for them."""
+    """The condition of the corollary, n > 1 / p for all atoms, cannot hold for infinitely many values."""
     method = find("membership.corollary")()
     problem = find_problem("membership-advantage").from_fields({"law": "zipf(3)", "records": 10**12})
     assert method.applies(problem) == "The corollary needs finitely many atoms and no continuous part."

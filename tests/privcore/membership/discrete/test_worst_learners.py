@@ -1,4 +1,4 @@
-"""The worst learner of discrete records against enumerated learners, limits, many digits and simulations."""
+"""Worst learner of discrete records against enumerated learners, limits, many digits and simulations."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from tests.privcore.membership.discrete.learners import Records, advantage, ask,
 
 ODDS = (0.3, 0.8, 1.0, 1.25, 3.0)
 ROUNDING = 1e-12
-"""What sums of doubles in a test may be off by."""
+"""Error bound of sums of doubles in a test."""
 
 
 # ---------------------------------------------------------------------- all learners
@@ -84,7 +84,7 @@ def test_the_formula_is_the_enumeration_of_all_data_sets(text: str, odds: str) -
 
 
 def mean_excess(n: int, p: float, odds: float) -> mpmath.mpf:
-    """Return what an atom adds to the advantage, in many digits, as a sum over all counts that matter."""
+    """Return the term of an atom in the advantage, in many digits, as a sum over all relevant counts."""
     with mpmath.workdps(40):
         q, threshold = 1 - mpmath.mpf(p), mpmath.mpf(odds) * n * mpmath.mpf(p)
         up = odds >= 1.0
@@ -157,7 +157,7 @@ def test_the_risk_of_a_record_is_right_to_many_digits_for_many_records(n: int) -
 
 @pytest.mark.parametrize("s", [1.2, 1.5, 2.0, 2.1, 3.0])
 def test_heavy_tails_are_summed_to_many_digits(s: float) -> None:
-    """The reference sums the first atoms in 25 digits, and the others by the zeta function of mpmath."""
+    """The reference sums the first atoms in 25 digits, and the other atoms by the zeta function of mpmath."""
     n = 500
     with mpmath.workdps(25):
         exponent = mpmath.mpf(s)

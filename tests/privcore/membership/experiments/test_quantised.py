@@ -1,4 +1,4 @@
-"""Quantised digits: what classifiers reach, what no classifier can reach, and what is guaranteed."""
+"""Quantised digits: accuracy of classifiers, the bound on their accuracy, and the privacy guarantee."""
 
 import math
 import re
@@ -140,13 +140,13 @@ def test_cells_count_records_by_code_and_digit() -> None:
     assert counts(10, "cluster").sum() == counts(10, "cluster-and-label").sum() == POOL
 
 
-# ---------------------------------------------------------------------------------------- what is guaranteed
+# ----------------------------------------------------------------------------------------- privacy guarantee
 
 
 @pytest.mark.parametrize("attributes", ["cluster", "cluster-and-label"])
 @pytest.mark.parametrize("odds", [0.8, 1.0, 1.25])
 def test_the_guarantee_is_the_advantage_of_the_attack_by_counts(attributes: str, odds: float) -> None:
-    """Draws of the empirical law: mean of the positive parts, as the worst learner releases them."""
+    """Draws from the empirical distribution: mean of the positive parts, for the worst learner."""
     p = counts(20, attributes) / POOL
     n = 300
     drawn = np.random.default_rng(5).multinomial(n, p, size=4000) / n
@@ -160,7 +160,7 @@ def test_the_guarantee_is_the_advantage_of_the_attack_by_counts(attributes: str,
 
 @pytest.mark.parametrize("clusters", [10, 20, 50, 100])
 def test_a_record_with_its_label_is_less_safe_than_the_printed_diversity_says(clusters: int) -> None:
-    """The published C is of clusters alone, though what is trained on has labels."""
+    """The published C is for clusters alone, although the training records have labels."""
     alone, both = (diversity(counts(clusters, attributes)) for attributes in ("cluster", "cluster-and-label"))
     assert 1.05 < both / alone < 1.7
     for records in (100, 1000, 10_000):
@@ -173,13 +173,13 @@ def test_a_record_with_its_label_is_less_safe_than_the_printed_diversity_says(cl
 
 
 def test_for_many_records_the_guarantee_is_four_fifths_of_the_bound() -> None:
-    """The constant is 1 / sqrt(2 pi) where that of Cauchy and Schwarz is 1 / 2."""
+    """The constant is 1 / sqrt(2 pi); that of Cauchy and Schwarz is 1 / 2."""
     c = diversity(counts(10, "cluster-and-label"))
     ratio = guaranteed(10, 10**9).upper / diversity_bound(c, 10**9)
     assert ratio == pytest.approx(math.sqrt(2.0 / math.pi), rel=1e-3)
 
 
-# ------------------------------------------------------------------------------------------ what it is worth
+# --------------------------------------------------------------------------------------------------- accuracy
 
 
 @pytest.mark.parametrize("clusters", [1, 5, 20])
@@ -205,7 +205,7 @@ def test_purity_is_found_by_trying_all_digits_for_every_code() -> None:
 
 
 def test_records_with_multiplicities_train_as_the_records_one_by_one() -> None:
-    """Every record as an input of its own has the same gradient in all, so the same classes come out."""
+    """Training on repeated inputs has the same gradient as training on counts, so the classes are equal."""
     inputs = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], dtype=np.float32)
     number = np.array([[3, 1], [0, 2], [2, 3]])
     one_by_one = [(i, k) for i in range(3) for k in range(2) for _ in range(number[i, k])]
@@ -220,7 +220,7 @@ def test_records_with_multiplicities_train_as_the_records_one_by_one() -> None:
 
 
 def test_the_training_accuracy_is_that_of_the_majority_of_every_cell() -> None:
-    """At the pool's own shares, what can be fitted is the largest digit of each cluster."""
+    """At the shares of the pool, the best fit is the most frequent digit of each cluster."""
     answer = answered(MembershipQuantised(clusters=20, records=10**9), MembershipClassifier())
     found = re.fullmatch(r"2 runs, standard error \d\.\d{4}, training accuracy (\d\.\d{4})", answer.detail)
     assert found is not None
@@ -270,6 +270,6 @@ def test_raw_images_are_classified_as_by_scikit_learn() -> None:
 
 @pytest.mark.soak
 def test_published_accuracies_are_above_what_clusters_allow() -> None:
-    """Table 1 has .963 for 20 clusters and .968 for 50: more than the purity of ours."""
+    """Table 1 has .963 for 20 clusters and .968 for 50, which is more than the purity of our clusters."""
     for clusters, printed in ((20, 0.963), (50, 0.968)):
         assert accuracy(clusters, 1000, runs=10) <= purity(clusters) < printed

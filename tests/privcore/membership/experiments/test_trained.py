@@ -1,4 +1,4 @@
-"""Learners that overfit: shares of fitted records against simulations, proofs and tables of others."""
+"""Learners that overfit: shares of fitted records against simulations, proofs and other programs' tables."""
 
 import math
 import re
@@ -63,7 +63,7 @@ def binomial_error(p: float, number: int) -> float:
 
 # --------------------------------------------------------- other programs: training data, noise, a few lines
 
-# One run each with 1000 records and 10000 fresh ones, by numpy.linalg.lstsq: shares at 1e-6, 1e-4 and 1e-2.
+# One run each with 1000 training and 10000 fresh records, by numpy.linalg.lstsq: shares at 1e-6, 1e-4, 1e-2.
 LINEAR = {
     10: (".005 .086 .67", ".0079 .0822 .677"),
     500: (".012 .126 .879", ".0054 .0571 .518"),
@@ -81,7 +81,7 @@ NEAREST = {
 
 
 def assert_near(printed: str, question: MembershipFit, records: int, spread: float) -> None:
-    """The printed share is of one run: it has a binomial error, and its noise was drawn once."""
+    """The printed share is from one run: it has a binomial error, and the error of one draw of the noise."""
     digits = len(printed.partition(".")[2])
     answer = trained(question, runs=4)
     assert answer.value is not None
@@ -176,7 +176,7 @@ def test_a_network_is_trained_as_by_gradients_by_hand(iterations: int) -> None:
     assert np.abs(fitted.mean - by_hand).max() <= 2e-3 * np.abs(by_hand).max()
 
 
-# -------------------------------------------------------------------------------------------- what is proved
+# ---------------------------------------------------------------------------------------------- proved bounds
 
 
 @pytest.mark.parametrize(

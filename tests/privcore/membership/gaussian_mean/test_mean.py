@@ -183,7 +183,7 @@ def test_what_is_too_small_to_be_represented_is_at_least_0_and_at_most_a_little(
 
 
 def test_the_advantage_is_largest_for_equal_odds() -> None:
-    """So the factor max(1, gamma) of the published bounds is not needed."""
+    """The published bounds do not need their factor max(1, gamma)."""
     for coordinates, records in ((3, 5), (200, 1000)):
         fields: dict[str, Any] = {"coordinates": coordinates, "records": records}
         found = [ask(**fields, odds=odds) for odds in (0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 10.0)]

@@ -1,4 +1,4 @@
-"""Bounds by information: every learner of few records, random channels, and learners that come near."""
+"""Bounds by mutual information: all learners of few records, random channels, nearly worst learners."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def of_information(method: str, information: float) -> Answer:
 
 
 def advantage(joint: Array, odds: float = 1.0) -> float:
-    """Advantage for a joint law of release (rows) and record (columns)."""
+    """Advantage for a joint distribution of release (rows) and record (columns)."""
     product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
     gain = joint - odds * product if odds >= 1.0 else product - joint / odds
     return float(np.maximum(gain, 0.0).sum())
@@ -42,7 +42,7 @@ def mutual_information(joint: Array) -> float:
 
 
 def multisets(law: Array, records: int) -> tuple[list[tuple[int, ...]], Array]:
-    """All multisets of records, and the joint law of the multiset and one of its records."""
+    """All multisets of records, and the joint distribution of the multiset and one of its records."""
     weights: Counter[tuple[int, ...]] = Counter()
     for sample in itertools.product(range(law.size), repeat=records):
         weights[tuple(sorted(sample))] += math.prod(float(law[z]) for z in sample)  # type: ignore[assignment]
@@ -126,7 +126,7 @@ def test_the_threshold_of_agreements_is_the_best() -> None:
 
 
 def test_no_random_channel_exceeds_the_bound_of_its_information_at_any_odds() -> None:
-    """Nor is it larger for other odds, so that the published factor max(1, gamma) is not needed."""
+    """The bound also holds at other odds, without the published factor max(1, gamma)."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         joint = rng.dirichlet(np.full(12, rng.choice((0.05, 0.5, 5.0)))).reshape(4, 3)

@@ -1,4 +1,4 @@
-"""Overfitting: what two shares of losses leave, and how small the loss of a fresh record can be."""
+"""Overfitting: the security given two shares of losses, and the smallest possible loss of a fresh record."""
 
 import csv
 import math
@@ -30,7 +30,7 @@ def cap(level: float, deviation: float) -> Answer:
 
 
 def advantage(joint: Array, odds: float) -> float:
-    """Advantage for a joint law of release (rows) and record (columns)."""
+    """Advantage for a joint distribution of release (rows) and record (columns)."""
     product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
     gain = joint - odds * product if odds >= 1.0 else product - joint / odds
     return float(np.maximum(gain, 0.0).sum())
@@ -70,7 +70,7 @@ def test_the_shares_of_the_papers_first_figure_leave_little_security() -> None:
 
 
 def arcs(values: int, length: int, inside: float) -> Array:
-    """Release an arc of a circle of equally likely values that covers the record with this probability."""
+    """Return the joint distribution of an arc and a record; the arc covers it with probability `inside`."""
     joint = np.zeros((values, values))
     for start in range(values):
         covered = [(start + step) % values for step in range(length)]
@@ -121,7 +121,7 @@ def test_a_vanishing_level_leaves_the_share_that_is_not_fitted() -> None:
 
 
 def test_stopping_at_a_training_loss_fits_all_but_a_share() -> None:
-    """Proposition 10: a mean of at most epsilon alpha leaves at most alpha of the losses above epsilon."""
+    """Proposition 10: if the mean is at most epsilon alpha, at most the share alpha is above epsilon."""
     rng = np.random.default_rng(1)
     for _ in range(100):
         losses = rng.exponential(size=50) ** rng.uniform(0.2, 5.0)

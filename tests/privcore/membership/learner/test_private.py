@@ -1,4 +1,4 @@
-"""Differential privacy: the sharp advantage against linear programmes, 40 digits and the paper's bounds."""
+"""Differential privacy: the sharp advantage against linear programs, 40 digits and the paper's bounds."""
 
 import csv
 import math
@@ -23,11 +23,12 @@ def ask(method: str = "membership.sharp", **fields: Any) -> Answer:
 
 
 class Arcs:
-    """Linear programme over learners of one record of K equally likely values that release a set of values.
+    """Linear program over learners of one record of K equally likely values that release a set of values.
 
-    By symmetry a set of j values has one probability for the values in it and another one for the others. The
-    variables are, for every j, the probability of such a set with the record inside, with it outside, and of
-    such a set without a record. The attack takes the records inside for members, or outside for fresh.
+    By symmetry, the probability of a set of j values depends only on whether the record is in the set. The
+    variables are, for every j, the probability of a set that contains the record, of a set that does not, and
+    of a set if there is no record. The attack classifies records in the set as members, or those outside as
+    fresh.
     """
 
     def __init__(self, values: int, epsilon: float) -> None:
@@ -126,7 +127,7 @@ def test_a_linear_programme_approaches_the_supremum_under_adding_and_removing(
 
 
 def test_no_random_private_learner_exceeds_the_supremum() -> None:
-    """Of any law of one record, and with any release that has likelihood ratios within the epsilon."""
+    """Random distributions of one record, and random releases whose likelihood ratios respect epsilon."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         law = rng.dirichlet(np.full(4, 1.0))[:, None]
@@ -270,7 +271,7 @@ def test_a_bad_field_is_refused(field: str, value: Any, sentence: str) -> None:
     ],
 )
 def test_odds_just_below_1_lose_no_digits(epsilon: float, odds: float) -> None:
-    """Compared with the formulas in 60 digits: 1 / odds in doubles would round what matters."""
+    """Compared with the formulas in 60 digits, as 1 / odds in doubles would lose the relevant digits."""
     with mp.workdps(60):
         e, g = mp.exp(mp.mpf(epsilon)), 1 / mp.mpf(odds)
         if g > e * e:

@@ -1,4 +1,4 @@
-"""Least squares: the likelihood ratio against real regressions, oracle values, and the attack by the loss."""
+"""Least squares: the likelihood ratio against real regressions, oracle values, and the loss threshold."""
 
 import csv
 import math
@@ -79,7 +79,7 @@ def test_the_oracle_agrees_with_the_attack_by_the_loss() -> None:
 def regressions(
     draws: int, records: int, features: int, seed: int
 ) -> tuple[RegressionDraws, RegressionDraws]:
-    """Fit real data, and return what a training record and a fresh one have in common with the fit."""
+    """Fit simulated data; return the statistics of the fit with a training record and with a fresh record."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((draws, records, features))
     noise = rng.standard_normal((draws, records))
@@ -98,7 +98,7 @@ def regressions(
     ("records", "features", "odds"), [(6, 2, 1.0), (3, 1, 1.5), (9, 5, 0.6), (4, 3, 1.0)]
 )
 def test_real_regressions_have_these_likelihood_ratios(records: int, features: int, odds: float) -> None:
-    """The best attack by the formula gains on real data what the formula says."""
+    """The attack by the formula has the advantage of the formula on simulated data."""
     member, fresh = regressions(200_000, records, features, seed=records)
     inside, outside = (np.exp(log_ratio(drawn, records, features)) for drawn in (member, fresh))
     gains = np.maximum(0.0, 1.0 - odds / inside), np.maximum(0.0, outside - odds)
@@ -113,7 +113,7 @@ def test_real_regressions_have_these_likelihood_ratios(records: int, features: i
 
 @pytest.mark.parametrize(("records", "features"), [(2, 1), (7, 3), (50, 5), (1000, 1), (300, 100)])
 def test_draws_have_the_law_of_real_regressions(records: int, features: int) -> None:
-    """A bounded function of the likelihood ratio has the same mean under both laws, once it is weighted."""
+    """A weighted bounded function of the likelihood ratio has the same mean under both distributions."""
     uniforms = np.random.default_rng(3).random((6, 200_000))
     inside, outside = (
         log_ratio(draw(uniforms, records, features, member=member), records, features)
@@ -149,7 +149,7 @@ def test_no_more_records_than_features_are_recognised_for_certain() -> None:
 
 
 def test_one_record_more_than_features_is_not_recognised_for_certain() -> None:
-    """The advantage jumps there, it is not continuous in the number of records."""
+    """The advantage is not continuous in the number of records: it jumps here."""
     for features, truth in ((1, 0.37876), (5, 0.67270)):
         answer = ask("membership.sampling", {"samples": 10**5}, coordinates=features, records=features + 1)
         assert answer.lower < truth < answer.upper < 0.7
@@ -177,7 +177,7 @@ def test_the_attack_by_the_loss_gains_what_thirty_digits_say(
         a, b = mp.mpf(records - features) / 2, mp.mpf(features) / 2
 
         def rate(a: mp.mpf, inside: Any) -> mp.mpf:
-            # the Beta law of the sine squared of an angle
+            # the Beta distribution of the squared sine of an angle
             def weighed(angle: mp.mpf) -> mp.mpf:
                 share = mp.sin(angle) ** (2 * a - 1) * mp.cos(angle) ** (2 * b - 1) * 2 / mp.beta(a, b)
                 return share * inside(mp.sin(angle))
