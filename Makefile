@@ -28,7 +28,7 @@ export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures table test soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures table test test-all soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -67,8 +67,11 @@ table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answ
 	$(BIN)/privsweep run lookup
 	$(BIN)/privsweep table publish --out tables
 
-test: $(STAMP)  ## run all tests except the slow tests (soak)
+test: $(STAMP)  ## run a sample of the tests, drawn by the commit (four minutes)
 	$(BIN)/python -m pytest $(SPREAD)
+
+test-all: $(STAMP)  ## run all tests except the slow tests (a quarter of an hour)
+	$(BIN)/python -m pytest --suite all $(SPREAD)
 
 soak: $(STAMP)  ## run the slow tests (minutes to hours)
 	$(BIN)/python -m pytest -m soak $(SPREAD)

@@ -47,6 +47,7 @@ signal.signal(
 settings.register_profile(
     "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("sample", settings.get_profile("suite"), max_examples=25)
 settings.register_profile("soak", settings.get_profile("suite"), derandomize=False, max_examples=2000)
 
 # Scripts, not tests: the first are run by `make bench`, the second by tests of flows, on a path of their own;
@@ -55,7 +56,8 @@ collect_ignore_glob = ["benchmarks/*.py", "flows/support/*.py", "storage/data/*/
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("soak" if config.getoption("-m") == "soak" else "suite")
+    soak = config.getoption("-m") == "soak"
+    settings.load_profile("soak" if soak else "sample" if config.option.suite == "sample" else "suite")
 
 
 def pytest_unconfigure() -> None:

@@ -11,7 +11,7 @@ import yaml
 from storage import open_store
 from tests.deploy.prefect_here import ROOT, PrefectHere
 
-pytestmark = pytest.mark.xdist_group("prefect")
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("prefect")]
 
 SWEEP = "membership-privacy"  # closed forms: 165 points in less than a second
 SHIPPED = ROOT / "deploy" / "prefect.yaml"

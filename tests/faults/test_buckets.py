@@ -60,6 +60,7 @@ def kills(faults: Tally, tmp_path: Path, address: str, every: int) -> None:
                     faults.compare(place.root, ids())
 
 
+@pytest.mark.thorough
 def test_killed_between_requests_a_run_leaves_whole_objects_and_another_machine_goes_on(
     faults: Tally, tmp_path: Path, address: str
 ) -> None:

@@ -88,6 +88,7 @@ def sweep_at(offset: float, root: Path) -> int:
     return sweep(root)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("offset", [-HOUR, HOUR], ids=["an hour slow", "an hour fast"])
 def test_a_run_on_a_machine_whose_clock_is_off_continues_another_one(
     faults: Tally, root: Path, offset: float
@@ -106,6 +107,7 @@ def test_a_run_on_a_machine_whose_clock_is_off_continues_another_one(
             assert content(root) == answers
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_which_of_several_rows_counts_depends_on_what_they_say_before_when(
     faults: Tally, root: Path, hours: int
@@ -147,6 +149,7 @@ def test_the_unfinished_file_of_a_living_writer_survives_a_clock_that_is_off(
         assert value_of(opened_at, DAY + HOUR, root) == [], "a day later it is left over"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("offset", [-HOUR, HOUR])
 def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
     faults: Tally, root: Path, monkeypatch: pytest.MonkeyPatch, offset: float
@@ -164,6 +167,7 @@ def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
         assert store.sql("from results").num_rows == 5
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_part_is_recognised_as_published_whatever_the_clock_of_its_disk_shows(
     faults: Tally, root: Path, hours: int

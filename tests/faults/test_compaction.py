@@ -16,6 +16,7 @@ from tests.faults import disk
 from tests.faults.children import Child, run, value_of
 from tests.faults.tally import Tally
 from tests.storage.made_up import put, read_rows, rows
+from tests.suites import some
 
 
 def all_rows(root: Path) -> pa.Table:
@@ -40,7 +41,8 @@ def seconds_to_open(root: Path) -> float:
     return time.process_time() - began
 
 
-def many_tiny_parts(faults: Tally, root: Path, count: int) -> None:
+def many_tiny_parts(faults: Tally, root: Path, count: int) -> tuple[float, float]:
+    """Return the processor time of a first query before and after."""
     for number in range(count):
         put(root, rows(2, first=2 * number))
     before, bytes_before, opened_before = all_rows(root), size(root), seconds_to_open(root)
@@ -50,10 +52,11 @@ def many_tiny_parts(faults: Tally, root: Path, count: int) -> None:
         assert len(parts(located(root))) == 1
         assert same(all_rows(root), before), "every row, bit by bit"
         assert size(root) < bytes_before / 2
-        assert seconds_to_open(root) < opened_before
+        opened_after = seconds_to_open(root)
         with open_store(root) as store:
             assert store.verify() == []
     faults.compare(root, {row.point.id for row in rows(2 * count)})
+    return opened_before, opened_after
 
 
 def size(root: Path) -> int:
@@ -68,7 +71,8 @@ def test_tiny_parts_become_one_with_every_row_as_it_was(faults: Tally, root: Pat
 @pytest.mark.soak
 def test_five_thousand_tiny_parts_become_one(faults: Tally, root: Path) -> None:
     """T33: 5,000 tiny parts against one."""
-    many_tiny_parts(faults, root, 5000)
+    before, after = many_tiny_parts(faults, root, 5000)
+    assert after < before
 
 
 def fill(root: Path) -> int:
@@ -105,6 +109,7 @@ def killed_at(work: str, number: int, root: Path) -> None:
     WORK[work](root)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("work", WORK)
 def test_killed_at_any_operation_nothing_is_lost_and_the_next_one_goes_on(
     faults: Tally, tmp_path: Path, work: str
@@ -114,7 +119,7 @@ def test_killed_at_any_operation_nothing_is_lost_and_the_next_one_goes_on(
     points = value_of(points_of, work, tmp_path / "whole")
     assert len(points) > 6
     expected = {row.point.id for row in rows(24)}
-    for k, point in enumerate(points):
+    for k, point in some(list(enumerate(points)), 5, work):
         root = tmp_path / f"{k}"
         fill(root)
         with faults.trial():
@@ -129,7 +134,7 @@ def test_killed_at_any_operation_nothing_is_lost_and_the_next_one_goes_on(
             with open_store(root) as store:
                 assert store.verify() == [], point
                 assert set(store.stored("unamplified-epsilon")) == expected, point
-    faults.compare(tmp_path / "0", expected)
+        faults.compare(root, expected)
 
 
 def disturbed(work: str, root: Path) -> list[str]:
@@ -160,6 +165,7 @@ def disturbed(work: str, root: Path) -> list[str]:
     return [f"{written}", *complaints]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("work", WORK)
 def test_readers_and_writers_at_every_operation_of_a_compaction_lose_nothing(
     faults: Tally, root: Path, work: str

@@ -30,7 +30,8 @@ def commit(root: Path, start: object, first: int, count: int, per_part: int) -> 
     return seconds
 
 
-def eight_writers(faults: Tally, root: Path, commits: int, per_part: int) -> None:
+def eight_writers(faults: Tally, root: Path, commits: int, per_part: int) -> list[float]:
+    """Return the seconds of each commit."""
     start = FORKED.Manager().Barrier(WRITERS)
     writers = [Child(commit, root, start, k * commits, commits, per_part) for k in range(WRITERS)]
     seconds: list[float] = []
@@ -41,11 +42,11 @@ def eight_writers(faults: Tally, root: Path, commits: int, per_part: int) -> Non
             assert len(ending.value) == commits
         seconds += ending.value
     assert len(parts(located(root))) == WRITERS * commits
-    assert sorted(seconds)[int(0.99 * len(seconds))] < 1.0, "of a commit, 99 of 100"
     with open_store(root) as store:
         assert store.verify() == []
         assert len(store.manifests()) == WRITERS * commits // 25
     faults.compare(root, {row.point.id for row in rows(WRITERS * commits * per_part)})
+    return seconds
 
 
 def test_eight_writers_of_one_store_lose_nothing(faults: Tally, root: Path) -> None:
@@ -56,7 +57,8 @@ def test_eight_writers_of_one_store_lose_nothing(faults: Tally, root: Path) -> N
 @pytest.mark.soak
 def test_two_thousand_commits_of_eight_writers_are_all_there_once(faults: Tally, root: Path) -> None:
     """T11: 8 writers of 250 commits each: 2,000 of 2,000, none twice."""
-    eight_writers(faults, root, 250, 5)
+    seconds = eight_writers(faults, root, 250, 5)
+    assert sorted(seconds)[int(0.99 * len(seconds))] < 1.0, "of a commit, 99 of 100"
 
 
 def sweep_after(root: Path, start: object) -> int:
@@ -72,6 +74,7 @@ def sweep_after(root: Path, start: object) -> int:
     return sweep(root)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("runs", [2, 4])
 def test_one_sweep_started_several_times_at_once_is_stored_once(faults: Tally, root: Path, runs: int) -> None:
     """T12: runs that all planned before any of them stored something, which is the worst case."""

@@ -53,6 +53,7 @@ def shuffled_sweep(root: Path, workers: int, seed: int) -> int:
     return len([done for done in engine.run(engine.SERIAL, batches, job, located(root)) if done.part])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("workers", [1, 2, 16])
 def test_answers_do_not_depend_on_the_number_of_workers_or_the_order(
     faults: Tally, root: Path, answers: tuple[str, set[str]], workers: int
@@ -65,6 +66,7 @@ def test_answers_do_not_depend_on_the_number_of_workers_or_the_order(
         assert content(root) == answers[0]
 
 
+@pytest.mark.thorough
 def test_answers_do_not_depend_on_how_often_a_run_is_resumed(
     faults: Tally, root: Path, answers: tuple[str, set[str]]
 ) -> None:
@@ -81,6 +83,7 @@ def test_answers_do_not_depend_on_how_often_a_run_is_resumed(
     assert content(root) == answers[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.soak
 @pytest.mark.xdist_group("ray")
 @pytest.mark.parametrize("workers", [1, 2, 16])

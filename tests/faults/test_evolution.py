@@ -50,6 +50,7 @@ def with_schema_of(case: str, root: Path) -> tuple[Path, str]:
     return renamed(part, table), word
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_part_with_another_schema_is_refused_by_name(faults: Tally, root: Path, case: str) -> None:
     """T15: a column of another type, too many, or missing, in one part of two."""
@@ -66,6 +67,7 @@ def test_a_part_with_another_schema_is_refused_by_name(faults: Tally, root: Path
     faults.compare(root, {row.point.id for row in rows(2, first=2)})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_plan_on_a_part_with_another_schema_works_or_is_refused_in_one_sentence(
     faults: Tally, root: Path, case: str
@@ -133,6 +135,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
 def test_a_store_of_a_newer_release_is_refused_by_every_command_and_left_alone(
     faults: Tally, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
@@ -155,6 +158,7 @@ def test_a_store_of_a_newer_release_is_refused_by_every_command_and_left_alone(
         assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", ["part", "manifest"])
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 0, -1, "x"])
 def test_a_file_of_a_newer_release_in_a_store_of_today_is_refused_by_name(

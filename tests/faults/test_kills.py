@@ -27,6 +27,7 @@ from tests.faults.sweeps import (
 )
 from tests.faults.tally import Tally
 from tests.storage.made_up import read_rows
+from tests.suites import some
 
 
 def stored(root: Path) -> set[str]:
@@ -82,7 +83,7 @@ def test_killed_at_any_operation_a_run_leaves_whole_files_and_the_next_computes_
 ) -> None:
     """T6: kill before, between and after the renames of parts and manifests, and in the middle of a file."""
     points, answers = undisturbed
-    for k, point in list(enumerate(points))[::every]:
+    for k, point in some(list(enumerate(points))[::every], 8):
         root = tmp_path / f"{k}" / "store"
         root.parent.mkdir()
         with faults.trial():
@@ -125,6 +126,7 @@ def test_a_file_that_a_killed_run_left_unfinished_is_found_and_never_read(
             assert store.sql("from results").num_rows == POINTS // BATCHES
 
 
+@pytest.mark.thorough
 def test_a_hundred_kills_of_workers_lose_nothing_and_store_nothing_twice(faults: Tally, root: Path) -> None:
     """T1: SIGKILL a worker in the middle of its batch, a hundred times; the batch is handed out again."""
     batches = batches_of(MANY)
@@ -149,6 +151,7 @@ def test_a_hundred_kills_of_workers_lose_nothing_and_store_nothing_twice(faults:
     faults.compare(root, ids(MANY))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_killed_run_leaves_no_process_and_the_next_computes_exactly_the_rest(
     faults: Tally, root: Path, undisturbed: tuple[list[str], str], share: float

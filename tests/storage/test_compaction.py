@@ -110,6 +110,7 @@ def test_killed_at_any_step_a_compaction_loses_nothing_and_the_next_one_finishes
         assert len(parts(located(root))) == 1, f"step {number}"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_failing_disk_is_one_sentence_and_costs_no_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int

@@ -64,6 +64,7 @@ def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path)
     assert not list(root.rglob("*.tmp"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("listing", ["storage.snapshot.parts", "storage.verify.survey"])
 def test_a_sweep_that_ends_while_a_reader_looks_is_not_taken_for_a_damaged_one(
     root: Path, monkeypatch: pytest.MonkeyPatch, listing: str

@@ -26,6 +26,7 @@ def test_every_flipped_bit_is_found_by_name(root: Path) -> None:
         assert complaint.startswith(f"{part} is damaged: its bytes do not match the SHA-256 in its name")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("harm", ["flip", "truncate", "empty", "append"])
 @pytest.mark.parametrize("opened", [False, True], ids=["before-opening", "after-a-query"])
 def test_a_damaged_part_is_refused_by_name_wherever_rows_are_read(

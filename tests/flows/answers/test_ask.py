@@ -126,7 +126,6 @@ def test_a_method_above_a_limit_is_not_started(seconds: float, size: float, stat
     asked = ask(QUESTION, limit_seconds=seconds, limit_bytes=size)
     assert asked.status == status
     assert asked.detail.startswith("Not started: unamplified.exact may need")
-    assert asked.replies[0].seconds < 0.1
 
 
 def test_a_method_of_another_kind_of_problem_is_misuse() -> None:

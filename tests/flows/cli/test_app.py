@@ -16,15 +16,15 @@ from privcore import ExitCode, PrivsweepError
 
 def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:
     script = (
-        "import sys, time; began = time.process_time(); from flows.cli.app import run; run(['--help']); "
+        "import sys; from flows.cli.app import run; run(['--help']); "
         "heavy = {'numpy', 'numba', 'scipy', 'ray', 'prefect', 'duckdb', 'pyarrow', 'privcore'}; "
         "heavy &= sys.modules.keys(); "
-        "print(heavy, time.process_time() - began, file=sys.stderr)"
+        "print(heavy, len(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    heavy, seconds = done.stderr.rsplit(maxsplit=1)
+    heavy, modules = done.stderr.rsplit(maxsplit=1)
     assert heavy == "set()"
-    assert float(seconds) < 0.5
+    assert int(modules) < 600
     for name in ("plan", "run", "status", "epsilon", "noise", "ask", "methods", "lookup", "sql"):
         assert f" {name} " in done.stdout
 

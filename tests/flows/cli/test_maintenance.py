@@ -118,6 +118,7 @@ def store(tmp_path: Path) -> Path:
     return store
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("truncate", [False, True], ids=["flipped", "truncated"])
 def test_a_damaged_part_is_set_aside_and_exactly_its_points_are_computed_again(
     store: Path, truncate: bool
@@ -309,6 +310,7 @@ def test_a_sweep_of_given_points_asks_for_exactly_these(store: Path) -> None:
     assert {p.id for p in expand(sweep_of(points).grids)} == {p.id for p in points}
 
 
+@pytest.mark.thorough
 def test_the_command_line_finds_reads_around_and_repairs_damage(store: Path, privsweep: Run) -> None:
     before = answers(store)
     victim = parts(located(store))[0]
@@ -371,6 +373,7 @@ def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.Capt
     assert len(list((store / "cache").iterdir())) == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("harm", ["flip", "truncate", "delete"])
 def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Path, harm: str) -> None:
     store = tmp_path / "store"

@@ -154,11 +154,13 @@ def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.Captur
     assert [panel.traces for panel in middle[1:]] == [()] * 3
 
 
+@pytest.mark.sampled(1)
 @named
 def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
     check_traces(pictures[figure.name])
 
 
+@pytest.mark.sampled(1)
 @named
 def test_every_figure_is_no_empty_page_and_has_all_its_colours(
     figure: Figure, pictures: dict[str, Picture], tmp_path: Path
@@ -267,6 +269,7 @@ def test_a_rate_needs_two_bag_sizes() -> None:
     assert rates.fitted(Stored(points=(), rows={})) == ()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_same_store_gives_the_same_bytes_in_every_format(
     kind: str, begins: bytes, full: Path, tmp_path: Path

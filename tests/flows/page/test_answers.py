@@ -105,6 +105,7 @@ def drawn(kind: type[Problem], values: Mapping[str, list[Any]], rng: random.Rand
     return texts
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
 def test_every_tab_answers_like_python(browser: webdriver.Chrome, page: str, store: Path, tab: Tab) -> None:
     rng = random.Random(tab.name)
@@ -176,6 +177,7 @@ def rounded(sentence: str | None) -> str | None:
     return sentence and re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", lambda found: f"{float(found[0]):g}", sentence)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "axes"), [("unamplified-epsilon", TIES), ("unamplified-delta", SPARSE)])
 def test_equal_ends_come_from_the_same_row(
     browser: webdriver.Chrome, origin: str, ties: Path, name: str, axes: Mapping[str, Any]

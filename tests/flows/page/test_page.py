@@ -61,18 +61,11 @@ def phone(browser: webdriver.Chrome) -> Any:
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_the_first_answer_comes_within_a_second_and_nothing_leaves_the_origin(
-    browser: webdriver.Chrome, page: str, origin: str
-) -> None:
+def test_no_request_leaves_the_origin(browser: webdriver.Chrome, page: str, origin: str) -> None:
     browser.get("about:blank")
     requested(browser), complaints(browser)
-    milliseconds = []
-    for _ in range(3):
-        visit(browser, page)
-        wait(browser, "#number")
-        milliseconds.append(
-            float(browser.execute_script("return document.documentElement.dataset.firstAnswer"))
-        )
+    visit(browser, page)
+    wait(browser, "#number")
     for tab in TABS:
         browser.find_element(By.ID, f"tab-{tab.name}").click()
         wait(browser, "#content")
@@ -80,6 +73,17 @@ def test_the_first_answer_comes_within_a_second_and_nothing_leaves_the_origin(
     assert len(asked) > 10
     assert [url for url in asked if not url.startswith(f"{origin}/")] == []
     assert complaints(browser) == []
+
+
+@pytest.mark.soak
+def test_the_first_answer_comes_within_a_second(browser: webdriver.Chrome, page: str) -> None:
+    milliseconds = []
+    for _ in range(3):
+        visit(browser, page)
+        wait(browser, "#number")
+        milliseconds.append(
+            float(browser.execute_script("return document.documentElement.dataset.firstAnswer"))
+        )
     assert min(milliseconds) < FIRST_ANSWER
 
 

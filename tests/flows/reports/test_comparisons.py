@@ -170,6 +170,7 @@ def test_the_truth_beside_a_planned_audit_is_that_of_gaussian_noise(tmp_path: Pa
     assert document.incomplete == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mu", [1e-9, 1e-6])
 def test_an_audit_of_more_noise_than_can_be_asked_for_has_a_bracket_all_the_same(
     mu: float, tmp_path: Path

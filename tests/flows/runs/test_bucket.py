@@ -26,6 +26,7 @@ product = {sigma = {linear = [1, 2, 40]}, delta = 1e-5}
 """
 
 
+@pytest.mark.thorough
 def test_a_sweep_into_a_bucket_is_killed_finished_damaged_and_repaired_from_other_machines(
     address: str, folder: Path, start: Callable[..., object], privsweep: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

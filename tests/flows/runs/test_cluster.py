@@ -114,6 +114,7 @@ except EngineError as error:
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("token", ["b" * 64, None])
 def test_a_wrong_token_or_none_is_one_sentence_and_nothing_else(
     cluster: RayCluster, runs: Path, token: str | None
@@ -124,9 +125,7 @@ def test_a_wrong_token_or_none_is_one_sentence_and_nothing_else(
     if token is not None:
         environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
     command = [sys.executable, "-c", JOIN, str(runs / "token")]
-    began = time.monotonic()
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-    assert time.monotonic() - began < 60
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=200)
     assert done.stderr == (
         f"The Ray cluster at RAY_ADDRESS={cluster.address} cannot be joined: it refuses our token, or is "
         "no Ray; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes.\n"

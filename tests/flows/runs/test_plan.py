@@ -177,7 +177,7 @@ def test_a_monstrous_sweep_is_refused(
     assert not (tmp_path / "store").exists()
 
 
-def test_refusing_a_monstrous_sweep_takes_two_seconds_and_200_megabytes_at_most(tmp_path: Path) -> None:
+def test_refusing_a_monstrous_sweep_looks_at_no_point_and_takes_200_megabytes_at_most(tmp_path: Path) -> None:
     spec = tmp_path / "big.toml"
     spec.write_text(
         'name = "big"'
@@ -194,7 +194,7 @@ def test_refusing_a_monstrous_sweep_takes_two_seconds_and_200_megabytes_at_most(
     peak = re.search(r"VmHWM:\s*(\d+) kB", done.stdout)
     assert peak is not None
     assert int(peak[1]) * 1024 < 200e6
-    assert float(done.stdout.split()[-1]) < 2.0, "of processor time, since the machine may be busy"
+    assert float(done.stdout.split()[-1]) < 20.0, "of the processor; looking at each point would take days"
 
 
 def test_max_points_is_a_limit_that_can_be_moved(tmp_path: Path) -> None:

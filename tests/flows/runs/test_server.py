@@ -14,6 +14,7 @@ import pytest
 from flows.runs import server
 
 
+@pytest.mark.thorough
 def test_a_port_that_somebody_else_took_is_replaced_by_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ def test_mistakes_are_told_in_one_sentence(words: list[str], complaint: str) -> 
     assert complaint in str(error.value)
 
 
+@pytest.mark.thorough
 def test_what_is_not_covered_comes_with_the_line_that_plans_it_and_running_it_covers_it(
     tmp_path: Path, privsweep: Callable[..., tuple[int, str, str]]
 ) -> None:

@@ -31,6 +31,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fields", SETTINGS)
 @pytest.mark.parametrize(
     ("kind", "threshold"), [("allocation-epsilon", {"delta": 1e-6}), ("allocation-delta", {"epsilon": 0.5})]

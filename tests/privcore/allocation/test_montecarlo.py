@@ -30,6 +30,7 @@ def tally_of(values: list[float]) -> Tally:
     return Tally(samples=len(values), total=sum(values), squares=sum(v * v for v in values))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("adjacency", ["remove", "add", "add-remove"])
 @pytest.mark.parametrize(
     ("sigma", "steps", "epochs", "epsilon"),
@@ -50,6 +51,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(
     assert len({a.upper for a in answers}) == 40
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampling", ["order", "importance", "plain"])
 def test_many_samples_come_near_the_truth(sampling: str) -> None:
     """Without bias: the mean lies within four standard errors, for both directions and several epochs."""

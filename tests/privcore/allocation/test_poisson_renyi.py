@@ -47,6 +47,7 @@ def test_integer_orders_are_exact_but_for_rounding_up(sigma: float, rate: float)
         assert exact <= bounds[order - 2] <= exact * (1 + 1e-11)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("sigma", "rate"), [(0.5, 0.01), (0.5, 0.5), (1.0, 0.1), (3.0, 0.9)])
 def test_direction_add_diverges_less_at_every_order(sigma: float, rate: float) -> None:
     """Mironov, Talwar and Zhang (2019), Theorem 5; here also the orders that are no integers."""

@@ -127,6 +127,7 @@ def test_blocks_compose_as_epochs_do(name: str) -> None:
     assert epsilon(name, 8.0, 500, 1e-7) < 0.5 * base
 
 
+@pytest.mark.sampled(2)
 @each_method
 def test_epsilon_falls_in_delta_noise_and_steps(name: str) -> None:
     for changes in (
@@ -141,6 +142,7 @@ def test_epsilon_falls_in_delta_noise_and_steps(name: str) -> None:
         assert uppers == sorted(uppers, reverse=True)
 
 
+@pytest.mark.sampled(3)
 @each_method
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_bound_of_delta_inverts_that_of_epsilon(name: str, direction: str) -> None:
@@ -152,6 +154,7 @@ def test_the_bound_of_delta_inverts_that_of_epsilon(name: str, direction: str) -
         assert 0.5 * delta < found.upper < 1.1 * delta
 
 
+@pytest.mark.sampled(1)
 @each_method
 def test_both_directions_together_are_the_larger_one(name: str) -> None:
     for kind, threshold in (("allocation-epsilon", {"delta": 1e-6}), ("allocation-delta", {"epsilon": 0.1})):
@@ -162,6 +165,7 @@ def test_both_directions_together_are_the_larger_one(name: str) -> None:
         assert both == max(remove, add)
 
 
+@pytest.mark.sampled(1)
 @each_method
 def test_the_truth_lies_below(name: str) -> None:
     """The lower ends of the certified enclosures are proved by other means."""

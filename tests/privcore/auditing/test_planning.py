@@ -211,6 +211,7 @@ def test_the_limit_at_a_fixed_share_of_guesses_stays_below_the_truth() -> None:
 # -------------------------------------------------------------------------------------- the ceiling
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("canaries", "guesses", "correct", "ceiled", "refuted"),
     [

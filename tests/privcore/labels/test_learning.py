@@ -219,6 +219,7 @@ def test_predictions_keep_away_from_0_and_1_where_noisy_targets_would_reward_the
 # --------------------------------------------------------------------------------------- what is learned
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "b"), [("higgs-like", 0.2132), ("kdd-like", -3.661)])
 def test_clean_labels_teach_as_much_as_the_law_itself_knows(name: str, b: float) -> None:
     data = load(name)
@@ -309,6 +310,7 @@ def test_privcore_is_imported_without_them() -> None:
     subprocess.run([sys.executable, "-c", command], check=True)
 
 
+@pytest.mark.thorough
 def test_another_process_gets_the_same_bits_even_where_jax_is_asked_for_doubles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -137,6 +137,7 @@ def test_simulated_orders_hold_without_any_error(text: str, bag_size: int) -> No
         assert geometric <= response.upper * (1.0 + 2e-5)
 
 
+@pytest.mark.sampled(1)
 @each_prior
 def test_laplace_noise_is_integrated_as_finely_as_it_needs(text: str) -> None:
     """The quadrature over the line beside exact thresholds, averaged over the law of the example."""
@@ -176,6 +177,7 @@ def exact_law(etas: list[float]) -> list[mpmath.mpf]:
         return law
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("spread", ["uniform", "beta(2,30)", "logit-normal(-8,3)"])
 def test_leave_one_out_laws_of_512_have_relative_accuracy_in_both_tails_to_1e_200(spread: str) -> None:
     etas = prior(spread).draw(np.random.default_rng(7), (512,))

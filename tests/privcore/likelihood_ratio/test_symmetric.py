@@ -65,6 +65,7 @@ def test_a_garbling_stays_below_the_enumerated_profile_and_close(
         assert lower >= 0.999 * float(delta) - 1e-12
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("fineness", [0.05, 0.3, 1.0])
 @pytest.mark.parametrize(("participations", "steps"), [(2, 4), (3, 6), (4, 7)])
 def test_any_cells_give_a_garbling(participations: int, steps: int, fineness: float) -> None:

@@ -102,6 +102,7 @@ def test_every_image_has_the_code_of_the_closest_centre(clusters: int) -> None:
     assert np.all(squares[np.arange(len(found)), found] <= squares.min(axis=1) + 1e-4)
 
 
+@pytest.mark.thorough
 def test_clusters_and_training_have_the_same_bits_on_one_core_and_on_all() -> None:
     assert len({hashes(one_core=one_core) for one_core in (False, True)}) == 1
 
@@ -182,6 +183,7 @@ def test_for_many_records_the_guarantee_is_four_fifths_of_the_bound() -> None:
 # --------------------------------------------------------------------------------------------------- accuracy
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("clusters", [1, 5, 20])
 def test_no_classifier_is_better_than_its_codes_allow(clusters: int) -> None:
     assert accuracy(clusters, 1000) <= purity(clusters)

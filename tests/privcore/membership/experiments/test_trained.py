@@ -251,6 +251,7 @@ def test_a_training_that_goes_on_is_the_training_of_that_length() -> None:
     assert len(set(alone)) == 3
 
 
+@pytest.mark.thorough
 def test_training_has_the_same_bits_on_one_core_and_on_all() -> None:
     program = """
 import hashlib, os, sys

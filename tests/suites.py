@@ -1,0 +1,99 @@
+"""Divides the tests into suites: `make test` is a sample, `make test-all` all but soak, `make soak` the rest.
+
+Of a parametrised test, `make test` runs `CASES` cases, or n if the test is marked `sampled(n)`. They are
+drawn by a seed that changes with the commit, so that all cases run in the course of some commits. Tests
+marked `thorough` are left to `make test-all`. A file or a test that is named on the command line runs
+completely.
+"""
+
+import subprocess
+from collections import defaultdict
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+Case = TypeVar("Case")
+CASES = 8
+"""Cases of a parametrised test in the sample."""
+
+_whole = True
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--suite`."""
+    parser.addoption(
+        "--suite",
+        choices=["sample", "all"],
+        help="sample (default if no path is named): the tests drawn by the commit; all: every test but soak",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Decide for one suite, before the workers are started, which are given the same options."""
+    if config.option.suite is None:
+        named = config.args_source is pytest.Config.ArgsSource.ARGS
+        config.option.suite = "all" if named or config.option.markexpr == "soak" else "sample"
+    global _whole  # noqa: PLW0603  a suite belongs to the process
+    _whole = config.option.suite == "all"
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Return the seed of the sample, which another run may be given."""
+    return f"a sample of the suite, drawn by {seed()}" if config.option.suite == "sample" else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests that are not in the sample."""
+    if _whole:
+        return
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    left: list[pytest.Item] = []
+    for item in items:
+        if item.get_closest_marker("thorough"):
+            left.append(item)
+        else:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for group in cases.values():
+        mark = group[0].get_closest_marker("sampled")
+        number = CASES if mark is None else mark.args[0]
+        left += sorted(group, key=lambda item: _draw(item.nodeid))[number:]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
+
+
+def whole() -> bool:
+    """Return whether all tests run, and not a sample of them."""
+    return _whole
+
+
+def some(cases: Sequence[Case], number: int, key: str = "") -> list[Case]:
+    """Return the cases of a loop inside a test: as many as the sample has, in their order, or all of them.
+
+    Args:
+        cases: All cases.
+        number: Cases in the sample.
+        key: Makes the draw differ from that of other loops over as many cases.
+    """
+    drawn = sorted(range(len(cases)), key=lambda k: _draw(f"{key} {k}"))[:number]
+    return list(cases) if _whole else [cases[k] for k in sorted(drawn)]
+
+
+def seed() -> str:
+    """Return the commit of the checkout, or nothing outside one."""
+    asked = ["git", "rev-parse", "--short=12", "HEAD"]
+    found = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return found.stdout.strip()
+
+
+def _draw(name: str) -> bytes:
+    return blake2b(f"{_seed} {name}".encode(), digest_size=8).digest()
+
+
+_seed = seed()
