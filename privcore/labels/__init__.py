@@ -1,4 +1,4 @@
-"""Label inference: what the release of noisy or aggregated labels tells about each of them."""
+"""Label inference: the information about each label in a release of noisy or aggregated labels."""
 
 from privcore.labels.bag_problems import BagAdvantage, BagPosterior, ClassAdvantage
 from privcore.labels.problems import (

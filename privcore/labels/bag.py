@@ -1,4 +1,4 @@
-"""One bag whose etas are known: the posterior of a member, and the advantage of all, exactly."""
+"""Exact posterior of a member and exact mean advantage, for one bag with known etas."""
 
 import math
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ Answered = BagPosterior | BagAdvantage
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsBag(Method[Answered]):
-    r"""Exact likelihoods from the laws of the sum of all labels but one, by a tree of products.
+    r"""Exact likelihoods from the distributions of the sum of all labels except one, by a tree of products.
 
     The posterior is $\sigma(\mathrm{logit}\, \eta + \ln g_1(z) - \ln g_0(z))$, and the advantage of a member
-    the overturned mass $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$, or its mirror image.
+    is the overturned mass $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$, or its mirror image if $\eta > 1/2$.
     """
 
     name = "labels.bag"
@@ -46,7 +46,7 @@ class LabelsBag(Method[Answered]):
 
 
 def _advantage(problem: BagAdvantage) -> tuple[float, float]:
-    """Return both ends of the mean advantage."""
+    """Return lower and upper bounds of the mean advantage."""
     if problem.mechanism == "none":
         return 0.0, 0.0
     if problem.mechanism == "rr":
@@ -65,7 +65,7 @@ def _advantage(problem: BagAdvantage) -> tuple[float, float]:
 
 
 def _posterior(problem: BagPosterior) -> tuple[float, float]:
-    """Return both ends of the posterior; the prior for a release that neither label explains."""
+    """Return lower and upper bounds of the posterior; the prior if neither label can cause the release."""
     eta = float(problem.etas[problem.member - 1])
     one, zero, error = member_likelihoods(problem)
     error += 2.0**-50
@@ -73,16 +73,16 @@ def _posterior(problem: BagPosterior) -> tuple[float, float]:
     for more, less in ((1.0 - error, 1.0 + error), (1.0 + error, 1.0 - error)):
         yes, no = eta * one * more, (1.0 - eta) * zero * less
         ends.append(yes / (yes + no) if yes + no > 0.0 else eta)
-    if max(one, zero) < FLOOR:  # too small for relative errors
+    if max(one, zero) < FLOOR:  # too small for a relative error
         return (eta, eta) if one == zero == 0.0 else (0.0, 1.0)
     return ends[0] * (1.0 - 2.0**-51), min(1.0, ends[1] * (1.0 + 2.0**-51) + FLOOR)
 
 
 def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:
-    """Return the likelihoods of what was released for label 1 and label 0, up to a common factor.
+    """Return the likelihoods of the released value for label 1 and label 0, up to a common factor.
 
     Returns:
-        Both likelihoods and their relative error. Both are 0 where rounding leaves nothing of them.
+        Both likelihoods and their relative error. Both are 0 if they underflow.
     """
     j, z, epsilon = problem.member - 1, problem.released, problem.label_epsilon
     if problem.mechanism == "none":
@@ -101,9 +101,9 @@ def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:
 
 
 def log_ratio(problem: BagPosterior) -> float:
-    r"""Return the multiplicative advantage $\ln g_1(z) - \ln g_0(z)$ in nats, without its ends.
+    r"""Return the multiplicative advantage $\ln g_1(z) - \ln g_0(z)$ in nats, without bounds of its error.
 
-    Infinite where the release is impossible under one label, NaN where it is under both.
+    Infinite if the release is impossible under one label, NaN if it is impossible under both.
 
     Example:
         >>> log_ratio(BagPosterior(mechanism="rr", bag="0.3", label_epsilon=1.0, released=1.0))

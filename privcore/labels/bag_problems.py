@@ -1,4 +1,4 @@
-"""Questions about a release on one bag whose etas are known: posterior, advantage, several classes."""
+"""Problems about a release on one bag with known etas: posterior, advantage, several classes."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _LESS_NOISE = proved(
 
 @dataclass(frozen=True, kw_only=True)
 class BagProblem(ReleaseProblem):
-    """Base of the questions about one bag, which for randomized response is a single example."""
+    """Base of the problems about one bag, which is a single example for randomized response."""
 
     constraints = MECHANISM
 
@@ -43,7 +43,7 @@ class BagProblem(ReleaseProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class BagPosterior(BagProblem):
-    """Probability that the label of one example of the bag is 1, given what was released."""
+    """Probability that the label of one example of the bag is 1, given the released value."""
 
     name = "label-posterior"
     asks = "posterior"
@@ -68,7 +68,7 @@ class BagPosterior(BagProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class BagAdvantage(BagProblem):
-    """Additive advantage given the features of the bag: the mean over its examples."""
+    """Mean additive advantage over the examples of a bag, given their features."""
 
     name = "label-bag-advantage"
     asks = "advantage"
@@ -78,11 +78,11 @@ class BagAdvantage(BagProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassAdvantage(ReleaseProblem):
-    r"""Additive advantage at guessing the class of the first example, by itself or in its bag.
+    r"""Additive advantage at guessing the class of the first example, released alone or in its bag.
 
-    Randomized response keeps the class with probability $e^\varepsilon / (e^\varepsilon + c - 1)$, else
-    releases another of the c classes, each equally likely; `llp` releases how many examples of the bag have
-    each class.
+    Randomized response keeps the class with probability $e^\varepsilon / (e^\varepsilon + c - 1)$, and
+    otherwise releases one of the other c - 1 classes, each equally likely; `llp` releases the number of
+    examples of each class in the bag.
     """
 
     name = "class-advantage"
@@ -104,7 +104,7 @@ class ClassAdvantage(ReleaseProblem):
 
     @property
     def rows(self) -> list[list[float]]:
-        """Probabilities of the classes, one list an example."""
+        """Probabilities of the classes, one list for each example."""
         return class_rows(self.classes)
 
     @property

@@ -1,4 +1,4 @@
-"""The advantage of attackers who ignore the features of the other examples: a lower bound for every prior."""
+"""Advantage of an attacker who ignores the features of the other examples: a lower bound for every prior."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE
 
 _CHUNK = 2**13
-"""Outputs at a time."""
+"""Number of outputs that are processed at a time."""
 _NEGLIGIBLE = 1e20 * SMALLEST
 _MOST_ERROR = 0.01
 """Relative error of a likelihood above which no advantage is claimed."""
@@ -26,11 +26,12 @@ _MOST_ERROR = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsBlind(Method[Featured]):
-    r"""An attacker without the features of the others sees a sum of k - 1 labels of the binomial law.
+    r"""Without the features of the other k - 1 examples, the sum of their labels has a binomial distribution.
 
-    The advantage is convex in the law q of the sum of the other labels, and the mean of q over their features
-    is the binomial law with their rate p. So the overturned mass of the likelihoods $b(s - 1)$ and $b(s)$, or
-    of those with geometric noise, is a lower bound, and the truth where eta is constant.
+    The advantage is convex in the distribution q of the sum of the other labels, and the mean of q over their
+    features is the binomial distribution with probability p, the mean of eta. By Jensen's inequality, the
+    overturned mass of the likelihoods $b(s - 1)$ and $b(s)$, with geometric noise added for `llp-geometric`,
+    is a lower bound. It is exact if eta is constant.
     """
 
     name = "labels.blind"
@@ -58,16 +59,16 @@ class LabelsBlind(Method[Featured]):
 
 
 def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) -> float:
-    r"""Return a lower bound of the advantage, what is gained without the features of the others.
+    r"""Return a lower bound of the advantage: that of an attacker without the features of the other examples.
 
     $$\sum_u E_\eta (\eta g_1(u) - (1 - \eta) g_0(u))_+ 1\{\eta \le 1/2\} + \dots, \qquad
       g_y(u) = \sum_s b_{k - 1, p}(s) K(u | s + y)$$
 
     Args:
-        own: Law of eta of the attacked example.
-        others: Law of eta of the other members, of which the mean p counts.
+        own: Distribution of eta of the attacked example.
+        others: Distribution of eta of the other members; only its mean p matters.
         bag_size: Number k of examples in the bag, >= 1.
-        epsilon: Of the geometric noise, > 0; infinity for none.
+        epsilon: Label differential privacy of the geometric noise, > 0; infinity for the exact sum.
 
     Returns:
         Lower bound in [0, 1/2], rounded down.
@@ -83,7 +84,7 @@ def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) ->
     if error > _MOST_ERROR:
         return 0.0
     seen = np.maximum(ones[0], zeros[0]) > _NEGLIGIBLE
-    # What rounds to 0 is at most SMALLEST, and the mass falls with the smaller likelihood.
+    # A likelihood that rounds to 0 is at most SMALLEST, and the overturned mass falls with the smaller one.
     one, zero = ones[0][seen] + SMALLEST, zeros[0][seen] + SMALLEST
     parts = [
         float(overturned_ends(own, one[i : i + _CHUNK], zero[i : i + _CHUNK], error)[0].sum())
@@ -93,7 +94,7 @@ def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) ->
 
 
 def _error_of_rate(others: Prior, law: Array) -> float:
-    """Return the relative error of binomial probabilities that comes from the error of the mean eta."""
+    """Return the relative error of binomial probabilities due to the error of the mean eta."""
     p = others.mean
     if is_constant(others):
         return 0.0
@@ -106,7 +107,7 @@ def _error_of_rate(others: Prior, law: Array) -> float:
 
 
 def _outputs(problem: Featured) -> float:
-    """Return about how many outputs are not negligible."""
+    """Return the approximate number of outputs that are not negligible."""
     k, p = problem.bag_size, problem.distribution.mean
     reach = 40.0 * (1.0 + math.sqrt(k * p * (1.0 - p)))
     tails = 0.0 if math.isinf(problem.label_epsilon) else 700.0 / problem.label_epsilon

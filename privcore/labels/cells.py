@@ -1,4 +1,4 @@
-"""Continuous priors in cells: moving the others' etas to the middle or to the ends bounds the advantage."""
+"""Bounds for continuous priors: the other etas are moved to the means or to the ends of cells."""
 
 import math
 from dataclasses import dataclass
@@ -32,12 +32,13 @@ Answered = LabelAdvantage | LabelAdvantageAt | LabelAttackAccuracy
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsCells(Method[Answered]):
-    r"""Replace the others' etas within cells of the prior by the cell's mean, or spread them to its ends.
+    r"""Replace each other eta by the mean of its prior cell (lower bound) or by the ends of it (upper bound).
 
-    Given all other etas, both likelihoods are linear in one of them, and the advantage is a sum of positive
-    parts of linear functions of them: convex. So by Jensen's inequality the means bound it from below, and
-    the ends of the cells, with the weights that keep the mean, from above. What remains is a sum over the
-    compositions of the bag; own etas stay as they are. The ends differ by the square of the cells' width.
+    Both likelihoods are linear in the eta of each other member, and the advantage is a sum of positive parts
+    of linear functions of them, so it is convex. By Jensen's inequality the means of the cells give a lower
+    bound, and the ends of the cells, weighted so that the mean is kept, give an upper bound. Both are sums
+    over the compositions of the bag; the eta of the attacked example is not moved. The bounds differ by the
+    order of the squared width of the cells.
     """
 
     name = "labels.cells"
@@ -65,7 +66,7 @@ class LabelsCells(Method[Answered]):
         return None
 
     def _number(self, problem: LabelProblem) -> int:
-        """Return the number of cells whose compositions are affordable, 0 if there is none."""
+        """Return the largest number of cells whose compositions are affordable, or 0."""
         if problem.bag_size == 1:
             return 2
         number, step = 0, 2**14
@@ -76,7 +77,7 @@ class LabelsCells(Method[Answered]):
         return number
 
     def _affordable(self, atoms: int, bag_size: int) -> bool:
-        """Return whether the sum over the compositions of others with so many etas may be carried out."""
+        """Return whether the sum over all compositions of the others with `atoms` etas is affordable."""
         few = compositions.number(atoms, bag_size - 1) * (bag_size + 1) <= self.outputs
         return few and (atoms >= bag_size or compositions.work(atoms, bag_size - 1) <= _PRODUCTS)
 
@@ -96,7 +97,7 @@ class LabelsCells(Method[Answered]):
         high = self._sum(problem, *ends(cells))[1]
         if isinstance(problem, LabelAttackAccuracy):
             low, high = accuracy(problem.distribution, (low, high))
-        # Both errors are of second order, and that of the ends is twice that of the means.
+        # Both errors are of second order, and the error of the upper bound is twice that of the lower bound.
         low, high = max(0.0, low), min(problem.largest, high)
         return Answer.enclosure(
             low,
@@ -106,7 +107,7 @@ class LabelsCells(Method[Answered]):
         )
 
     def _sum(self, problem: LabelProblem, values: Array, weights: Array) -> tuple[float, float]:
-        """Return both ends of the advantage with others of finitely many etas."""
+        """Return lower and upper bounds of the advantage if the others have finitely many different etas."""
         law = problem.attacked
         lows, highs = [], []
         others = problem.bag_size - 1
@@ -122,12 +123,12 @@ class LabelsCells(Method[Answered]):
 
 
 def means(cells: Cells) -> tuple[Array, Array]:
-    """Return the law that puts every cell into its mean."""
+    """Return the distribution with every cell moved to its mean."""
     return cells.mean, cells.mass / cells.mass.sum()
 
 
 def ends(cells: Cells) -> tuple[Array, Array]:
-    """Return the law that spreads every cell to its ends, with the same mean."""
+    """Return the distribution with every cell moved to its ends, with the same mean."""
     share = (cells.mean - cells.lower) / (cells.upper - cells.lower)
     values = np.concatenate([cells.lower, cells.upper])
     weights = np.concatenate([cells.mass * (1.0 - share), cells.mass * share])

@@ -1,4 +1,4 @@
-"""Several classes: randomized response, and how many examples of a bag have each class, exactly."""
+"""Exact advantages for several classes: randomized response, and the class histogram of a bag."""
 
 import math
 from collections.abc import Sequence
@@ -14,11 +14,13 @@ _MOST_HISTOGRAMS = 1e5
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsClasses(Method[ClassAdvantage]):
-    r"""What a release adds to the best guess of a class: $E[\max_a \eta_a g_a(z)] - \max_a \eta_a$.
+    r"""Gain of the best guess of a class by a release: $E[\max_a \eta_a g_a(z)] - \max_a \eta_a$.
 
-    For randomized response the first term is $\sum_b \max(e^\varepsilon \eta_b, \max_{a \ne b} \eta_a)
-    / (e^\varepsilon + c - 1)$ over outputs b; for histograms the law of the others is Poisson-multinomial,
-    from one example to the next. The sum is over what exceeds the blind guess, so that nothing cancels.
+    For randomized response the first term is
+    $\sum_b \max(e^\varepsilon \eta_b, \max_{a \ne b} \eta_a) / (e^\varepsilon + c - 1)$ over outputs b. For
+    histograms the other examples have a Poisson-multinomial distribution, which is computed by adding one
+    example after the other. The sum is over the excess of each term over the blind guess, which avoids
+    cancellation.
     """
 
     name = "labels.classes"
@@ -49,17 +51,17 @@ class LabelsClasses(Method[ClassAdvantage]):
 
 
 def _histograms(rows: Sequence[Sequence[float]]) -> int:
-    """Return how many histograms a bag of these examples may have."""
+    """Return the number of possible histograms of a bag of these examples."""
     return math.comb(len(rows) + len(rows[0]) - 1, len(rows[0]) - 1)
 
 
 def _gain(joint: Sequence[float], blind: int) -> float:
-    """Return by how much the most likely class exceeds the one that is guessed blindly."""
+    """Return the excess of the most likely class over the class that is guessed without the release."""
     return max(joint) - joint[blind]
 
 
 def _response(etas: Sequence[float], epsilon: float) -> tuple[float, float]:
-    """Return both ends for randomized response."""
+    """Return lower and upper bounds for randomized response."""
     blind = max(range(len(etas)), key=etas.__getitem__)
     small = math.exp(-epsilon)
     error = 16.0 * len(etas) * 2.0**-53
@@ -75,7 +77,7 @@ def _response(etas: Sequence[float], epsilon: float) -> tuple[float, float]:
 
 
 def _histogram(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Return both ends for the histogram of the bag's classes."""
+    """Return lower and upper bounds for the histogram of the classes of the bag."""
     classes = range(len(rows[0]))
     others: dict[tuple[int, ...], float] = {(0,) * len(classes): 1.0}
     for etas in rows[1:]:

@@ -1,4 +1,4 @@
-"""Bags of examples whose eta has few values: exact sums over the compositions of the bag."""
+"""Exact sums over the compositions of a bag, for priors with few values of eta."""
 
 import math
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE
 
 _MOST_WORK = 2e9
-"""Products up to which the sum over all compositions is carried out."""
+"""Largest number of products for which the sum over all compositions is computed."""
 
 
 Answered = (
@@ -45,11 +45,12 @@ Answered = (
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsComposition(Method[Answered]):
-    r"""Sum over how many of the other examples have each eta, a multinomial vector.
+    r"""Sum over the numbers of other examples with each value of eta, a multinomial vector.
 
-    Given the counts, the sum of the other labels is a convolution of binomial laws, and the advantage is a
-    sum of positive terms for a released count, or has one threshold for Laplace noise. Two values take
-    $O(k^3)$ operations, a single one O(k). All probabilities have small relative errors, in both tails.
+    Given these numbers, the sum of the other labels is a convolution of binomial distributions. The advantage
+    is a sum of positive terms if a count is released, and an integral split at one threshold for Laplace
+    noise. A prior with two values takes $O(k^3)$ operations, a prior with a single value O(k). All
+    probabilities have small relative errors, in both tails.
     """
 
     name = "labels.composition"
@@ -77,7 +78,7 @@ class LabelsComposition(Method[Answered]):
         entries = compositions.number(atoms[0].size, problem.bag_size - 1) * (problem.bag_size + 1.0)
         seconds = 0.01 + 1e-9 * _work(problem) + 2.5e-7 * entries * atoms[0].size
         laws = 250.0 * min(entries, 2.0**19 + problem.bag_size)
-        if atoms[0].size > 1:  # the binomial laws of all sizes
+        if atoms[0].size > 1:  # the binomial distributions of all sizes
             laws += 40.0 * atoms[0].size * problem.bag_size**2
         if isinstance(problem, LabelRatioQuantile) and problem.mechanism == "llp-laplace":
             seconds += 160.0 * 4e-8 * entries  # a search
@@ -113,7 +114,7 @@ def _work(problem: LabelProblem) -> float:
 
 
 def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float, float]:
-    """Return both ends of the advantage, of examples of the prior or with one eta."""
+    """Return lower and upper bounds of the advantage, over examples of the prior or at one eta."""
     law = problem.attacked
     ends = [
         (float(dot(some.weights, low)), float(dot(some.weights, high)))
@@ -128,14 +129,14 @@ def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float,
 
 
 def _ratio_law(problem: LabelProblem, rows: Iterator[Rows]) -> RatioLaw:
-    """Return what the law of the ratio is made of."""
+    """Return the distribution of the multiplicative advantage."""
     return RatioLaw.of(
         problem.mechanism, problem.label_epsilon, problem.distribution, ((r.weights, r.laws) for r in rows)
     )
 
 
 def _advantage_tail(problem: LabelAdvantageTail, rows: Iterator[Rows]) -> tuple[float, float]:
-    """Return both ends of how often the mean advantage of the members exceeds the threshold."""
+    """Return bounds of the probability that the mean advantage of the members exceeds the threshold."""
     atoms = problem.distribution.atoms
     assert atoms is not None
     lows: dict[tuple[int, ...], Array] = {}

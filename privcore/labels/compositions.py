@@ -1,4 +1,4 @@
-"""Bags of examples with few different etas: one law of the other labels for every composition."""
+"""Compositions of bags with few different etas, each with the distribution of the sum of the labels."""
 
 import math
 from collections.abc import Iterator
@@ -10,16 +10,17 @@ import numpy as np
 from privcore.labels.poisson_binomial import Array, binomial, pmf
 
 _CHUNK = 2**19
-"""Entries of the laws that are held at a time."""
+"""Number of probabilities that are held in memory at a time."""
 
 
 class Rows(NamedTuple):
     """Some compositions of a bag.
 
     Attributes:
-        members: How many members have each eta, shape (rows, atoms), or which eta each has.
-        weights: Their probabilities, shape (rows,).
-        laws: Laws of the sum of the labels, shape (rows, members + 1).
+        members: Number of members with each eta, shape (rows, atoms), or index of the eta of each member,
+            shape (rows, members).
+        weights: Probabilities of the compositions, shape (rows,).
+        laws: Distributions of the sum of the labels, shape (rows, members + 1).
     """
 
     members: Array
@@ -28,19 +29,19 @@ class Rows(NamedTuple):
 
 
 def number(atoms: int, members: int) -> int:
-    """Return how many compositions a bag of so many members has."""
+    """Return the number of compositions of a bag with this many members."""
     return math.comb(members + atoms - 1, atoms - 1)
 
 
 def work(atoms: int, members: int) -> float:
-    """Return about how many products the laws of all compositions take."""
+    """Return the approximate number of products for the distributions of all compositions."""
     return (
         number(atoms, members) * (members + 1.0) * (1.0 if atoms == 1 else 1.0 + members / 6.0 * (atoms - 1))
     )
 
 
 def compositions(values: Array, weights: Array, members: int) -> Iterator[Rows]:
-    """Yield all compositions of independent members whose eta has one of few values, in chunks.
+    """Yield all compositions of independent members, whose etas have few possible values, in chunks.
 
     Args:
         values: The etas, shape (atoms,).
@@ -61,11 +62,11 @@ def compositions(values: Array, weights: Array, members: int) -> Iterator[Rows]:
 
 
 def multisets(values: Array, weights: Array, members: int) -> Iterator[Rows]:
-    """Yield the same as `compositions`, for more values than members: by the value of each member.
+    """Yield the same as `compositions`, listed by the value of each member, for more values than members.
 
     Args:
         values: The etas, shape (atoms,).
-        weights: Their probabilities, or the weights of a quadrature, shape (atoms,).
+        weights: Probabilities of the etas, or weights of a quadrature, shape (atoms,).
         members: Members of the bag, >= 0.
     """
     rows = max(1, _CHUNK // (members + 1))
@@ -77,7 +78,7 @@ def multisets(values: Array, weights: Array, members: int) -> Iterator[Rows]:
 
 
 def _repetitions(places: Array) -> Array:
-    """Return the product of the factorials of how often each value occurs in sorted rows."""
+    """Return, for sorted rows, the product of the factorials of the multiplicities of the values."""
     product, run = np.ones(places.shape[0]), np.ones(places.shape[0])
     for column in range(1, places.shape[1]):
         run = np.where(places[:, column] == places[:, column - 1], run + 1.0, 1.0)
@@ -86,7 +87,7 @@ def _repetitions(places: Array) -> Array:
 
 
 def _counts(atoms: int, members: int) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to write a number as a sum of so many counts."""
+    """Yield all ways to write `members` as an ordered sum of `atoms` counts."""
     for bars in combinations_with_replacement(range(members + 1), atoms - 1):
         yield tuple(b - a for a, b in pairwise((0, *bars, members)))
 

@@ -1,4 +1,4 @@
-"""Bounds by label differential privacy alone, for every mechanism."""
+"""Bounds that follow from label differential privacy alone, for every mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from privcore.papers import BUSA_FEKETE, WU
 class LabelsDominated(Method[Advantage]):
     r"""The advantage is at most that of randomized response, $E(\min(\eta, 1 - \eta) - \pi)_+$.
 
-    Given the features, the releases for the two labels of an example are a pair of laws whose ratio is within
-    $e^{\pm \varepsilon}$. Such a pair is a randomisation of the two laws of randomized response with
-    $\pi = 1 / (1 + e^\varepsilon)$, so an attacker who sees the latter can do all that another can. The bound
-    depends on the own law of the attacked example only, is attained at bag size 1 by geometric noise, and is
-    at most $\tanh(\varepsilon / 2) / 2$.
+    Given the features, the releases for the two labels of an example are a pair of distributions whose ratio
+    lies within $e^{\pm \varepsilon}$. This pair is a post-processing of the two distributions of randomized
+    response with $\pi = 1 / (1 + e^\varepsilon)$, so randomized response gives an attacker at least the same
+    advantage. The bound depends only on the distribution of eta of the attacked example, is attained at bag
+    size 1 by geometric noise, and is at most $\tanh(\varepsilon / 2) / 2$.
     """
 
     name = "labels.dominated"
@@ -75,10 +75,10 @@ def wu_bound(epsilon: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsWu(Method[Advantage]):
-    r"""The advantage is at most $\tanh(\varepsilon / 2)$, whatever the prior.
+    r"""The advantage is at most $\tanh(\varepsilon / 2)$, for every prior.
 
-    It is twice what any mechanism attains, since an advantage is half a variation distance at most; see
-    `labels.dominated`.
+    The bound is at least twice the advantage of any mechanism, since an advantage is at most half a total
+    variation distance; see `labels.dominated`.
     """
 
     name = "labels.wu"

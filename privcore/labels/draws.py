@@ -1,4 +1,4 @@
-"""Bags drawn from a prior, with seeds of their own: all mechanisms and questions meet the same bags."""
+"""Random bags of a prior: their seed depends on prior and bag size only, so all problems share the bags."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ from privcore.labels.problems import LabelAdvantageTail
 from privcore.labels.rows import discrete, exact_at
 
 _CHUNK = 2**18
-"""Entries of the laws that are held at a time."""
+"""Number of probabilities that are held in memory at a time."""
 _KEPT = 2**23
-"""Entries that are kept for the next question about the same bags."""
+"""Number of probabilities that are kept for the next problem with the same bags."""
 
 
 def laws_of_others(text: str, bag_size: int, samples: int) -> Iterator[Array]:
-    """Yield laws of the sum of the other labels of random bags, in chunks of shape (rows, bag_size).
+    """Yield distributions of the sum of the other labels of random bags, in chunks of shape (rows, bag_size).
 
-    The seed follows from the prior and the bag size alone. So the advantages of all mechanisms are means over
-    the same bags, in which they have their order bag by bag.
+    The seed is a function of the prior and the bag size alone. So the estimated advantages of all mechanisms
+    are means over the same bags, and if one mechanism is better in each bag, its estimate is better, too.
 
     Args:
         text: Canonical spelling of the prior.
@@ -55,7 +55,7 @@ def seed_of(text: str, bag_size: int) -> int:
 
 
 def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> Array:
-    """Return the mean advantage over so many bags, given their features, `samples` times."""
+    """Return `samples` draws of the mean advantage over the bags of the problem, given their features."""
     rng = np.random.default_rng(seed)
     law, epsilon = problem.distribution, problem.label_epsilon
     if problem.mechanism == "rr":

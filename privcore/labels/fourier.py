@@ -1,4 +1,4 @@
-"""The published bounds for bags of examples with features, from the Fourier transform of a sum of labels."""
+"""Published bounds for bags of examples with features, by the Fourier transform of a sum of labels."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 
 _SMALL = 1e-150
-"""Mean variance below which the bound for one example is above every advantage."""
+"""Mean variance below which the bound for one example exceeds every possible advantage."""
 
 
 def half_width(others: int, label_variance: float) -> float:
@@ -48,7 +48,7 @@ def advantage_bound(others: int, label_variance: float, mean_variance: float) ->
     Args:
         others: Number k of the other examples in the bag, >= 1.
         label_variance: Variance p (1 - p) of a label without its features, in [0, 1/4].
-        mean_variance: Mean $\mu \le p (1 - p)$ of its variance given the features.
+        mean_variance: Mean $\mu \le p (1 - p)$ of the variance of a label given its features.
 
     Returns:
         Upper bound of the advantage, exact up to rounding; `LabelsFourier` has the proof.
@@ -77,11 +77,11 @@ def difference_bound(others: int, label_variance: float, mean_variance: float) -
     Args:
         others: Number k of the labels, >= 1.
         label_variance: Variance p (1 - p) of a label without its features, in [0, 1/4].
-        mean_variance: Mean $\mu \le p (1 - p)$ of its variance given the features.
+        mean_variance: Mean $\mu \le p (1 - p)$ of the variance of a label given its features.
 
     Returns:
-        Upper bound of the sum, exact up to rounding, infinite where the variance vanishes; `LabelsFourier`
-        has the proof.
+        Upper bound of the sum, exact up to rounding, infinite if the variance is 0; `LabelsFourier` has the
+        proof.
 
     Reference:
         arXiv:2406.02797v1, Lemma A.3.
@@ -103,19 +103,20 @@ def difference_bound(others: int, label_variance: float, mean_variance: float) -
 class LabelsFourier(Method[Featured]):
     r"""The bounds of Lemma A.2, and of Lemma A.3 times $\eta (1 - \eta)$ for one example, as printed.
 
-    Their printed proofs have gaps: the tail of the binomial law outside the window exceeds what is said, a
-    factor 2 is lost in the transform, and a minimum is bounded by half of itself. The bounds hold all the
-    same. With k others and their mean variance $\mu$ the advantages are at most $2 \mu M$ and
-    $2 \eta (1 - \eta) M$, where $M = e^{-k \mu} I_0(k \mu) \le \min(1, 0.46883 / \sqrt{k \mu})$; see
-    `largest_probability`. As $\mu \le p (1 - p)$, $c_k \ge \sqrt{\mu \ln(8k) / 3}$. Write
-    $a_k = (\ln(8k) / 3)^{1/4}$, which grows with k, from $a_1 > 0.912$.
+    The printed proofs have gaps: the tail of the binomial distribution outside the window is larger than
+    stated, a factor 2 is lost in the transform, and a minimum is bounded by half of itself. The bounds hold
+    nevertheless, as follows. With k other examples and their mean variance $\mu$ the advantages are at most
+    $2 \mu M$ and $2 \eta (1 - \eta) M$, where
+    $M = e^{-k \mu} I_0(k \mu) \le \min(1, 0.46883 / \sqrt{k \mu})$; see `largest_probability`. As
+    $\mu \le p (1 - p)$, $c_k \ge \sqrt{\mu \ln(8k) / 3}$. Write $a_k = (\ln(8k) / 3)^{1/4}$, which grows with
+    k, from $a_1 > 0.912$.
 
     The first term of Lemma A.2 is at least
     $\sqrt{2 (e^{-3/2} + \pi / 4 + \pi / e)} \, a_k \sqrt{\mu / k} > 1.89 \sqrt{\mu / k} > 2 \mu M$.
 
     The second term of Lemma A.3 is at least $\sqrt{2 \pi} \, 4^{-3/4} a_k / \sqrt{k \mu}$, so at least
-    $b_k = 0.886 \, a_k / \sqrt{k \mu}$. Where $k \mu \le 0.16$ this is above $2 \ge 2 M$. Elsewhere
-    $2 M - b_k$ is at most $2.5 \, (0.93766 - 0.886 \, a_k)_+$, that is 0.33, 0.18, 0.10, 0.05 and 0.02 for
+    $b_k = 0.886 \, a_k / \sqrt{k \mu}$. If $k \mu \le 0.16$ this is above $2 \ge 2 M$. Otherwise $2 M - b_k$
+    is at most $2.5 \, (0.93766 - 0.886 \, a_k)_+$, that is 0.33, 0.18, 0.10, 0.05 and 0.02 for
     $k = 1, \dots, 5$, less than the first term $1 / k$, and 0 for larger k.
     """
 

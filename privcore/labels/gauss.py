@@ -1,4 +1,4 @@
-"""Bags of up to five examples with a continuous prior: Gauss quadrature over the other etas."""
+"""Gauss quadrature over the other etas, for bags of up to five examples with a continuous prior."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 
 _NODES = {1: 64, 2: 48, 3: 32, 4: 24}
-"""Nodes by the number of other examples."""
+"""Number of nodes, by the number of other examples."""
 
 
 Answered = LabelAdvantage | LabelAttackAccuracy
@@ -30,10 +30,11 @@ class LabelsGauss(Method[Answered]):
     r"""Integrate the advantage over the etas of the others with tensor products of Gauss quadratures.
 
     Over a uniform prior the advantage is $\frac18 \sum_z (g_1 - g_0)^2 / (g_1 + g_0)$, and both likelihoods
-    are linear in each other eta. Along it every term is a linear function plus $\rho^2 / (g_1 + g_0)$, whose
-    even derivatives are positive: so Gauss-Legendre quadrature is a lower bound, Gauss-Lobatto an upper one,
-    in each variable and hence in all. Over a Beta prior the value is that of Gauss-Jacobi quadrature, whose
-    error is estimated by a smaller number of nodes and not proved: it comes without ends.
+    are linear in each other eta. As a function of this eta every term is linear plus $\rho^2 / (g_1 + g_0)$,
+    whose even derivatives are positive: so Gauss-Legendre quadrature is a lower bound and Gauss-Lobatto
+    quadrature an upper bound, in each variable and therefore in all. Over a Beta prior the value is computed
+    by Gauss-Jacobi quadrature, whose error is estimated with fewer nodes but not proved, so its lower and
+    upper bounds are trivial.
     """
 
     name = "labels.gauss"
@@ -89,7 +90,7 @@ def _integral(problem: LabelProblem, nodes: Array, weights: Array) -> float:
 
 
 def _ends(problem: LabelProblem, nodes: Array, weights: Array) -> tuple[float, float]:
-    """Return the quadrature of both ends of the integrand."""
+    """Return the quadratures of lower and upper bounds of the integrand."""
     low, high = 0.0, 0.0
     for some in multisets(nodes, weights, problem.bag_size - 1):
         lows, highs = overturned_ends(problem.distribution, *likelihoods(some.laws, problem.label_epsilon))
@@ -113,6 +114,6 @@ def _lobatto(n: int) -> tuple[Array, Array]:
 
 
 def _jacobi(n: int, law: Beta) -> tuple[Array, Array]:
-    """Return the Gauss rule of n nodes for a Beta law."""
+    """Return the Gauss rule of n nodes for a Beta distribution."""
     nodes, weights = scipy.special.roots_jacobi(n, law.b - 1.0, law.a - 1.0)
     return 0.5 * (1.0 + nodes), weights / weights.sum()

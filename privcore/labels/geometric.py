@@ -1,4 +1,4 @@
-"""Aggregation with clipped two-sided geometric noise: the likelihoods of what is released."""
+"""Likelihoods of a sum of labels with clipped two-sided geometric noise."""
 
 import math
 
@@ -15,8 +15,8 @@ def released(others: Array, epsilon: float) -> tuple[Array, Array]:
     $r^{|u - s|} / (1 + r)$ at $u = 0, k$, where $r = e^{-\varepsilon}$; two one-sided recursions take O(k).
 
     Args:
-        others: Laws q of the sum of the other labels, shape (..., k).
-        epsilon: Label differential privacy, > 0; infinity stands for no noise.
+        others: Distributions q of the sum of the other labels, shape (..., k).
+        epsilon: Label differential privacy, > 0; infinity for no noise.
 
     Returns:
         Likelihoods of u = 0, ..., k for label 1 and for label 0, each of shape (..., k + 1).
@@ -37,7 +37,7 @@ def released(others: Array, epsilon: float) -> tuple[Array, Array]:
 
 @compiled()
 def _blur(rows: Array, r: float, rest: float) -> None:
-    """Replace every row by its law with noise; `rest` is 1 - r."""
+    """Replace the distribution in every row by that of the noisy clipped sum; `rest` is 1 - r."""
     k = rows.shape[1] - 1
     above = np.empty(k + 1)
     for i in range(rows.shape[0]):

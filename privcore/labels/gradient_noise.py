@@ -1,4 +1,4 @@
-"""Variance that noise in the released proportions adds to the gradients of a logistic regression."""
+"""Variance of the gradients of a logistic regression due to noise in the released proportions."""
 
 import numpy as np
 import scipy
@@ -17,7 +17,7 @@ def proportion_gradient(weights: ArrayLike, features: ArrayLike, proportions: Ar
     Args:
         weights: w, shape (d,); an intercept is the weight of a constant feature.
         features: Features of the members of every bag, shape (..., k, d).
-        proportions: alpha, shape (...); outside [0, 1] too.
+        proportions: alpha, shape (...); may lie outside [0, 1].
 
     Returns:
         Gradients, shape (..., d).
@@ -35,12 +35,13 @@ def proportion_gradient(weights: ArrayLike, features: ArrayLike, proportions: Ar
 
 
 def noise_gradient_square(weights: ArrayLike, features: ArrayLike, variances: ArrayLike) -> float:
-    r"""Return what unbiased noise adds to the mean squared norm of the gradients of bags.
+    r"""Return the increase of the mean squared norm of the gradients of bags by unbiased noise.
 
     $$E \left[ \operatorname{Var}(Z \mid \alpha) \, \lVert \nabla \ln (q / (1 - q)) \rVert^2 \right]$$
 
-    The gradient is affine in the proportion, so unbiased noise Z leaves its mean alone, and this is the exact
-    difference of the mean squared norms with and without noise. The paper bounds it by the largest variance.
+    The gradient is affine in the proportion, so unbiased noise Z does not change its mean, and the value is
+    the exact difference of the mean squared norms with and without noise. The paper bounds it by the largest
+    variance.
 
     Args:
         weights: w, shape (d,).
@@ -52,8 +53,8 @@ def noise_gradient_square(weights: ArrayLike, features: ArrayLike, variances: Ar
         The mean over the bags, >= 0.
 
     Reference:
-        arXiv:2406.02797v1, Theorem D.2; for the noise of Laplace, A Unified Analysis of Label Inference
-        Attacks (RegML 2023), Theorem 6.2.
+        arXiv:2406.02797v1, Theorem D.2; for Laplace noise, A Unified Analysis of Label Inference Attacks
+        (RegML 2023), Theorem 6.2.
 
     Example:
         >>> noise_gradient_square([0.0], [[[1.0], [3.0]]], 0.5)

@@ -1,4 +1,4 @@
-"""Aggregation with Laplace noise, in units of labels: one threshold splits the line."""
+"""Likelihoods of a sum of labels with Laplace noise; the real line is split at one threshold."""
 
 import math
 from functools import lru_cache
@@ -10,28 +10,30 @@ from privcore.numerics.compiled import compiled
 from privcore.numerics.sums import dot
 
 FEWEST = 3
-"""Nodes between two counts that are enough where the likelihoods change slowly."""
+"""Number of nodes between two counts that suffices for slowly changing likelihoods."""
 _FLAT = 1e-7
 """Epsilon below which the likelihoods between two counts differ by less than rounding."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def sides(others: Array, epsilon: float, one: float, zero: float) -> Array:
-    r"""Return how the line splits where $x_1 g_1(u) - x_0 g_0(u)$ changes its sign from - to +.
+    r"""Return integrals over the half-lines left and right of the root of $x_1 g_1(u) - x_0 g_0(u)$.
 
-    The density of u given label y is on $u = m + t$, $0 \le t \le 1$,
+    The density of u given label y is, at $u = m + t$ with $0 \le t \le 1$,
     $\frac\varepsilon2 (A_y(m) e^{-\varepsilon t} + B_y(m + 1) e^{-\varepsilon (1 - t)})$ with one-sided sums
-    A and B, and the ratio $g_1 / g_0$ rises with u, since the law of a sum and the noise are log-concave.
+    A and B. The ratio $g_1 / g_0$ rises with u, since the distributions of the sum and of the noise are
+    log-concave, so the difference changes its sign at most once, from negative to positive.
 
     Args:
-        others: Laws q of the sum of the other labels, shape (rows, k).
+        others: Distributions q of the sum of the other labels, shape (rows, k).
         epsilon: Label differential privacy, > 0 and finite.
         one: Weight $x_1 \ge 0$.
         zero: Weight $x_0 \ge 0$.
 
     Returns:
-        Shape (rows, 6): the integrals of the positive and of the negative part, then the masses of $g_1$ and
-        of $g_0$ where the difference is positive, and where it is not. All are sums of positive terms.
+        Shape (rows, 6): the integrals of the positive and of the negative part of the difference, the masses
+        of $g_1$ and of $g_0$ over its positive side, and their masses over the other side. All are sums of
+        positive terms.
 
     Example:
         >>> sides(np.array([[1.0]]), 1.0, 0.5, 0.5)[0].round(6).tolist()  # a single label
@@ -44,10 +46,10 @@ def sides(others: Array, epsilon: float, one: float, zero: float) -> Array:
 
 
 def advantages(others: Array, epsilon: float, etas: Array) -> Array:
-    """Return the advantage of every member of a bag, without its ends.
+    """Return the advantage of every member of a bag, without bounds of its error.
 
     Args:
-        others: Laws of the sum of the labels of all others, one row a member, shape (k, k).
+        others: Distributions of the sum of the labels of all others, one row for each member, shape (k, k).
         epsilon: Label differential privacy, > 0 and finite.
         etas: Probabilities of label 1 of the members, shape (k,).
     """
@@ -95,20 +97,20 @@ def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array)
         for m in range(k):
             a = x1 * a1[m] - x0 * a0[m]
             b = x1 * b1[m + 1] - x0 * b0[m + 1]
-            if a + b * r > 0.0 or min(a, b) >= 0.0:  # both, since r may vanish
+            if a + b * r > 0.0 or min(a, b) >= 0.0:  # both conditions, since r may underflow
                 left, right, fall = 0.0, rest, 1.0
                 row[0] += 0.5 * rest * (a + b)
             elif a * r + b <= 0.0 or max(a, b) <= 0.0:
                 left, right, fall = rest, 0.0, r
                 row[1] -= 0.5 * rest * (a + b)
-            else:  # a < 0 < b, and the sign changes where exp(-2 epsilon t) = -r b / a
+            else:  # a < 0 < b; the sign changes at exp(-2 epsilon t) = -r b / a
                 row[0] += 0.5 * (b + a * r) ** 2 / (math.sqrt(b) + math.sqrt(-a * r)) ** 2
                 row[1] += 0.5 * (a + b * r) ** 2 / (math.sqrt(-a) + math.sqrt(b * r)) ** 2
                 half = 0.5 * math.log(-a / b)
                 before = min(epsilon, max(0.0, 0.5 * epsilon + half))
                 after = min(epsilon, max(0.0, 0.5 * epsilon - half))
                 left, right, fall = -math.expm1(-before), -math.expm1(-after), math.exp(-before)
-            # exp(-epsilon t) falls from 1 to `fall` on the left, where the other one rises to r / fall
+            # on the left exp(-epsilon t) falls from 1 to `fall`, and the other exponential rises to r / fall
             rise = r / fall if left > 0.0 else r
             row[2] += 0.5 * right * (a1[m] * fall + b1[m + 1])
             row[3] += 0.5 * right * (a0[m] * fall + b0[m + 1])
@@ -117,16 +119,17 @@ def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array)
 
 
 def at_nodes(others: Array, epsilon: float, nodes: int) -> tuple[Array, Array]:
-    r"""Return likelihoods at nodes on the line, times their weights, for integrals of smooth functions.
+    r"""Return likelihoods at quadrature nodes, times the weights, for integrals of smooth functions.
 
-    A function G of the likelihoods that is homogeneous of degree 1 is integrated over u by its sum over them.
-    Between two counts the likelihoods are a multiple of $(1 - x) A + x B$ with $x = \sigma(\varepsilon (2 t -
-    1))$, so that $G((1 - x) A + x B)$ is integrated over x against a known measure, by its Gauss quadrature.
+    For a function G of the likelihoods that is homogeneous of degree 1, the integral over u is approximated
+    by the sum of G over the returned pairs. Between two counts the likelihoods are a multiple of
+    $(1 - x) A + x B$ with $x = \sigma(\varepsilon (2 t - 1))$, so $G((1 - x) A + x B)$ is integrated over x
+    with respect to a known measure, by Gauss quadrature for this measure.
 
     Args:
-        others: Laws q of the sum of the other labels, shape (rows, k).
+        others: Distributions q of the sum of the other labels, shape (rows, k).
         epsilon: Label differential privacy, > 0 and finite.
-        nodes: Nodes between two counts.
+        nodes: Number of nodes between two counts.
 
     Returns:
         Weighted likelihoods for label 1 and for label 0, of shape (rows, nodes); their sums over the nodes
@@ -146,19 +149,19 @@ def interval_rule(epsilon: float, number: int) -> tuple[Array, Array]:
     r"""Return the Gauss quadrature of the measure of $x = \sigma(\varepsilon (2 t - 1))$ between two counts.
 
     The measure has the density $\frac\varepsilon2 (e^{-\varepsilon t} + e^{-\varepsilon (1 - t)})$ over t in
-    [0, 1], so the mass $1 - e^{-\varepsilon}$. It is discretised, and its recurrence coefficients come from
-    the Lanczos process.
+    [0, 1], and therefore the mass $1 - e^{-\varepsilon}$. It is discretised, and its recurrence coefficients
+    are computed by the Lanczos process.
 
     Args:
         epsilon: Label differential privacy, > 0 and finite.
-        number: Nodes, >= 1.
+        number: Number of nodes, >= 1.
 
     Returns:
         Nodes in (0, 1) and weights.
     """
     if epsilon < _FLAT:
         return np.full(number, 0.5), np.full(number, -math.expm1(-epsilon) / number)
-    # Both halves in v = exp(-epsilon t), the density of the mass, in panels that grow from its least value.
+    # Both halves as integrals over v = exp(-epsilon t), in panels that grow from the least value of v.
     least = math.exp(-0.5 * epsilon)
     edges = np.geomspace(least, 1.0, max(24, math.ceil(epsilon)))
     half = np.diff(edges)[:, None] / 2.0
@@ -173,7 +176,7 @@ def interval_rule(epsilon: float, number: int) -> tuple[Array, Array]:
     for _ in range(number):
         image = y * basis[-1]
         diagonal.append(float(dot(image, basis[-1])))
-        for vector in basis:  # twice is enough, so that rounding does not spoil the orthogonality
+        for vector in basis:  # a second pass, since rounding would spoil the orthogonality; two are enough
             image -= dot(image, vector) * vector
         for vector in basis:
             image -= dot(image, vector) * vector
@@ -204,14 +207,14 @@ def _fill_nodes(others: Array, r: float, falls: Array, rises: Array, one: Array,
 
 
 def density_at(others: Array, epsilon: float, z: float) -> tuple[float, float]:
-    r"""Return the densities of one noisy count z for label 1 and label 0, up to a common factor.
+    r"""Return the densities of a noisy count z given label 1 and label 0, up to a common factor.
 
     $\sum_s w_y(s) e^{-\varepsilon (|z - s| - d)}$, where d is the distance of z from its nearest count.
 
     Args:
-        others: Law q of the sum of the other labels, shape (k,).
+        others: Distribution q of the sum of the other labels, shape (k,).
         epsilon: Label differential privacy, > 0 and finite.
-        z: What was released.
+        z: The released value.
     """
     counts = np.arange(others.size + 1)
     distance = np.abs(z - counts)

@@ -1,4 +1,4 @@
-"""Questions about the utility of privatised labels: how well a trained model ranks unseen examples."""
+"""Problems about the utility of privatised labels: the AUC of a model trained on them."""
 
 import math
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from privcore.labels.stand_in import SIZES
 from privcore.problem import AtMost, NoneOf
 
 FEWEST_BAGS = 4
-"""Below this there is nothing to train on beside what is held out."""
+"""Smallest number of bags that leaves enough bags for training in addition to the held-out bags."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelLearning(ReleaseProblem):
-    """Expected AUC on test data of a model that learned from the features and the released labels.
+    """Expected AUC, on test data, of a model trained on the features and the released labels.
 
-    The expectation is over the release, the order of the examples and the first weights; the data set and its
-    split are fixed. Clean labels are those of `llp` in bags of one.
+    The expectation is over the release, the order of the examples and the initial weights; the data set and
+    its split are fixed. The mechanism `llp` with bags of one example releases the clean labels.
     """
 
     name = "label-learning"
@@ -47,5 +47,5 @@ class LabelLearning(ReleaseProblem):
 
     @property
     def largest_bag(self) -> int:
-        """Examples in a bag of which enough are left to train on."""
+        """Largest bag size that leaves enough bags to train on."""
         return SIZES[self.data][0] // FEWEST_BAGS

@@ -1,4 +1,4 @@
-"""The likelihood ratio of labels without features in bags, and certain disclosure for every prior."""
+"""Bounds of the likelihood ratio for labels without features, and certain disclosure for every prior."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _BAG_FACTOR = 32.0
 
 
 def ratio_bound(p: float, bag_size: int, log_failure: float) -> float:
-    r"""Return what the absolute log-likelihood ratio exceeds with probability at most $2 \delta$.
+    r"""Return a bound that the absolute log-likelihood ratio exceeds with probability at most $2 \delta$.
 
     $$\frac{2 B \ln 2}{p (1 - p)}, \qquad B = \sqrt{2 p (1 - p) L / k} + \frac{2 L}{3 k},
       \quad L = \ln(1 / \delta)$$
@@ -30,7 +30,8 @@ def ratio_bound(p: float, bag_size: int, log_failure: float) -> float:
         Upper bound in nats, exact up to rounding.
 
     Reference:
-        arXiv:2406.02797v1, Theorem 3.7 with the constants of its proof, which has $\delta$ for $2 \delta$.
+        arXiv:2406.02797v1, Theorem 3.7 with the constants of its proof, which prints $\delta$ instead of
+        $2 \delta$.
 
     Example:
         >>> import math
@@ -43,7 +44,7 @@ def ratio_bound(p: float, bag_size: int, log_failure: float) -> float:
 
 
 def largest_log_failure(p: float, bag_size: int, log_ratio: float) -> float:
-    r"""Return the largest L for which `ratio_bound` covers the bag size and is at most a given ratio.
+    r"""Return the largest L for which `ratio_bound` applies to the bag size and is at most a given ratio.
 
     Args:
         p: Probability of label 1 in (0, 1).
@@ -51,7 +52,7 @@ def largest_log_failure(p: float, bag_size: int, log_ratio: float) -> float:
         log_ratio: Absolute log-likelihood ratio t in nats, >= 0.
 
     Returns:
-        L >= 0, so that the ratio exceeds t with probability at most $2 e^{-L}$; exact up to rounding.
+        L >= 0, exact up to rounding; the ratio exceeds t with probability at most $2 e^{-L}$.
 
     Example:
         >>> round(largest_log_failure(p=0.5, bag_size=600, log_ratio=0.37189), 4)
@@ -70,14 +71,14 @@ Answered = LabelRatioTail | LabelRatioQuantile
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsLikelihood(Method[Answered]):
-    r"""Where eta is constant, the ratio exceeds the bound of Theorem 3.7 with probability at most $2 \delta$.
+    r"""For constant eta, the ratio exceeds the bound of Theorem 3.7 with probability at most $2 \delta$.
 
     The posterior of a label is the proportion $\alpha$ of its bag, $|\alpha - p| > B$ has probability at most
     $2 \delta$ by Bernstein's inequality, and $32 L \le k p (1 - p)$ makes $b = B / (p (1 - p))$ at most 1/2.
     Then the ratio $|\mathrm{logit}\,\alpha - \mathrm{logit}\,p|$ is at most $-\ln(1 - b) \le 2 b \ln 2$, by
-    convexity. This replaces a step of the printed proof that is not true. With noise the posterior is the
-    conditional mean of $\alpha$, whose moment generating function about p is no larger by Jensen's
-    inequality, so Bernstein's inequality and the theorem hold for it as well.
+    convexity. This replaces a false step of the printed proof. With noise the posterior is the conditional
+    mean of $\alpha$ given the release. By Jensen's inequality its moment generating function about p is no
+    larger, so Bernstein's inequality and the theorem also hold with noise.
     """
 
     name = "labels.likelihood"
@@ -111,17 +112,17 @@ class LabelsLikelihood(Method[Answered]):
 
 
 def _log_failure(problem: LabelRatioQuantile) -> float:
-    r"""Return L for which $2 \delta$ is the probability of exceeding the quantile."""
+    r"""Return the L for which $2 \delta$ is the probability of exceeding the quantile."""
     return math.log(2.0 / (1.0 - problem.level))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsInfinite(Method[LabelRatioInfinite]):
-    r"""The sum of a bag reveals a label for certain with probability $p^k + (1 - p)^k$.
+    r"""For constant eta, the sum of a bag determines a label with probability $p^k + (1 - p)^k$.
 
-    It does where the released sum is impossible under the other label: where all others that could have
-    label 0 have label 1, and so does this one, or the reverse. Examples are independent, so the probability
-    is $p (p + w_0)^{k-1} + (1 - p) (1 - p + w_1)^{k-1}$ with the probabilities $w_0, w_1$ of eta = 0 and 1.
+    It does if the released sum is impossible under the other label, that is if this label and all uncertain
+    labels of the others are 1, or all are 0. Examples are independent, so the probability is
+    $p (p + w_0)^{k-1} + (1 - p) (1 - p + w_1)^{k-1}$ with the probabilities $w_0, w_1$ of eta = 0 and 1.
     Noise makes every release possible under both labels.
     """
 

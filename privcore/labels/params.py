@@ -1,4 +1,4 @@
-"""Parameters of releases of labels, declared once, as in `params`."""
+"""Parameters of the releases of labels, declared once, as in `params`."""
 
 from privcore.distributions.prior_notation import canonical_bag, canonical_classes, canonical_prior
 from privcore.parameter import Choice, Integer, Real, Text

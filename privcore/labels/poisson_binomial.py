@@ -1,7 +1,8 @@
-"""Sums of independent labels: the Poisson-binomial law, whole and without one of its members.
+"""Poisson-binomial distribution: sums of independent labels, of all members or of all except one.
 
-Everything is a sum of products of non-negative numbers, so every probability has a small relative error, in
-both tails, down to where doubles end. Transforms and deconvolution have none: docs/adr/0013.
+Every probability is computed as a sum of products of non-negative numbers, so it has a small relative error,
+in both tails, down to the smallest doubles. Transforms and deconvolution do not have this property:
+docs/adr/0013.
 """
 
 import math
@@ -14,21 +15,22 @@ from privcore.numerics.compiled import compiled
 Array = NDArray[np.float64]
 
 SMALLEST = 1e-290
-"""Probabilities below this become 0 on the way: denormal numbers are slow, and have no relative accuracy."""
+"""Smaller probabilities are set to 0 on the way: denormal numbers are slow, and lack relative accuracy."""
 FLOOR = 1e-260
-"""Far above all that was lost so: probabilities from here on have a small relative error."""
+"""Probabilities from here on have a small relative error: the losses by `SMALLEST` are far below this."""
 
 
 def relative_error(members: int) -> float:
-    """Return a bound for the relative error of the probabilities of a sum of so many labels.
+    """Return a bound for the relative error of the probabilities of a sum of this many labels.
 
-    Every factor has at most 4 roundings and a tree adds at most one for every term of a sum; doubled.
+    Every factor has at most 4 roundings, and a tree adds at most one for every term of a sum. The sum of
+    these errors is doubled for safety.
     """
     return (8.0 * members + 64.0) * 2.0**-53
 
 
 def pmf(etas: Array) -> Array:
-    r"""Return the law of $y_1 + \dots + y_k$ of independent labels.
+    r"""Return the distribution of the sum $y_1 + \dots + y_k$ of independent labels.
 
     Args:
         etas: Probabilities of label 1 in [0, 1], shape (..., k).
@@ -48,9 +50,10 @@ def pmf(etas: Array) -> Array:
 
 
 def leave_one_out(etas: Array) -> Array:
-    r"""Return for every member of a bag the law of the sum of all other labels.
+    r"""Return, for every member of a bag, the distribution of the sum of all other labels.
 
-    A tree of products is built upwards, and what is outside a node is handed down: $O(k^2 \log k)$.
+    Products are computed over the nodes of a binary tree, and the product over all members outside a node is
+    passed down to its children: $O(k^2 \log k)$.
 
     Args:
         etas: Probabilities of label 1 in [0, 1], shape (k,).
@@ -71,15 +74,16 @@ def leave_one_out(etas: Array) -> Array:
 
 
 def binomial(trials: int, p: float, other: float | None = None) -> Array:
-    """Return the law of the number of successes, from the mode outwards by ratios of neighbours.
+    """Return the binomial distribution, from the mode outwards by ratios of neighbouring probabilities.
 
     Args:
         trials: Number of trials, >= 0.
         p: Probability of success in [0, 1].
-        other: That of failure, where it is known better than from 1 - p.
+        other: Probability of failure, if it is known more accurately than as 1 - p.
 
     Returns:
-        Probabilities of 0, ..., trials, shape (trials + 1,), to the error of `relative_error(trials)`.
+        Probabilities of 0, ..., trials successes, shape (trials + 1,), to the relative error of
+        `relative_error(trials)`.
 
     Example:
         >>> binomial(2, 0.5).tolist()
@@ -109,7 +113,7 @@ def _pmf_rows(etas: Array, out: Array) -> None:
 @compiled()
 def _pmf_into(etas: Array, law: Array) -> None:
     law[0] = 1.0
-    low, high = 0, 0  # outside, all is below SMALLEST and stays 0: denormal numbers are slow
+    low, high = 0, 0  # outside, probabilities are below SMALLEST and stay 0: denormal numbers are slow
     for j in range(etas.size):
         eta = etas[j]
         other = 1.0 - eta
@@ -128,7 +132,7 @@ def _pmf_into(etas: Array, law: Array) -> None:
 
 @compiled()
 def _product(a: Array, b: Array, size: int) -> Array:
-    """Return the first entries of the convolution of two laws."""
+    """Return the first entries of the convolution of two distributions."""
     out = np.zeros(size)
     if a.size > b.size:
         a, b = b, a
@@ -145,7 +149,7 @@ def _product(a: Array, b: Array, size: int) -> Array:
 
 @compiled()
 def _leave_one_out(etas: Array, outside: Array, start: int, stop: int, out: Array) -> None:
-    """Fill the rows of the members from `start` to `stop`, given the law of the sum of all others."""
+    """Fill the rows of the members from `start` to `stop`; `outside` is the distribution of all others."""
     size = stop - start
     if size == 1:
         out[start, : outside.size] = outside

@@ -1,4 +1,4 @@
-"""Questions about a release of labels, over examples drawn from a prior, and their monotonicity."""
+"""Problems about a release of labels of examples drawn from a prior, and their monotonicity."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ MECHANISM: tuple[Constraint, ...] = (
         where=OneOf("mechanism", SINGLE),
     ),
 )
-"""A mechanism has the noise and the bags that it knows."""
+"""Constraints on the noise and on the bag size of each mechanism."""
 
 _LESS_NOISE = (
     "The release at a smaller epsilon is a post-processing of the release at a larger epsilon, for "
@@ -49,14 +49,14 @@ _MONOTONE = proved(label_epsilon=grows(_LESS_NOISE), bag_size=falls(_LARGER_BAGS
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseProblem(Problem):
-    """Base of all questions about a release of labels."""
+    """Base of all problems about a release of labels."""
 
     topic = "labels"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelProblem(ReleaseProblem):
-    """Base of the questions about one mechanism and one prior."""
+    """Base of the problems about one mechanism and one prior."""
 
     constraints = MECHANISM
 
@@ -78,10 +78,10 @@ class LabelProblem(ReleaseProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAdvantage(LabelProblem):
-    r"""Expected additive advantage: how much more often the best guess of a label is right than without z.
+    r"""Expected additive advantage: increase of the accuracy of the best guess of a label by the release z.
 
-    $E_x \sum_z \max(\eta g_1(z), (1 - \eta) g_0(z)) - E \max(\eta, 1 - \eta)$ over examples of the prior,
-    whose features the attacker knows, with the likelihoods $g_y$ of the release z given the label y.
+    $E_x \sum_z \max(\eta g_1(z), (1 - \eta) g_0(z)) - E \max(\eta, 1 - \eta)$ over examples of the prior with
+    known features, with the likelihoods $g_y$ of the release z given the label y.
     """
 
     name = "label-advantage"
@@ -92,7 +92,7 @@ class LabelAdvantage(LabelProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAdvantageAt(LabelProblem):
-    """Individual additive advantage: of examples with this eta, in bags of others drawn from the prior."""
+    """Individual additive advantage: for examples with this eta, in bags with others drawn from the prior."""
 
     name = "label-advantage-at"
     asks = "advantage"
@@ -108,9 +108,9 @@ class LabelAdvantageAt(LabelProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAdvantageTail(LabelProblem):
-    """High-probability advantage: how often the mean advantage over m examples, given x, exceeds a threshold.
+    """Probability that the mean advantage over m examples, given their features, exceeds a threshold.
 
-    m is the number of examples in so many bags: `bags` times `bag_size`.
+    Here m is the number of examples in all bags: `bags` times `bag_size`.
     """
 
     name = "label-advantage-tail"
@@ -127,7 +127,7 @@ class LabelAdvantageTail(LabelProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRatioTail(LabelProblem):
-    r"""How often the multiplicative advantage $|\ln g_1(z) - \ln g_0(z)|$ exceeds a threshold in nats."""
+    r"""Probability that the multiplicative advantage $|\ln g_1(z) - \ln g_0(z)|$ exceeds a threshold."""
 
     name = "label-ratio-tail"
     asks = "probability"
@@ -139,7 +139,7 @@ class LabelRatioTail(LabelProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRatioQuantile(LabelProblem):
-    """Quantile of the multiplicative advantage in nats; infinite where enough releases reveal the label."""
+    """Quantile of the multiplicative advantage in nats; infinite if enough releases reveal the label."""
 
     name = "label-ratio-quantile"
     asks = "log_ratio"
@@ -150,7 +150,7 @@ class LabelRatioQuantile(LabelProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRatioInfinite(LabelProblem):
-    """How often the release is impossible under one of the two labels, so that it reveals the label."""
+    """Probability that the release reveals the label, since it is impossible under the other label."""
 
     name = "label-ratio-infinite"
     asks = "probability"
@@ -160,7 +160,7 @@ class LabelRatioInfinite(LabelProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAttackAccuracy(LabelProblem):
-    """Expected attack utility: how often the best guess of a label is right, given features and release."""
+    """Expected attack utility: accuracy of the best guess of a label, given features and release."""
 
     name = "label-attack-accuracy"
     asks = "accuracy"
@@ -169,4 +169,4 @@ class LabelAttackAccuracy(LabelProblem):
 
 
 Featured = LabelAdvantage | LabelAdvantageAt
-"""The advantage at one example, which has features."""
+"""Problems about the advantage at one example with features."""

@@ -1,4 +1,4 @@
-"""The law of the multiplicative advantage, of which the examples' own eta is only a mixing weight."""
+"""Distribution of the multiplicative advantage; the eta of the attacked example enters as a weight only."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -14,25 +14,25 @@ from privcore.labels.rows import discrete, likelihoods
 from privcore.numerics.sums import dot
 
 _GROUPED = 2.0**-40
-"""Relative error of a ratio in nats, and its absolute error too: a few roundings of logarithms below 1000."""
+"""Relative and absolute error of a ratio in nats: a few roundings of logarithms below 1000."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RatioLaw:
-    r"""What the law of $|\ln g_1 - \ln g_0|$ is made of.
+    r"""The distribution of $|\ln g_1 - \ln g_0|$, as its atoms or, for Laplace noise, by its parts.
 
-    An output has the probability $\eta g_1 + (1 - \eta) g_0$; eta is independent of the other examples, so
-    over the prior it is $p g_1 + (1 - p) g_0$.
+    An output has the probability $\eta g_1 + (1 - \eta) g_0$. Since eta is independent of the other examples,
+    its mean over the prior is $p g_1 + (1 - p) g_0$.
 
     Attributes:
-        epsilon: Of the noise; infinity for none.
+        epsilon: Label differential privacy of the noise; infinity without noise.
         rate: Mean p of eta.
         error: Relative error of the probabilities.
-        spread: Error of a ratio in nats.
-        ratios: Absolute ratios of a released count, rising; empty for Laplace noise.
+        spread: Absolute error of a ratio in nats.
+        ratios: Absolute log-ratios of the released counts, ascending; empty for Laplace noise.
         masses: Probabilities of the ratios.
-        weights: For Laplace noise, probabilities of the rows of `laws`; else empty.
-        laws: For Laplace noise, laws of the sum of the other labels.
+        weights: For Laplace noise, probabilities of the rows of `laws`; otherwise empty.
+        laws: For Laplace noise, distributions of the sum of the other labels; otherwise empty.
     """
 
     epsilon: float
@@ -46,13 +46,13 @@ class RatioLaw:
 
     @classmethod
     def of(cls, mechanism: str, epsilon: float, law: Prior, rows: Iterable[tuple[Array, Array]]) -> Self:
-        """Return the law for laws of the sum of the other labels with their probabilities.
+        """Return the distribution of the ratio over random distributions of the sum of the other labels.
 
         Args:
-            mechanism: One with bags.
-            epsilon: Of its noise.
+            mechanism: A mechanism with bags.
+            epsilon: Label differential privacy of its noise.
             law: Prior of the examples.
-            rows: Probabilities, shape (rows,), with laws, shape (rows, k).
+            rows: Chunks of probabilities, shape (rows,), and of distributions, shape (rows, k).
         """
         ratios, masses, weights, laws = [], [], [], []
         p, error = law.mean, 0.0
@@ -89,7 +89,7 @@ def absolute_ratio(one: Array, zero: Array, epsilon: float) -> Array:
 
 
 def ratio_tail(law: RatioLaw, threshold: float) -> tuple[float, float]:
-    """Return both ends of the probability that the absolute ratio exceeds a threshold in nats."""
+    """Return bounds of the probability that the absolute ratio exceeds a threshold in nats."""
     if threshold >= law.epsilon:
         return 0.0, 0.0
     near, far = threshold - law.spread, threshold + law.spread
@@ -107,12 +107,12 @@ def _laplace_tail(law: RatioLaw, threshold: float) -> float:
 
 
 def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, threshold: float) -> Array:
-    """Return how often the absolute ratio exceeds a threshold, for every law of the other labels.
+    """Return the probability that the absolute ratio exceeds a threshold, for each row of `others`.
 
     Args:
-        others: Laws of the sum of the other labels, shape (rows, k).
-        mechanism: One with bags.
-        epsilon: Of its noise.
+        others: Distributions of the sum of the other labels, shape (rows, k).
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise.
         rate: Mean of eta of the attacked examples.
         threshold: In nats, >= 0.
     """
@@ -123,19 +123,19 @@ def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, thresh
         exceeds = absolute_ratio(one, zero, epsilon) > threshold
         return np.asarray(((rate * one + (1.0 - rate) * zero) * exceeds).sum(axis=1))
     x = math.exp(-threshold)
-    above = laplace.sides(others, epsilon, x, 1.0)[:, 2:4]  # where the ratio is above the threshold
-    below = laplace.sides(others, epsilon, 1.0, x)[:, 4:6]  # where it is below its negative
+    above = laplace.sides(others, epsilon, x, 1.0)[:, 2:4]  # log-ratio above the threshold
+    below = laplace.sides(others, epsilon, 1.0, x)[:, 4:6]  # log-ratio below minus the threshold
     masses = above + below
     return np.asarray(rate * masses[:, 0] + (1.0 - rate) * masses[:, 1])
 
 
 def ratio_quantile(law: RatioLaw, level: float, precision: float = 1e-12) -> tuple[float, float]:
-    """Return both ends of the least threshold that is not exceeded with at least the probability `level`.
+    """Return bounds of the quantile: the least threshold not exceeded with probability at least `level`.
 
     Args:
-        law: What the law of the ratio is made of.
-        level: In (0, 1).
-        precision: Relative width at which the search of a continuous law ends.
+        law: Distribution of the ratio.
+        level: Level of the quantile, in (0, 1).
+        precision: Relative width at which the search in a continuous distribution ends.
     """
     if law.laws.size:
         low = _reached(law, lambda threshold: 1.0 - ratio_tail(law, threshold)[0] >= level, precision)[0]
@@ -151,7 +151,7 @@ def ratio_quantile(law: RatioLaw, level: float, precision: float = 1e-12) -> tup
 
 
 def _reached(law: RatioLaw, test: Callable[[float], bool], precision: float) -> tuple[float, float]:
-    """Return neighbouring thresholds: the second passes the test, the first does not unless it is 0."""
+    """Return two neighbouring thresholds: the second passes the test, the first fails it unless it is 0."""
     low, high = 0.0, law.epsilon
     if test(0.0):
         return 0.0, 0.0

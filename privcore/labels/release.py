@@ -1,4 +1,4 @@
-"""Draw what a mechanism releases about labels, and make it unbiased for the proportions in the bags."""
+"""Random releases of labels, debiased: their means are the proportions of labels 1 in the bags."""
 
 import math
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ def release(
     Args:
         mechanism: `rr`, `llp`, `llp-laplace` or `llp-geometric`.
         labels: Labels 0 or 1, shape (n,), n >= bag_size.
-        bag_size: Examples in a bag, k >= 1; the n mod k examples that are left over are dropped.
-        label_epsilon: Label differential privacy in nats, in (0, 700]; without effect for `llp`.
+        bag_size: Number k >= 1 of examples in a bag; the n mod k remaining examples are dropped.
+        label_epsilon: Label differential privacy in nats, in (0, 700]; ignored for `llp`.
         rng: Source of the bags and of the noise.
 
     Returns:
@@ -43,11 +43,11 @@ def release(
 
     Raises:
         DomainError: A parameter is outside its domain.
-        ValueError: The mechanism releases nothing to learn from.
+        ValueError: The mechanism releases neither labels nor sums.
 
     Reference:
-        arXiv:2406.02797v1, Section 2 and Appendix C; for the noise of Laplace, A Unified Analysis of Label
-        Inference Attacks (RegML 2023), Section 6.
+        arXiv:2406.02797v1, Section 2 and Appendix C; for Laplace noise, A Unified Analysis of Label Inference
+        Attacks (RegML 2023), Section 6.
 
     Example:
         >>> drawn = release("llp", np.array([0, 1, 1, 0, 1]), 2, math.inf, np.random.default_rng(0))
@@ -74,7 +74,7 @@ def release(
 
 
 def form_bags(examples: int, bag_size: int, rng: np.random.Generator) -> Labels:
-    """Return a random partition into bags, shape (examples // bag_size, bag_size), less a partial last bag.
+    """Return a random partition into full bags, shape (examples // bag_size, bag_size).
 
     Example:
         >>> form_bags(7, 3, np.random.default_rng(0)).shape
@@ -97,7 +97,7 @@ def randomized_response(labels: Labels, epsilon: float, rng: np.random.Generator
 
 
 def laplace_sums(sums: Labels, epsilon: float, rng: np.random.Generator) -> Floats:
-    r"""Return the sums with Laplace noise of scale $1 / \varepsilon$; nothing is clipped.
+    r"""Return the sums with Laplace noise of scale $1 / \varepsilon$, without clipping.
 
     Example:
         >>> laplace_sums(np.array([0, 3]), 700.0, np.random.default_rng(0)).round(1).tolist()
@@ -109,8 +109,8 @@ def laplace_sums(sums: Labels, epsilon: float, rng: np.random.Generator) -> Floa
 def geometric_sums(sums: Labels, bag_size: int, epsilon: float, rng: np.random.Generator) -> Labels:
     r"""Return the sums with two-sided geometric noise, clipped to {0, ..., k}.
 
-    The noise d has probability $\tanh(\varepsilon / 2) e^{-\varepsilon |d|}$: it is the difference of two
-    geometric numbers of trials with success probability $1 - e^{-\varepsilon}$.
+    The noise d has probability $\tanh(\varepsilon / 2) e^{-\varepsilon |d|}$; it is the difference of two
+    independent geometric variables with success probability $1 - e^{-\varepsilon}$.
 
     Example:
         >>> geometric_sums(np.array([0, 3]), 4, 700.0, np.random.default_rng(0)).tolist()
@@ -118,7 +118,7 @@ def geometric_sums(sums: Labels, bag_size: int, epsilon: float, rng: np.random.G
     """
     success = -math.expm1(-label_params.LABEL_EPSILON.check(epsilon))
     noise = rng.geometric(success, sums.shape) - rng.geometric(success, sums.shape)
-    # Clipping the noise to +-k first changes nothing and keeps the sum from overflowing.
+    # Clipping the noise to [-k, k] first does not change the result, and prevents an overflow of the sum.
     noisy: Labels = np.clip(sums + np.clip(noise, -bag_size, bag_size), 0, bag_size)
     return noisy
 
@@ -128,10 +128,10 @@ def debiased_proportion(sums: ArrayLike, bag_size: int, epsilon: float) -> Float
 
     $$\frac{u}{k} + \frac{[u = k] - [u = 0]}{k (e^\varepsilon - 1)}$$
 
-    is the mean of the proportion before clipping given the clipped sum u, since what a clip cuts off is again
-    geometric. For k = 1 it is the debiased randomized response, with values $-1 / (e^\varepsilon - 1)$ and
-    $e^\varepsilon / (e^\varepsilon - 1)$. The paper prints the correction without its factor 1/k, which is
-    right for k = 1 only.
+    is the conditional mean of the proportion before clipping given the clipped sum u, since the part of the
+    noise beyond a clipping limit is again geometric. For k = 1 it is debiased randomized response, with
+    values $-1 / (e^\varepsilon - 1)$ and $e^\varepsilon / (e^\varepsilon - 1)$. The paper prints the
+    correction without its factor 1/k, which is correct for k = 1 only.
 
     Args:
         sums: Released sums u in {0, ..., k}.
@@ -139,7 +139,7 @@ def debiased_proportion(sums: ArrayLike, bag_size: int, epsilon: float) -> Float
         epsilon: Label differential privacy in nats, in (0, 700] or inf.
 
     Returns:
-        Real numbers whose mean, given the true sum s, is s / k for every s.
+        Real numbers with mean s / k given the true sum s, for every s.
 
     Raises:
         DomainError: epsilon is outside its domain.
@@ -176,7 +176,7 @@ def debiased_variance(sums: ArrayLike, bag_size: int, epsilon: float) -> Floats:
         DomainError: epsilon is outside its domain.
 
     Reference:
-        Derived; the clipped noise is that of arXiv:2406.02797v1, Section 2.
+        Derived here; the clipped noise is defined in arXiv:2406.02797v1, Section 2.
 
     Example:
         >>> debiased_variance([0, 1], 1, 1.0).round(4).tolist()
@@ -190,7 +190,7 @@ def debiased_variance(sums: ArrayLike, bag_size: int, epsilon: float) -> Floats:
 
 
 def geometric_variance(bag_size: int, epsilon: float) -> float:
-    r"""Return the variance of a proportion with two-sided geometric noise that is not clipped.
+    r"""Return the variance of a proportion with two-sided geometric noise, without clipping.
 
     It is $2 r / ((1 - r)^2 k^2)$ with $r = e^{-\varepsilon}$.
 
@@ -214,5 +214,5 @@ def laplace_variance(bag_size: int, epsilon: float) -> float:
 
 
 def _odds(epsilon: float) -> float:
-    """Return 1 / (e^epsilon - 1), the mean of the geometric noise that a clip cuts off."""
+    """Return 1 / (e^epsilon - 1), the mean of the geometric noise beyond a clipping limit."""
     return 1.0 / math.expm1(label_params.LABEL_EPSILON.check(epsilon))

@@ -1,4 +1,4 @@
-"""Simulated releases: what is released of one example each, and what an attacker makes of it."""
+"""Simulated releases about one example in each bag, with the posterior and the advantage of an attacker."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,19 @@ from privcore.labels.response import outputs
 from privcore.labels.rows import exact_at
 
 _CHUNK = 2**20
-"""Entries of the laws of the others that are held at a time."""
+"""Number of probabilities that are held in memory at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    r"""One member of each of so many random bags, each array of shape (number,).
+    r"""Releases about one member of each of `number` random bags; arrays have the shape (number,).
 
     Attributes:
-        etas: Probability of label 1 given the features, the attacker's prior.
-        ratios: Multiplicative advantage $\ln g_1(z) - \ln g_0(z)$ of what was released, in nats; infinite
-            where it reveals the label.
+        etas: Probability of label 1 given the features, which is the prior of the attacker.
+        ratios: Multiplicative advantage $\ln g_1(z) - \ln g_0(z)$ of the released value z, in nats; infinite
+            if z reveals the label.
         posteriors: Probability of label 1 given the features and the release.
-        advantages: Additive advantage given the features of the bag, before anything is released.
+        advantages: Additive advantage given the features of the bag, as a mean over the releases.
     """
 
     etas: Array
@@ -34,15 +34,15 @@ class Releases:
 
 
 def releases(problem: LabelProblem, number: int, seed: int) -> Releases:
-    r"""Return what an attacker learns from simulated releases, about one member of each of `number` bags.
+    r"""Return posteriors and advantages for simulated releases about one member of each of `number` bags.
 
     Features, labels and noise are drawn; the posterior $\eta g_1 / (\eta g_1 + (1 - \eta) g_0)$ and the
     advantage $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$ (or its mirror image) are exact given the features.
 
     Args:
-        problem: Mechanism and prior; what it asks does not matter.
-        number: Bags, >= 1.
-        seed: Of everything that is drawn.
+        problem: Mechanism and prior; the quantity in question does not matter.
+        number: Number of bags, >= 1.
+        seed: Seed of all random numbers.
 
     Returns:
         Independent samples, exact up to rounding.
@@ -64,7 +64,7 @@ def releases(problem: LabelProblem, number: int, seed: int) -> Releases:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(one) - np.log(zero)
         posteriors = etas * one / (etas * one + (1.0 - etas) * zero)
-    silent = one + zero == 0.0  # the chance of such a release is below the least number
+    silent = one + zero == 0.0  # both likelihoods underflow, a negligible event
     return Releases(
         etas=etas,
         ratios=np.clip(np.where(silent, 0.0, ratios), -problem.label_epsilon, problem.label_epsilon),
@@ -97,6 +97,6 @@ def _some(problem: LabelProblem, bags: int, rng: np.random.Generator) -> tuple[A
 
 
 def _at(one: Array, zero: Array, released: Labels) -> tuple[Array, Array]:
-    """Return the likelihoods of what was released, one output a row."""
+    """Return the likelihoods of the released outputs, one for each row."""
     place = (np.arange(released.size), released)
     return one[place], zero[place]

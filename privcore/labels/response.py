@@ -1,4 +1,4 @@
-"""Randomized response, and no release at all: closed forms for every prior."""
+"""Closed forms for randomized response, and for no release at all, for every prior."""
 
 from dataclasses import dataclass
 from typing import get_args
@@ -27,7 +27,7 @@ from privcore.papers import BUSA_FEKETE
 
 
 def outputs(epsilon: float) -> tuple[Array, Array]:
-    """Return the likelihoods of the noisy labels 1 and 0 for label 1 and for label 0.
+    """Return the likelihoods of the noisy labels 1 and 0, given label 1 and given label 0.
 
     Example:
         >>> [g.round(6).tolist() for g in outputs(1.0)]
@@ -38,11 +38,11 @@ def outputs(epsilon: float) -> tuple[Array, Array]:
 
 
 def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
-    r"""Return both ends of the advantage $E(\min(\eta, 1 - \eta) - \pi)_+$, $\pi = 1 / (1 + e^\varepsilon)$.
+    r"""Return bounds of the advantage $E(\min(\eta, 1 - \eta) - \pi)_+$ with $\pi = 1 / (1 + e^\varepsilon)$.
 
     Args:
-        law: Law of eta.
-        epsilon: Of the randomized response, > 0.
+        law: Distribution of eta.
+        epsilon: Label differential privacy of the randomized response, > 0.
 
     Example:
         >>> from privcore.distributions.prior_beta import Uniform
@@ -67,11 +67,11 @@ Answered = (
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsResponse(Method[Answered]):
-    r"""Randomized response reveals $E(\min(\eta, 1 - \eta) - \pi)_+$, and its ratio is always epsilon.
+    r"""Randomized response has the advantage $E(\min(\eta, 1 - \eta) - \pi)_+$ and the ratio epsilon.
 
-    Two outputs are all there is, so everything is a functional of the prior alone: advantages by its
-    overturned mass at $\pi$ and $1 - \pi$, the high-probability advantage of one example by the probability
-    of $\pi + \theta < \eta < 1 - \pi - \theta$.
+    There are only two outputs, so every answer is a functional of the prior: the advantages are its
+    overturned mass at $\pi$ and $1 - \pi$, and the high-probability advantage of one example is the
+    probability of $\pi + \theta < \eta < 1 - \pi - \theta$.
     """
 
     name = "labels.response"
@@ -114,7 +114,7 @@ class LabelsResponse(Method[Answered]):
 
 
 def accuracy(law: Prior, advantage: tuple[float, float]) -> tuple[float, float]:
-    """Return both ends of the expected attack utility: that of a blind guess, plus the advantage."""
+    """Return bounds of the expected attack utility: the accuracy of a blind guess, plus the advantage."""
     slack = law.error + 2.0**-51
     return (
         1.0 - law.blind * (1.0 + slack) + advantage[0] - 2.0**-52,
@@ -123,10 +123,10 @@ def accuracy(law: Prior, advantage: tuple[float, float]) -> tuple[float, float]:
 
 
 def _tail(law: Prior, epsilon: float, threshold: float) -> tuple[float, float]:
-    r"""Return both ends of the probability of $\pi + \theta < \eta < 1 - \pi - \theta$."""
+    r"""Return bounds of the probability of $\pi + \theta < \eta < 1 - \pi - \theta$."""
     edge = float(scipy.special.expit(-epsilon)) + threshold
-    move = 4.0 * 2.0**-53  # an atom so near to an edge is inside for one end, and outside for the other
+    move = 4.0 * 2.0**-53  # an atom this close to an edge counts for the upper bound only
     narrow = law.between(edge * (1.0 + move), 1.0 - edge * (1.0 + move) - move)
     wide = law.between(edge * (1.0 - move), 1.0 - edge * (1.0 - move) + move)
-    beyond = 1e-13 * law.between(edge * (1.0 - move), 1.0)  # of which the probability is a difference
+    beyond = 1e-13 * law.between(edge * (1.0 - move), 1.0)  # `between` is a difference
     return narrow * (1.0 - law.error) - beyond, wide * (1.0 + law.error) + beyond

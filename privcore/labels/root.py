@@ -1,4 +1,4 @@
-"""Labels without features in bags: three explicit bounds of the advantage."""
+"""Three explicit bounds of the advantage, for bags of labels without features."""
 
 import math
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ def root_bound(p: float, bag_size: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsRoot(Featureless):
-    r"""The advantage is at most $\sqrt{p (1 - p) / k}$ where eta is constant.
+    r"""The advantage is at most $\sqrt{p (1 - p) / k}$ if eta is constant.
 
-    Noise is a randomisation of the sum, so it takes advantage away. At p = 1/2 the exact sum attains
+    Adding noise is a post-processing of the sum, so it lowers the advantage. At p = 1/2 the exact sum attains
     $\sqrt{2 / \pi}$ of the bound in large bags.
     """
 
@@ -53,7 +53,7 @@ def bernstein_bound(p: float, bag_size: int) -> float:
 
     $$\exp\left(-\frac{k (1/2 - p)^2}{2 p (1 - p) + (1 - 2 p) / 3}\right)$$
 
-    for $p \le 1/2$, and its mirror image above.
+    for $p \le 1/2$; for $p > 1/2$, p is replaced by 1 - p.
 
     Args:
         p: Probability of label 1 in [0, 1].
@@ -76,11 +76,11 @@ def bernstein_bound(p: float, bag_size: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsBernstein(Featureless):
-    """An attack on labels without features gains only where the minority has the majority of a bag.
+    """An attack on labels without features gains only in bags in which the rarer label has the majority.
 
-    The advantage is the mean of 2 alpha - 1 over such bags, at most their probability, which falls
-    exponentially with the bag size unless p = 1/2. Noise takes advantage away. `labels.chernoff` is better
-    where p is not small.
+    The advantage is the mean of 2 alpha - 1 over these bags, at most their probability, which falls
+    exponentially with the bag size unless p = 1/2. Noise lowers the advantage. `labels.chernoff` is better
+    unless p is small.
     """
 
     name = "labels.bernstein"
@@ -114,7 +114,7 @@ def chernoff_bound(p: float, bag_size: int) -> float:
     """
     if p in (0.0, 1.0):
         return 0.0
-    # near 1/2 the product is near 1, and its distance from 1 is what counts
+    # for p near 1/2 the product is near 1, so its distance from 1 needs the relative accuracy
     near = abs(1.0 - 2.0 * p) < 0.5
     log = math.log1p(-((1.0 - 2.0 * p) ** 2)) if near else math.log(4.0) + math.log(p) + math.log1p(-p)
     return math.exp(0.5 * bag_size * log)
@@ -122,10 +122,11 @@ def chernoff_bound(p: float, bag_size: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsChernoff(Featureless):
-    r"""The advantage is at most $(4 p (1 - p))^{k/2}$ where eta is constant.
+    r"""The advantage is at most $(4 p (1 - p))^{k/2}$ if eta is constant.
 
-    As `labels.bernstein`, by the moment generating function instead of its bound. The rate is the true one:
-    the advantage is $k^{-3/2}$ times this, up to a factor that depends on p.
+    The argument is that of `labels.bernstein`, with the moment generating function itself instead of a bound
+    of it. The exponential rate is exact: the advantage is $k^{-3/2}$ times this bound, up to a factor that
+    depends on p.
     """
 
     name = "labels.chernoff"

@@ -1,4 +1,4 @@
-"""Advantages given the law of the other labels: one row a law, both ends proved."""
+"""Proved bounds of advantages given the sum of the other labels, whose distributions are rows of arrays."""
 
 import math
 
@@ -12,39 +12,39 @@ from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 _FINE = 1e-5
 _MOST_NODES = 128
 _NODES = 2**19
-"""Nodes of integrals over Laplace noise that are held at a time."""
+"""Number of nodes of integrals over Laplace noise that are held in memory at a time."""
 
 
 def discrete(mechanism: str) -> bool:
-    """Return whether what is released is a whole number, so that sums stand for integrals."""
+    """Return whether the released value is a whole number, so that integrals over outputs are sums."""
     return mechanism != "llp-laplace"
 
 
 def likelihoods(others: Array, epsilon: float) -> tuple[Array, Array, float]:
-    """Return the likelihoods of a released count for both labels, with their relative error.
+    """Return the likelihoods of a released count given each label, with their relative error.
 
     Args:
-        others: Laws of the sum of the other labels, shape (rows, k).
-        epsilon: Of the geometric noise; infinity for the exact sum.
+        others: Distributions of the sum of the other labels, shape (rows, k).
+        epsilon: Label differential privacy of the geometric noise; infinity for the exact sum.
     """
     one, zero = geometric.released(others, epsilon)
     k = others.shape[-1]
-    # Noise adds the rounding of k + 1 terms and of the kernel, whose exponent is epsilon times at most k.
+    # Noise adds the rounding of k + 1 terms and of the kernel, whose exponent is at most k epsilon.
     noise = (8.0 * k + 64.0) * 2.0**-53 if math.isfinite(epsilon) else 0.0
     return one, zero, relative_error(k) + noise
 
 
 def advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> tuple[Array, Array]:
-    """Return both ends of the advantage over examples of a law, for every law of the other labels.
+    """Return bounds of the advantage over the attacked examples, for each row of `others`.
 
     Args:
-        others: Laws of the sum of the other labels, shape (rows, k).
-        mechanism: `llp`, `llp-geometric`, or `llp-laplace`, for which the examples' law has to be finite.
-        epsilon: Of the noise; infinity for `llp`.
-        law: Law of eta of the attacked examples.
+        others: Distributions of the sum of the other labels, shape (rows, k).
+        mechanism: `llp`, `llp-geometric`, or `llp-laplace`; the last needs a `law` with finitely many values.
+        epsilon: Label differential privacy of the noise; infinity for `llp`.
+        law: Distribution of eta of the attacked examples.
 
     Returns:
-        Lower and upper ends, each of shape (rows,).
+        Lower and upper bounds, each of shape (rows,).
     """
     if discrete(mechanism):
         low, high = overturned_ends(law, *likelihoods(others, epsilon))
@@ -62,10 +62,10 @@ def advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> tupl
 
 
 def overturned_ends(law: Prior, one: Array, zero: Array, error: float) -> tuple[Array, Array]:
-    """Return both ends of the overturned mass of outputs whose likelihoods have a relative error.
+    """Return bounds of the overturned mass of outputs whose likelihoods have a relative error.
 
-    The mass grows with the larger likelihood and falls with the smaller one, so its ends are its values at
-    the ends of both.
+    The mass grows with the larger likelihood and falls with the smaller one, so its bounds are its values at
+    the extremes of both.
     """
     larger = one > zero
     near = np.abs(one - zero) <= 4.0 * error * (one + zero)
@@ -87,17 +87,17 @@ def overturned_ends(law: Prior, one: Array, zero: Array, error: float) -> tuple[
 def quick_advantage(
     others: Array, mechanism: str, epsilon: float, law: Prior, nodes: int = laplace.FEWEST
 ) -> Array:
-    """Return the advantages without their ends, for samples.
+    """Return the advantages for samples, without bounds of their errors.
 
     Args:
-        others: Laws of the sum of the other labels, shape (rows, k).
-        mechanism: One with bags.
-        epsilon: Of its noise; infinity for `llp`.
-        law: Law of eta of the attacked examples.
-        nodes: For Laplace noise, nodes between two counts; `nodes_needed` finds out how many.
+        others: Distributions of the sum of the other labels, shape (rows, k).
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise; infinity for `llp`.
+        law: Distribution of eta of the attacked examples.
+        nodes: For Laplace noise, number of nodes between two counts, as found by `nodes_needed`.
 
     Returns:
-        Shape (rows,), to the relative error `law.quick_error` besides that of the nodes.
+        Shape (rows,), with the relative error `law.quick_error` in addition to the error of the quadrature.
     """
     if discrete(mechanism):
         one, zero = geometric.released(others, epsilon)
@@ -116,15 +116,15 @@ def quick_advantage(
 
 
 def nodes_needed(others: Array, epsilon: float, law: Prior) -> tuple[int, float]:
-    """Return how many nodes between two counts integrate Laplace noise, with the relative error that is left.
+    """Return the number of nodes between two counts for Laplace noise, and the relative error that remains.
 
     Args:
-        others: Some laws of the sum of the other labels, shape (rows, k).
-        epsilon: Of the noise.
-        law: Law of eta of the attacked examples.
+        others: Some distributions of the sum of the other labels, shape (rows, k).
+        epsilon: Label differential privacy of the noise.
+        law: Distribution of eta of the attacked examples.
 
     Returns:
-        Number of nodes, and the difference to more of them, relative to the mean.
+        Number of nodes, and the difference from results with more nodes, relative to the mean.
     """
     numbers = [laplace.FEWEST]
     means = [float(quick_advantage(others, "llp-laplace", epsilon, law, numbers[0]).mean())]
@@ -133,7 +133,7 @@ def nodes_needed(others: Array, epsilon: float, law: Prior) -> tuple[int, float]
         numbers.append(2 * numbers[-1])
         means.append(float(quick_advantage(others, "llp-laplace", epsilon, law, numbers[-1]).mean()))
         wrong.append(abs(means[-2] - means[-1]) / means[-1] if means[-1] > 0.0 else 0.0)
-        if len(wrong) > 1 and max(wrong[-2:]) <= _FINE:  # twice, since once may be by chance
+        if len(wrong) > 1 and max(wrong[-2:]) <= _FINE:  # one may be a coincidence
             return numbers[-3], wrong[-2] + wrong[-1]
         if numbers[-1] >= _MOST_NODES:
             return numbers[-2], wrong[-1]

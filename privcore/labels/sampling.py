@@ -1,4 +1,4 @@
-"""Bags drawn from the prior: only the others' features are simulated, everything else is integrated."""
+"""Random bags of the prior: the features of the others are sampled, everything else is integrated."""
 
 import math
 from collections.abc import Iterator
@@ -34,20 +34,20 @@ from privcore.papers import BUSA_FEKETE, MAURER_PONTIL
 from privcore.point import Point
 
 _TRIED = 64
-"""Bags with which the quadrature over Laplace noise is chosen."""
+"""Number of bags for choosing the quadrature over Laplace noise."""
 _PILOT = 2**21
-"""Outputs that are sorted to choose where a quantile is tested."""
+"""Largest number of outputs that are sorted to choose the tested quantiles."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BagDraws:
-    """Independent samples of what is asked for.
+    """Independent samples of the quantity in question.
 
     Attributes:
-        samples: All of them.
-        usual: The same, but 0 for bags of unusually small variance.
-        largest: What the usual ones never exceed.
-        unusual: What the others add to the mean, at most.
+        samples: All samples.
+        usual: The samples, set to 0 for bags with an unusually small variance.
+        largest: Upper bound of `usual`.
+        unusual: Upper bound of the contribution of the unusual bags to the mean.
         error: Relative error of the samples.
     """
 
@@ -59,7 +59,7 @@ class BagDraws:
 
     @classmethod
     def of(cls, samples: Array) -> "BagDraws":
-        """Return samples in [0, 1] of which none is unusual."""
+        """Return samples in [0, 1] from usual bags only."""
         return cls(samples=samples, usual=samples)
 
 
@@ -77,11 +77,11 @@ Answered = (
 class LabelsSampling(Method[Answered]):
     r"""Draw the features of the others; integrate labels, noise and the attacked example (Rao-Blackwell).
 
-    The samples of an advantage lie between 0 and that of a clean label, or of randomized response with the
-    same epsilon; or below a cap that all bags respect but those of a negligible probability. Their mean is
-    the value; the ends are confidence bounds that hold for every law of bounded samples (Chernoff in the form
-    of Hoeffding, and empirical Bernstein). For a quantile, one half of the bags chooses two places beside it,
-    and the other half tests that it lies between them.
+    The samples of an advantage lie between 0 and the advantage for a clean label, for randomized response
+    with the same epsilon, or a cap that holds except for bags of negligible probability. The value is their
+    mean. The lower and upper ends are confidence bounds that hold for every distribution of bounded samples
+    (Chernoff's bound in Hoeffding's form, and the empirical Bernstein bound). For a quantile, one half of the
+    bags chooses two thresholds around it, and the other half tests that it lies between them.
     """
 
     name = "labels.sampling"
@@ -109,10 +109,10 @@ class LabelsSampling(Method[Answered]):
         nodes = 1 if discrete(problem.mechanism) else _nodes(problem)
         atoms = problem.distribution.atoms
         few = 1.0 if atoms is None else min(8.0, float(atoms[0].size))
-        width = min(k, 60.0 * math.sqrt(k))  # of the laws, beyond which probabilities are negligible
+        width = min(k, 60.0 * math.sqrt(k))  # of the distributions, up to negligible probabilities
         seconds = 0.1 + n * k * (6e-8 + 6e-10 * width + 1.2e-8 * nodes * few)
         if isinstance(problem, LabelRatioQuantile):
-            searched = min(0.5 * n * k, float(_PILOT))  # in some 80 steps where the law is continuous
+            searched = min(0.5 * n * k, float(_PILOT))  # in about 80 steps, if the distribution is continuous
             seconds += 6e-8 * n * k + searched * (2e-7 if discrete(problem.mechanism) else 4e-6)
         kept = 8.0 * min(2.0**23, n * k) + (24.0 * n * k if isinstance(problem, LabelRatioQuantile) else 0.0)
         return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k)
@@ -142,11 +142,11 @@ class LabelsSampling(Method[Answered]):
         )
 
     def releases(self, problem: LabelProblem, number: int) -> Releases:
-        """Return simulated releases, for figures: one member of each of `number` bags of its own."""
+        """Return simulated releases for figures, about one member of each of `number` independent bags."""
         return releases(problem, number, Point(problem=problem, method=self).seed)
 
     def _samples(self, problem: LabelProblem, seed: int) -> BagDraws:
-        """Return independent samples whose mean is asked for."""
+        """Return independent samples whose mean is the answer."""
         match problem:
             case LabelAdvantageTail():
                 means = advantages_of_bags(problem, self.samples, seed)
@@ -184,7 +184,7 @@ class LabelsSampling(Method[Answered]):
         return laws_of_others(problem.prior, problem.bag_size, self.samples)
 
     def _quantile(self, problem: LabelRatioQuantile) -> Answer:
-        """Return the quantile of one half of the bags, between places that the other half has tested."""
+        """Return the quantile in one half of the bags, between bounds that are tested on the other half."""
         laws = np.concatenate(list(self._laws(problem)))
         half = laws.shape[0] // 2
         pilot = laws[: max(1, min(half, _PILOT // laws.shape[1]))]
@@ -214,15 +214,15 @@ class LabelsSampling(Method[Answered]):
 
 
 def _below(ratio: float) -> float:
-    """Return a threshold that a ratio exceeds for certain, rounding included."""
+    """Return a threshold that the ratio certainly exceeds, despite rounding."""
     return 1e4 if math.isinf(ratio) else max(0.0, ratio * (1.0 - 1e-9) - 1e-9)
 
 
 def tally_of(samples: Array) -> Tally:
-    """Return what is kept of samples in [0, 1]."""
+    """Return the sufficient statistics of samples in [0, 1]: number, sum and sum of squares."""
     return Tally(samples=samples.size, total=float(samples.sum()), squares=float(dot(samples, samples)))
 
 
 def _nodes(problem: LabelProblem) -> float:
-    """Return about how many nodes Laplace noise needs between two counts, for the cost."""
+    """Return the approximate number of nodes between two counts for Laplace noise, for the cost."""
     return 6.0 + 60.0 / problem.bag_size

@@ -1,4 +1,4 @@
-"""The bound by the noise alone: how far noise blurs the step that one label makes in a sum."""
+"""Bound by the noise alone: the distance between noisy sums that differ by one label."""
 
 import math
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ def published_bound(variance: float, epsilon: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsSmoothing(Method[Advantage]):
-    r"""The advantage is at most $2 \mu T$ with the total variation distance T that the noise leaves.
+    r"""The advantage is at most $2 \mu T$ with the total variation distance T between the noisy releases.
 
-    As in `labels.variation`, without what the other members contribute: $T = 1 - e^{-\varepsilon/2}$ for
-    Laplace noise and $\tanh(\varepsilon / 2)$ for geometric noise and randomized response. The published form
-    bounds the larger of two densities by their sum, which costs a factor of up to 2. It is for Laplace noise;
-    its proof holds for every eta and every bag.
+    The proof is that of `labels.variation` without the contribution of the other members:
+    $T = 1 - e^{-\varepsilon/2}$ for Laplace noise, and $T = \tanh(\varepsilon / 2)$ for geometric noise and
+    randomized response. The published form, for Laplace noise only, bounds the larger of two densities by
+    their sum, which loses a factor of up to 2. Its proof holds for every eta and every bag.
     """
 
     name = "labels.smoothing"

@@ -1,4 +1,4 @@
-"""Data sets to learn from: two stand-ins with a known law of the labels, and two small real ones."""
+"""Data sets for learning: two synthetic ones with a known distribution of labels, two small real ones."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _DIMENSION = 50
 _LOGIT_NORMAL = MappingProxyType({"higgs-like": (0.2132, 2.2453), "kdd-like": (-3.661, 1.1815)})
 """Mean b and standard deviation s of the logit of eta."""
 _SEED = 2406
-"""Of the drawn examples and of the splits: a data set is the same in every trial and on every machine."""
+"""Seed of the synthetic examples and of the splits, which makes data sets the same on every machine."""
 
 SIZES: Mapping[str, tuple[int, int, int]] = MappingProxyType(
     {
@@ -24,7 +24,7 @@ SIZES: Mapping[str, tuple[int, int, int]] = MappingProxyType(
         "digits": (1348, 449, 64),
     }
 )
-"""Training examples, test examples and features, known without loading anything."""
+"""Numbers of training examples, test examples and features, available without loading a data set."""
 
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -40,7 +40,7 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         "digits": "1797 handwritten digits of 8 x 8 pixels; label 1 means a digit from 5 to 9 (UCI).",
     }
 )
-"""What a data set is, in one sentence."""
+"""Description of each data set, in one sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class DataSet:
 
     Attributes:
         train_features: Shape (n, d), single precision.
-        train_labels: 0 or 1, shape (n,): what a mechanism takes.
+        train_labels: 0 or 1, shape (n,): the input of the mechanism.
         test_features: Shape (m, d).
-        test_labels: 0 or 1, shape (m,): never released, for scoring only.
+        test_labels: 0 or 1, shape (m,): for scoring only, never released.
     """
 
     train_features: NDArray[np.float32]
@@ -62,11 +62,11 @@ class DataSet:
 
 @cache
 def load(name: str) -> DataSet:
-    r"""Return a data set by its name; the same bits every time.
+    r"""Return a data set by its name, with identical bits in every call.
 
-    In a stand-in, $x \sim N(0, I_{50})$ and $\eta(x)$ is the logistic function of $b + w \cdot x$, whose d
-    weights equal $s / \sqrt d$: eta has the prior `logit-normal(b,s)`. The features of the real data are
-    standardised by mean and deviation of the training split.
+    In a synthetic data set, $x \sim N(0, I_{50})$ and $\eta(x)$ is the logistic function of $b + w \cdot x$,
+    whose d weights equal $s / \sqrt d$: eta has the prior `logit-normal(b,s)`. The features of the real data
+    sets are standardised by the mean and the standard deviation of the training split.
 
     Args:
         name: One of the keys of `SIZES`.
@@ -75,7 +75,7 @@ def load(name: str) -> DataSet:
         The data set, with the sizes of `SIZES`.
 
     Raises:
-        KeyError: There is no such data set.
+        KeyError: The name is unknown.
 
     Example:
         >>> load("higgs-like").train_features.shape
@@ -93,7 +93,7 @@ def load(name: str) -> DataSet:
         order = rng.permutation(len(labels))
         measured, labels = measured[order], labels[order]
         deviation = measured[:train].std(axis=0)
-        # A pixel that is the same in all training images carries nothing, and is 0 in all.
+        # A pixel that is constant over the training images carries no information, and becomes 0 everywhere.
         scale = np.where(deviation > 0.0, deviation, np.inf)
         features = ((measured - measured[:train].mean(axis=0)) / scale).astype(np.float32)
     return DataSet(

@@ -1,4 +1,4 @@
-"""Common parts of the explicit bounds on label inference: rounding, coverage, variation distances."""
+"""Common parts of the explicit bounds on label inference: rounding, applicability, variation distances."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ PRIVATE = ("rr", "llp-laplace", "llp-geometric")
 
 
 def at_most(problem: Problem, bound: float, detail: str) -> Answer:
-    """Return a bound as an answer, rounded up, or what no truth exceeds where that is less."""
+    """Return a bound as an answer, rounded up; the largest possible value of the problem, if that is less."""
     upper = bound * (1.0 + LABEL_BOUND) + SMALLEST_NORMAL
     if upper > problem.largest:
         return Answer.at_most(
@@ -32,7 +32,7 @@ def at_most(problem: Problem, bound: float, detail: str) -> Answer:
 
 
 def closed_form(problem: LabelProblem | BagAdvantage) -> Cost:
-    """Return the cost of a formula with a few moments of the prior, or with one term a member of a bag."""
+    """Return the cost of a formula with a few moments of the prior, or with one term for each member."""
     if isinstance(problem, BagAdvantage):
         return Cost(seconds=2e-3 + 1e-6 * problem.etas.size, bytes=1e5 + 200.0 * problem.etas.size)
     atoms = problem.distribution.atoms
@@ -46,14 +46,14 @@ def is_constant(law: Prior) -> bool:
 
 
 def without_features(problem: Problem) -> TypeGuard[Featured]:
-    """Return whether the labels of a bag are independent of the features, the attacked one included."""
+    """Return whether all labels of a bag, including the attacked one, are independent of the features."""
     if not isinstance(problem, Featured) or not is_constant(problem.distribution):
         return False
     return not isinstance(problem, LabelAdvantageAt) or problem.eta == problem.distribution.mean
 
 
 def uncovered(problem: LabelProblem | BagAdvantage, mechanisms: tuple[str, ...]) -> str | None:
-    """Return None where a bound covers the mechanism, else the sentence that says so."""
+    """Return the reason why a bound does not apply to the mechanism, or None if it applies."""
     if problem.mechanism in mechanisms:
         return None
     if problem.mechanism == "none":
@@ -89,10 +89,11 @@ def own_variance(problem: Advantage) -> float:
 
 
 def noise_variation(mechanism: str, epsilon: float) -> float:
-    r"""Return the largest total variation distance that the noise leaves between the releases for two labels.
+    r"""Return the largest total variation distance between the noisy releases for two labels.
 
-    It is $\tanh(\varepsilon / 2)$ for every mechanism with label differential privacy epsilon, attained by
-    randomized response, and $1 - e^{-\varepsilon / 2}$ for Laplace noise, whose law is moved by one label.
+    It is at most $\tanh(\varepsilon / 2)$ for every mechanism with label differential privacy epsilon,
+    attained by randomized response, and $1 - e^{-\varepsilon / 2}$ for Laplace noise, whose distribution is
+    shifted by one label.
 
     Args:
         mechanism: One of `rr`, `llp`, `llp-laplace`, `llp-geometric`.
@@ -118,10 +119,10 @@ def largest_probability(variance: float | Array) -> Array:
       V = \sum_l \eta_l (1 - \eta_l),$$
 
     since $|1 - \eta + \eta e^{it}|^2 = 1 - 2 \eta (1 - \eta) (1 - \cos t)$ and $1 - x \le e^{-x}$. It is at
-    most 1 and at most $0.46882 / \sqrt V$, the bound of Baillon, Cominetti and Vaisman, and tends to
-    $1 / \sqrt{2 \pi V}$. Independent random $\eta_l$ may be put in by their mean: the mean of $\prod_l
-    |\cdot|$ is at most $\prod_l (1 - 2 \mu (1 - \cos t))^{1/2}$ by the concavity of the root, so the mean of
-    $\max_s q(s)$ over n of them is at most $e^{-n \mu} I_0(n \mu)$.
+    most 1 and at most $0.46882 / \sqrt V$, the bound of Baillon, Cominetti and Vaisman, and asymptotically
+    $1 / \sqrt{2 \pi V}$. Independent random $\eta_l$ may be replaced by their mean variance: the mean of
+    $\prod_l |\cdot|$ is at most $\prod_l (1 - 2 \mu (1 - \cos t))^{1/2}$ by the concavity of the root, so the
+    mean of $\max_s q(s)$ over n of them is at most $e^{-n \mu} I_0(n \mu)$.
 
     Args:
         variance: V, or its mean $n \mu$ over random members, >= 0.

@@ -1,4 +1,4 @@
-"""Utility of privatised labels, by training on them and scoring on test data."""
+"""Utility of privatised labels, estimated by training on them and scoring on test data."""
 
 import math
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 
 _LEAST_EPSILON = 1e-6
-"""Below this the debiased labels, of about 1 / epsilon, drown every signal and then single precision."""
+"""Below this the debiased labels, of size 1 / epsilon, hide every signal and exceed single precision."""
 
 _SECONDS = {"logistic": (0.13, 6e-8), "mlp": (0.19, 3e-7)}
-"""Of compilation, shared by the points with one data set, model and bag size; and of a trial for each number
-of the training features."""
+"""Seconds of compilation, shared by all points with the same data set, model and bag size, and seconds of a
+trial for each number in the training features."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsTrained(Method[LabelLearning]):
-    """Release the training labels, train a model on what is released, and score it on clean test labels.
+    """Release the training labels, train a model on the release, and score it on clean test labels.
 
-    Debiased randomized response is the cross-entropy of debiased labels, sums of bags are matched in
-    proportion. The value is the mean AUC of the trials, whose standard error the detail states. It holds for
-    the fixed data set: another test set of the same law would move it by more.
+    The loss is the cross-entropy of debiased labels for randomized response, and of debiased proportions for
+    bags. The value is the mean AUC of the trials, and the detail states its standard error. Both are for the
+    fixed data set: another test set with the same distribution would change the AUC by more.
     """
 
     name = "labels.trained"
@@ -55,12 +55,12 @@ class LabelsTrained(Method[LabelLearning]):
             return Cost(seconds=1e-4, bytes=1e4)
         train, test, dimension = SIZES[problem.data]
         compiling, per_number = _SECONDS[problem.model]
-        # The data set is kept; a release and the order of its bags in all epochs are 200 bytes an example.
+        # The data set stays in memory; a release and the orders of its bags take 200 bytes per example.
         memory = 8.0 * (train + test) * dimension + 200.0 * train
         return Cost(seconds=compiling + self.trials * (0.004 + per_number * train * dimension), bytes=memory)
 
     def answer(self, problem: LabelLearning, seed: int) -> Answer:
-        # Half a second to import, and not installed everywhere.
+        # The import takes half a second, and the package is optional.
         from sklearn.metrics import roc_auc_score
 
         from privcore.labels.training import train_and_score
@@ -88,5 +88,5 @@ class LabelsTrained(Method[LabelLearning]):
 
 @cache
 def _can_learn() -> bool:
-    """Return whether the packages of the extra are there."""
+    """Return whether the packages of the extra `learn` are installed."""
     return all(find_spec(package) for package in ("jax", "optax", "sklearn"))

@@ -1,4 +1,4 @@
-"""Train on released proportions: cross-entropy of the mean prediction in a bag, minimised by Adam."""
+"""Training on released proportions: cross-entropy of the mean prediction in a bag, minimised by Adam."""
 
 import itertools
 import math
@@ -17,23 +17,23 @@ HIDDEN = {"logistic": (), "mlp": (32,)}
 """Widths of the hidden layers of each model."""
 EPOCHS = 20
 BATCHES = 32
-"""Batches that an epoch has at least, if the bags allow."""
+"""Smallest number of batches in an epoch, if there are enough bags."""
 BATCH = 1024
-"""Examples in a batch, in whole bags; fewer in a small data set."""
+"""Number of examples in a batch, in whole bags; smaller for a small data set."""
 SMALLEST_BATCH = 32
 LEARNING_RATES = (0.001, 0.003, 0.01)
 HELD_OUT = 16
-"""One bag in so many is held out to choose the learning rate."""
+"""One bag in this many is held out to choose the learning rate."""
 BASE_RATES = (0.01, 0.99)
-"""Between these lies the base rate that training starts from, however noisy the targets are."""
+"""Limits of the base rate from which training starts, for very noisy targets."""
 CLIP = 1e-6
-"""A noisy target may lie outside [0, 1], where the loss has no lower bound unless predictions keep away."""
+"""Distance of predictions from 0 and 1: noisy targets outside [0, 1] have an unbounded loss there."""
 
 Weights = list[tuple[Any, Any]]
 
 _COMPILER = {
-    "xla_cpu_multi_thread_eigen": False,  # sums are taken in one order
-    "xla_cpu_use_fusion_emitters": False,  # saves 0.3 s for each new shape and costs nothing later
+    "xla_cpu_multi_thread_eigen": False,  # sums have a fixed order
+    "xla_cpu_use_fusion_emitters": False,  # compiles each new shape 0.3 s faster, and runs as fast
 }
 
 
@@ -54,8 +54,8 @@ def proportion_loss(weights: Weights, features: Any, targets: Any) -> Any:
     r"""Return the mean over bags of the cross-entropy between released and predicted proportion.
 
     $-t \ln q - (1 - t) \ln(1 - q)$, with q the mean prediction in the bag. It is affine in the target t, so
-    that unbiased noise in t leaves its expectation as it is. For bags of one it is the loss that debiased
-    randomized response gives.
+    unbiased noise in t does not change its expectation. For bags of one example it is the loss of debiased
+    randomized response.
 
     Args:
         weights: Matrix and offset of every layer.
@@ -63,7 +63,7 @@ def proportion_loss(weights: Weights, features: Any, targets: Any) -> Any:
         targets: Unbiased proportions, shape (bags,); not clipped.
 
     Returns:
-        Loss in nats, a scalar; negative where noise made a target leave [0, 1] far enough.
+        Loss in nats, a scalar; it may be negative if noise moves a target outside [0, 1].
 
     Reference:
         arXiv:2406.02797v1, Section 2 and Theorem D.2.
@@ -85,24 +85,25 @@ def train_and_score(
     test: NDArray[np.float32],
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], float] | None:
-    """Return how a model trained on a release rates the test examples.
+    """Return the logits of the test examples from a model that is trained on a release.
 
-    Every learning rate of a short grid trains on all but a sixteenth of the bags. The one whose last iterate
-    has the least loss on that sixteenth is taken; it has released targets too, so no clean label is spent.
+    A model is trained with each learning rate of a short grid, on all except a sixteenth of the bags. The
+    learning rate with the smallest final loss on the held-out bags is chosen. The held-out targets are
+    released ones, so no clean label is used.
 
     Args:
         model: One of the keys of `HIDDEN`.
         features: Training features, shape (n, d).
-        release: What the mechanism released about the n labels, at least two bags.
+        release: Release of the mechanism about the n labels, at least two bags.
         test: Test features, shape (m, d).
-        rng: Source of the first weights and of the order of the bags.
+        rng: Source of the initial weights and of the order of the bags.
 
     Returns:
-        Logits of the test examples, shape (m,), and the learning rate; None where every training diverged.
+        Logits of the test examples, shape (m,), and the learning rate; None if every training diverged.
 
     Reference:
         arXiv:2406.02797v1, Section 2 (empirical proportion risk) and Section 5, with a choice of the learning
-        rate that sees no clean label.
+        rate without clean labels.
 
     Example:
         >>> x = np.linspace(-1, 1, 100, dtype=np.float32)[:, None]
@@ -116,7 +117,7 @@ def train_and_score(
     first = _first_weights(features.shape[1], HIDDEN[model], release.targets, rng)
     rates = np.asarray(LEARNING_RATES, dtype=np.float32)
     members, targets = release.members.astype(np.int32), release.targets.astype(np.float32)
-    # The same bits beside a GPU, and where the environment asks JAX for double precision.
+    # The same bits on machines with a GPU, and if the environment sets JAX to double precision.
     with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(False):
         losses, scores = _train_all(first, rates, features, members, targets, order, test)
     found = np.where(np.isfinite(losses) & np.isfinite(scores).all(axis=1), losses, np.inf)
@@ -153,12 +154,12 @@ def _train_all(
 
 
 def _held_out(bags: int) -> int:
-    """Return how many bags, the last ones, are held out."""
+    """Return the number of held-out bags, which are the last ones."""
     return max(1, bags // HELD_OUT)
 
 
 def _batches(bags: int, bag_size: int, examples: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return the bags of every step, shape (steps, bags in a batch); every epoch has a new order."""
+    """Return the bags of every step, shape (steps, bags in a batch), in a new order for every epoch."""
     wanted = min(BATCH, max(SMALLEST_BATCH, examples // BATCHES)) // bag_size
     size = min(max(1, wanted), bags)
     steps = bags // size
@@ -169,7 +170,7 @@ def _batches(bags: int, bag_size: int, examples: int, rng: np.random.Generator) 
 def _first_weights(
     dimension: int, hidden: tuple[int, ...], targets: NDArray[np.float64], rng: np.random.Generator
 ) -> Weights:
-    """Return random hidden layers, and a last one that predicts the base rate of the targets for everyone."""
+    """Return random hidden layers, and a last layer that predicts the base rate of the targets everywhere."""
     widths = (dimension, *hidden)
     layers = [
         (math.sqrt(2.0 / n) * rng.standard_normal((n, m)), np.zeros(m)) for n, m in itertools.pairwise(widths)

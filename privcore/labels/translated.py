@@ -1,4 +1,4 @@
-"""The probability of a large advantage in one bag: the explicit form of the high-probability bound."""
+"""Probability of a large advantage in one bag: explicit form of the high-probability bound."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _HALVINGS = 100
 
 
 def published_threshold(beta: float, bag_size: int, variance: float) -> float:
-    r"""Return what the mean advantage in a bag exceeds with at most the probability of `published_tail`.
+    r"""Return the threshold that the mean advantage exceeds with at most the probability `published_tail`.
 
     $$\frac{9 (k \mu + \beta)}{k \sqrt{(k - 1) \mu - \beta}}$$
 
@@ -59,18 +59,19 @@ def published_tail(beta: float, bag_size: int, variance: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsTranslated(Method[LabelAdvantageTail]):
-    r"""Bernstein's inequality for the variances in a bag, and the advantage that they leave.
+    r"""Bernstein's inequality for the variances in a bag, and a bound of the advantage given these variances.
 
     Given the features, the mean advantage is at most $\frac1k \sum_i 2 \mu_i M(V_i)$ with
     $\mu_i = \eta_i (1 - \eta_i)$, $V_i = \sum_{l \ne i} \mu_l$ and $M(V) = e^{-V} I_0(V)$, see
-    `largest_probability`. Unless one of k + 1 sums of the $\mu_l$ deviates by more than $\beta$ from its
-    mean, that is at most $\frac2k (k \mu + \beta) M((k - 1) \mu - \beta)$. The $\mu_l$ are in [0, 1/4], so
-    each does with probability at most $\exp(-\beta^2 / (2 k w + \beta / 6))$ with their variance w. The
-    largest $\beta$ for which the former does not exceed the threshold makes the sum of the latter least.
+    `largest_probability`. This is at most $\frac2k (k \mu + \beta) M((k - 1) \mu - \beta)$, unless one of k +
+    1 sums of the $\mu_l$ deviates by more than $\beta$ from its mean. The $\mu_l$ are in [0, 1/4], so each
+    sum deviates with probability at most $\exp(-\beta^2 / (2 k w + \beta / 6))$, where w is the variance of
+    $\mu_l$. The bound of the probability is smallest for the largest $\beta$ for which the bound of the
+    advantage does not exceed the threshold.
 
-    The published form has $9 / \sqrt V$ for $2 M(V) \le 0.93766 / \sqrt V$, $\mu$ for w, and needs
-    $(k - 1) \mu \ge 1 + \beta$; it follows from the tight one, though not by its printed proof. Noise is a
-    randomisation of the sum for all features, so both hold with noise.
+    The published form has $9 / \sqrt V$ instead of $2 M(V) \le 0.93766 / \sqrt V$, has $\mu$ instead of w,
+    and needs $(k - 1) \mu \ge 1 + \beta$. It follows from the tight form, although not by its printed proof.
+    Adding noise is a post-processing of the sum for all features, so both forms hold with noise.
     """
 
     name = "labels.translated"
@@ -108,7 +109,7 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
         return at_most(problem, tail, f"beta {beta:.6g}")
 
     def _largest_beta(self, problem: LabelAdvantageTail) -> float | None:
-        """Return the largest deviation that keeps the advantage at the threshold, or None."""
+        """Return the largest deviation at which the bound of the advantage keeps the threshold, or None."""
 
         def suffices(beta: float) -> bool:
             return self._advantage(problem, beta) * (1.0 + LABEL_BOUND) <= problem.threshold
@@ -124,7 +125,7 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
         return low
 
     def _advantage(self, problem: LabelAdvantageTail, beta: float) -> float:
-        """Return the bound on the advantage where no sum deviates by more than beta."""
+        """Return the bound of the advantage if no sum deviates by more than beta."""
         k, most, rest = problem.bag_size, _most(problem.distribution), _least_sum(problem) - beta
         factor = (
             2.0 * float(largest_probability(max(0.0, rest)))
@@ -135,7 +136,7 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
 
 
 def _bernstein(beta: float, bag_size: int, variance: float) -> float:
-    """Return the sum of k + 1 tails of sums whose variance is at most this, of terms in [0, 1/4]."""
+    """Return k + 1 times Bernstein's bound for a sum of terms in [0, 1/4] with at most this variance."""
     spread = 2.0 * variance + beta / 6.0
     return (bag_size + 1.0) * math.exp(-beta * (beta / spread) if spread > 0.0 else 0.0)
 

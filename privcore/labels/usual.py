@@ -1,4 +1,4 @@
-"""Bags as they usually are: a cap on the advantage that all but a negligible part of them respects."""
+"""High-probability cap on the advantage over random bags."""
 
 import math
 from dataclasses import dataclass
@@ -13,25 +13,26 @@ from privcore.numerics.rounding import LABEL_BOUND
 from privcore.numerics.sums import dot
 
 RARE = 1e-13
-"""Probability of the bags that are left out."""
+"""Probability of the bags without the cap."""
 _LARGEST_BAG = 10_000
-"""Bags above which rounding of the laws might show in their variances."""
+"""Largest bag size for which rounding of the probabilities is negligible in their variances."""
 _MOVE = 1e-6
-"""Error allowed for the variance of a law, relative and absolute."""
+"""Error allowed for a computed variance, relative and absolute."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cap:
-    r"""The advantage in bags whose labels have at least a certain variance.
+    r"""Cap on the advantage in bags whose other labels have at least a certain variance.
 
     Given the features of the others, whose sum has the variance V, the advantage is at most
     $2 \mu \min(T, e^{-V} I_0(V))$ by `labels.variation`. V is a sum of independent variables in [0, 1/4], so
-    that $P(V \le E V - t) \le \exp(-t^2 / (2 \sum E \mu_l^2))$; or by Hoeffding's inequality.
+    $P(V \le E V - t) \le \exp(-t^2 / (2 \sum E \mu_l^2))$; Hoeffding's inequality is used instead if it is
+    better.
 
     Attributes:
-        variance: Least variance of the bags that count.
-        rare: Probability of the others, at most.
-        advantage: Cap of the advantage in the bags that count.
+        variance: Least variance of the other labels for which the cap holds.
+        rare: Upper bound of the probability of all other bags.
+        advantage: Cap on the advantage in bags with at least this variance.
     """
 
     variance: float
@@ -39,23 +40,23 @@ class Cap:
     advantage: float
 
     def counts(self, laws: Array) -> Array:
-        """Return which laws of the sum of the other labels, shape (rows, k), have that variance."""
+        """Return a mask of the rows, distributions of the sum of the others, with at least this variance."""
         s = np.arange(float(laws.shape[1]))
-        away = s - (dot(laws, s) / laws.sum(axis=1))[:, None]  # about the mean, so that nothing cancels
+        away = s - (dot(laws, s) / laws.sum(axis=1))[:, None]  # about the mean, which avoids cancellation
         variance = dot(laws, away * away)
         return np.asarray(variance >= self.variance)
 
 
 def cap(own: Prior, others: Prior, bag_size: int, mechanism: str, epsilon: float, largest: float) -> Cap:
-    """Return the cap for examples of one law among others of another; it never exceeds `largest`.
+    """Return the cap for attacked examples and other members of two priors; it never exceeds `largest`.
 
     Args:
-        own: Law of eta of the attacked example.
-        others: Law of eta of the others.
-        bag_size: Examples in a bag.
-        mechanism: One with bags.
-        epsilon: Of its noise.
-        largest: What the advantage never exceeds.
+        own: Distribution of eta of the attacked example.
+        others: Distribution of eta of the other members.
+        bag_size: Number of examples in a bag.
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise.
+        largest: Upper bound of the advantage in every bag.
 
     Reference:
         A. Maurer (2003), A bound on the deviation probability for sums of non-negative random variables,

@@ -1,4 +1,4 @@
-"""The universal bound: twice the variance of a label times the distance between its two releases."""
+"""Universal bound: twice the variance of a label times the distance between the releases for 0 and 1."""
 
 from dataclasses import dataclass
 from typing import get_args
@@ -30,7 +30,7 @@ def bag_variation(etas: Array, noise: float) -> float:
 
     Args:
         etas: Probabilities of label 1 in [0, 1], shape (k,).
-        noise: Largest variation distance T that the noise leaves, in [0, 1].
+        noise: Largest total variation distance T between the noisy releases for two labels, in [0, 1].
 
     Returns:
         Upper bound in [0, 1/2], exact up to rounding.
@@ -53,13 +53,13 @@ def bag_variation(etas: Array, noise: float) -> float:
 class LabelsVariation(Method[Advantage]):
     r"""The advantage at one example is at most $2 \eta (1 - \eta)$ times a total variation distance.
 
-    The error of the best guess changes by at most the posterior's distance from the prior, and
-    $\sum_z P(z) |P(y = 1 | z) - \eta| = \eta (1 - \eta) \sum_z |g_1(z) - g_0(z)|$. The law q of the sum of
-    the other labels is unimodal, so its shift by one has the variation distance $\max_s q(s)$, which is at
-    most $e^{-V} I_0(V)$ for the variance V of the others, fixed or the mean over the prior; see
-    `largest_probability`. Noise can only bring the releases nearer, and by itself keeps them within T, so the
-    distance is at most $\min(T, e^{-V} I_0(V))$. This is an explicit form of the rates
-    $\sqrt{\mu / k}$ of the paper, without logarithms: at most $0.93765 \sqrt{\mu / (k - 1)}$.
+    The error of the best guess changes by at most the distance of the posterior from the prior, and
+    $\sum_z P(z) |P(y = 1 | z) - \eta| = \eta (1 - \eta) \sum_z |g_1(z) - g_0(z)|$. The distribution q of the
+    sum of the other labels is unimodal, so its total variation distance from its shift by one is
+    $\max_s q(s)$. This is at most $e^{-V} I_0(V)$, where V is the variance of the sum, or its mean over the
+    prior; see `largest_probability`. Noise can only reduce the distance, and by itself limits it to T, so the
+    distance is at most $\min(T, e^{-V} I_0(V))$. This is an explicit form of the rates $\sqrt{\mu / k}$ of
+    the paper, without logarithms: at most $0.93765 \sqrt{\mu / (k - 1)}$.
     """
 
     name = "labels.variation"
