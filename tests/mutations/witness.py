@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -34,4 +35,5 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 def _record(test: str, why: str) -> None:
     path = Path(os.environ["PRIVSWEEP_WITNESS"])
     if "PYTEST_XDIST_WORKER" not in os.environ and not path.exists():
-        path.write_text(json.dumps({"test": test, "why": why}), encoding="utf-8")
+        without_group = re.sub(r"@[^]@]*$", "", test)  # pytest-xdist writes its group behind the name
+        path.write_text(json.dumps({"test": without_group, "why": why}), encoding="utf-8")

@@ -193,6 +193,19 @@ def test_rows_stay_where_what_holds_them_too_was_replaced_by_their_part_meanwhil
     assert row(epsilon()).point.id in open_store(root).stored("unamplified-epsilon")
 
 
+def test_rows_stay_where_the_part_that_holds_them_too_is_gone_meanwhile(root: Path) -> None:
+    """A repair may have moved it away between the search and the collection."""
+    made = [put(root, row(epsilon())), put(root, [row(epsilon()), row(epsilon(sigma=2))])]
+    make_old(*made)
+    garbage = find_garbage(located(root))
+    (idle,) = garbage.idle
+    for name in idle.kept_in:
+        (located(root).data / name).unlink()
+    collect(located(root), garbage)
+    assert idle.part in parts(located(root))
+    assert row(epsilon()).point.id in open_store(root).stored("unamplified-epsilon")
+
+
 def test_a_part_that_vanishes_under_the_eyes_of_a_collection_is_no_error(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

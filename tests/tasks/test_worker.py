@@ -197,6 +197,26 @@ def test_a_batch_under_which_nodes_die_is_tried_again_as_long_as_others_finish(
         dispatch._after_a_death(batch, RuntimeError("gone"))
 
 
+def test_a_batch_whose_worker_dies_is_tried_again_whole_then_in_halves_until_a_point_is_alone(
+    job: Job, batch: Batch, store: Path
+) -> None:
+    open_store(store, create=True).close()
+    dispatch = Dispatch([], job, located(store))
+    assert dispatch._after_a_crash(batch, "crash") is None
+    assert [each.fields for each in dispatch._waiting] == [batch.fields], "the first time it is tried again"
+    dispatch._waiting.clear()
+    assert dispatch._after_a_crash(batch, "crash") is None
+    halves = list(dispatch._waiting)
+    assert [each.fields for each in halves] == [batch.fields[:1], batch.fields[1:]]
+    dispatch._waiting.clear()
+    alone = halves[0]
+    assert dispatch._after_a_crash(alone, "crash") is None
+    done = dispatch._after_a_crash(alone, "crash")
+    assert done is not None
+    assert dict(done.statuses) == {"crashed": 1}
+    assert open_store(store).stored(PROBLEM.name) == {next(alone.points()).id: "crashed"}
+
+
 def test_parts_on_their_way_back_are_limited_by_their_bytes(job: Job, store: Path) -> None:
     dispatch = Dispatch([], job, located(store))
     dispatch._points = 650_000

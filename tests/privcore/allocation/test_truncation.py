@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer, Method, Point, Problem, Status, evaluate, find
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.truncation import bounded
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
@@ -186,3 +188,21 @@ def test_the_truth_lies_below(name: str) -> None:
             question = problem(kind, **fields, **threshold)
             truth = answer("allocation.certified", question, tolerance=0.3)
             assert truth.lower <= answer(name, question, tolerance=0.3).upper, question
+
+
+def test_the_correction_is_a_part_of_delta() -> None:
+    """A rate that needs a correction of 1/1000 gives no smaller delta, and no epsilon for a smaller one."""
+    rate = lambda _direction, budget: 0.02 if budget >= 1e-3 else None
+
+    def delta_at(epsilon: float) -> Answer:
+        asked = AllocationDelta(sigma=1.0, steps=10, epsilon=epsilon, adjacency="remove")
+        return bounded(asked, rate, 0.1)
+
+    def epsilon_at(delta: float) -> Answer:
+        asked = AllocationEpsilon(sigma=1.0, steps=10, delta=delta, adjacency="remove")
+        return bounded(asked, rate, 0.1)
+
+    assert "correction" in delta_at(1.0).detail
+    assert 1e-3 <= delta_at(1.0).upper < 0.01
+    assert "no amplification" in epsilon_at(1e-3).detail
+    assert "Poisson" in epsilon_at(2e-3).detail
