@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Import the numerics when they are used: a lookup needs the problems alone."""
+        """Import the numerics on first use, because a lookup only needs the problems."""
         if name not in ("allocated", "allocation_pld"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from privcore.allocation import composable

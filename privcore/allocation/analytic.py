@@ -1,4 +1,4 @@
-"""The analytic bound: truncated Poisson sampling, with the tail of the posterior by Azuma and Hoeffding."""
+"""Analytic bound: truncated Poisson sampling, with the Azuma-Hoeffding bound on the tail of the posterior."""
 
 import math
 from dataclasses import dataclass
@@ -18,26 +18,26 @@ from privcore.papers import FELDMAN_SHENFELD
 AUTHORS_SHARE = 0.995
 AUTHORS_PART = 0.99 / 0.995
 _PARTS = (0.5, 0.9, 0.97, AUTHORS_PART, 0.999)
-"""Parts of the correction that t delta_0 may take."""
+"""Fractions of the correction that are tried for t delta_0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationAnalytic(Method[Allocation]):
-    r"""Bound k-of-t allocation in closed form, but for Poisson sampling.
+    r"""Bound k-of-t allocation by Poisson sampling whose probability has a closed form.
 
     With one step $(\varepsilon_0, \delta_0)$-DP, $f = \lfloor t/k \rfloor$ and any $\delta'$,
     $$\delta_A(\varepsilon) \le \delta_{P_{f k E, \eta}}(\varepsilon) + k E (f \delta_0 + \delta'), \quad
       \eta = \frac{1}{f (1 - \gamma)}, \quad \gamma = \sinh(\varepsilon_0) \sqrt{2 \ln(1/\delta') / f}.$$
-    The paper has cosh for sinh: it bounds the range $e^{\varepsilon_0} - e^{-\varepsilon_0}$ of the one-step
-    ratio by $2 \cosh \varepsilon_0$. The bound is claimed up to $\varepsilon = \ln f$ only: there, a step
-    whose ratio is clipped into that range, with mean 1, proves it. That step is a garbling of the true one,
-    agrees with it in Q, and differs in P by the total variation $\delta_0$, which costs at most
-    $\max(1, e^\varepsilon) \, k E \, \delta_0$ in either direction.
+    The paper has cosh in place of sinh: it bounds the range $e^{\varepsilon_0} - e^{-\varepsilon_0}$ of the
+    one-step ratio by $2 \cosh \varepsilon_0$. The bound is claimed only up to $\varepsilon = \ln f$. For
+    these $\varepsilon$ the proof uses a step whose ratio is clipped into that range and has mean 1. The
+    clipped step is a post-processing of the true step, agrees with it in Q, and differs in P by the total
+    variation $\delta_0$, which costs at most $\max(1, e^\varepsilon) \, k E \, \delta_0$ in either direction.
 
     Attributes:
-        range_bound: `sinh`, the range itself, or `cosh`, as published.
-        split: How delta is split, for epsilon: `optimal`, or as in the authors' program.
-        tolerance: Relative width to which Poisson sampling is evaluated.
+        range_bound: `sinh`, exact, or `cosh`, as published.
+        split: Split of delta, for epsilon: `optimal`, or `authors` for that of the authors' program.
+        tolerance: Relative width of the bracket of Poisson sampling.
     """
 
     name = "allocation.analytic"
@@ -77,14 +77,14 @@ def analytic_rate(local_epsilon: float, steps: int, delta: float, range_bound: s
     """Return the sampling probability of the analytic bound.
 
     Args:
-        local_epsilon: Epsilon of one step, >= 0, maybe infinite.
+        local_epsilon: Epsilon of one step, >= 0, possibly infinite.
         steps: Number of steps, >= 1.
-        delta: Probability in (0, 1) with which the posterior may exceed.
+        delta: Probability in (0, 1) that the posterior exceeds the returned probability.
         range_bound: `sinh` or `cosh`.
 
     Returns:
-        Probability, rounded up, in [1 / steps, 1); None where gamma >= 1 - 1 / steps, so that it would not
-        be below 1 and the theorem says nothing.
+        Probability, rounded up, in [1 / steps, 1); None if gamma >= 1 - 1 / steps, when the theorem gives no
+        probability below 1.
 
     Reference:
         Feldman and Shenfeld (2025), arXiv:2502.08202v3, Theorem 4.1.
@@ -105,5 +105,5 @@ def analytic_rate(local_epsilon: float, steps: int, delta: float, range_bound: s
 
 @lru_cache(maxsize=4096)
 def _local_epsilon(sigma: float, delta: float) -> float:
-    """Return an upper bound of the epsilon of one step, infinity for a delta that is nearly no number."""
+    """Return an upper bound of the epsilon of one step; infinity for delta <= 1e-300."""
     return gaussian_epsilon_bounds(sigma, delta)[1] if delta > 1e-300 else math.inf

@@ -1,4 +1,4 @@
-"""The least noise multiplier that meets epsilon and delta, enclosed: for allocation and Poisson sampling."""
+"""Bracket of the least noise multiplier that meets epsilon and delta, for allocation and Poisson sampling."""
 
 import math
 from collections.abc import Callable
@@ -20,34 +20,34 @@ from privcore.numerics.gaussian import gaussian_delta_bounds
 from privcore.numerics.rounding import NOISE_BRACKET
 
 _LEAST, _MOST = 1e-6, 1e12
-"""Between these the noise without amplification is searched; it exceeds 1e12 for tiny deltas only."""
+"""Ends of the search for the noise multiplier without amplification; only tiny deltas need more than 1e12."""
 
 
 _BRACKETS = 20
-"""Brackets after which the search stops; eight are usual, and rounding is what keeps it from ending."""
+"""Largest number of brackets of a search. Eight are typical; rounding can keep a search from ending."""
 
 _FINENESS = 16.0
-"""The narrowest bracket of epsilon asked for is narrower by this than that of sigma; what is finer costs more
-than it tells, since epsilon moves at least about as fast as sigma."""
+"""Relative width of the bracket of sigma over that of the narrowest bracket of epsilon. Narrower brackets of
+epsilon cost more than they gain, since the relative change of epsilon is at least about that of sigma."""
 
 _FINEST_A_STEP = 3e-11
-"""Relative width of epsilon a step below which the brackets do not get: 0.03 at 1e9 steps."""
+"""Smallest relative width of a bracket of epsilon, per step: 0.03 at 1e9 steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseBracket:
-    """An enclosure of the least noise multiplier.
+    """Bracket of the least noise multiplier.
 
     Attributes:
-        lower: No smaller noise suffices; 0 where that is not known.
-        upper: This noise suffices: the safe end; infinity where none is known.
+        lower: No smaller noise multiplier suffices; 0 if no lower end is proved.
+        upper: This noise multiplier suffices, so it is the safe end; infinity if no upper end is proved.
     """
 
     lower: float
     upper: float
 
     def __post_init__(self) -> None:
-        """Refuse crossed ends."""
+        """Reject ends in the wrong order."""
         if not 0.0 <= self.lower <= self.upper:
             raise ValueError(f"Expected 0 <= lower <= upper, got {self}.")
 
@@ -59,17 +59,18 @@ def smallest_noise(
 
     $$\sigma^* = \inf\{\sigma : \varepsilon_\sigma(\delta) \le \varepsilon\}$$
 
-    for adding or removing an example. More noise is a garbling, so all noise above the infimum suffices and
-    none below. The result is cached, since the error of a mean asks for the same noise at many sizes.
+    for adding or removing an example. Adding noise is post-processing, so every noise multiplier above the
+    infimum suffices and no smaller one does. The result is cached, since the error of a mean needs the same
+    noise multiplier at many sizes.
 
     Args:
-        scheme: `allocation`, where an example is in one of the steps, chosen at random; or `poisson`, where
-            every step includes it with probability 1/steps.
-        epsilon: Largest epsilon that is allowed, in [0.001, 10000].
-        delta: Largest delta that is allowed, in (0, 1).
+        scheme: `allocation`: an example is in one of the steps, chosen at random; `poisson`: every step
+            includes it with probability 1/steps.
+        epsilon: Largest allowed epsilon, in [0.001, 10000].
+        delta: Largest allowed delta, in (0, 1).
         steps: Number of steps, 1 to 1e9.
-        precision: Asked relative distance of the ends, > 0. They may be further apart where the brackets of
-            epsilon stay wide, or where the noise is outside [1e-3, 1e6].
+        precision: Requested relative distance of the ends, > 0. The ends may be further apart if the brackets
+            of epsilon stay wide, or if the noise multiplier is outside [1e-3, 1e6].
 
     Returns:
         Lower end, proved not to suffice, and upper end, proved to suffice.
@@ -79,7 +80,8 @@ def smallest_noise(
         DomainError: A number is outside its domain.
 
     Reference:
-        arXiv:2502.08202v3, Section 5.1, for the task; epsilon by `allocation.certified`, `poisson.certified`.
+        arXiv:2502.08202v3, Section 5.1, for the problem; `allocation.certified` and `poisson.certified` bound
+        epsilon.
 
     Example:
         >>> found = smallest_noise("allocation", epsilon=1.0, delta=1e-10, steps=1000)
@@ -118,16 +120,17 @@ def _smallest_noise(scheme: str, epsilon: float, delta: float, steps: int, preci
 
 
 def outer_noise(scheme: str, epsilon: float, delta: float, steps: int) -> NoiseBracket:
-    r"""Return ends that the Gaussian mechanism alone gives, with $\sigma_1$ the least noise of a single step.
+    r"""Return the ends that follow from the Gaussian mechanism alone.
 
-    Allocation needs no more than $\sigma_1$, knowing the step; and no less than $\sigma_1 / \sqrt t$, as the
-    test on the sum of all outputs shows, N(1, t sigma^2) against N(0, t sigma^2). Poisson sampling needs no
-    more than $\sigma_1 \sqrt t$, taking part in every step. One step is $\sigma_1$ in both.
+    With $\sigma_1$ the least noise multiplier of a single step, allocation needs at most $\sigma_1$, even if
+    the chosen step is public. It needs at least $\sigma_1 / \sqrt t$, as the test on the sum of all outputs
+    shows, N(1, t sigma^2) against N(0, t sigma^2). Poisson sampling needs at most $\sigma_1 \sqrt t$, even if
+    the example takes part in every step. For a single step both need $\sigma_1$.
 
     Args:
         scheme: `allocation` or `poisson`.
-        epsilon: Largest epsilon that is allowed, > 0.
-        delta: Largest delta that is allowed, in (0, 1).
+        epsilon: Largest allowed epsilon, > 0.
+        delta: Largest allowed delta, in (0, 1).
         steps: Number of steps.
     """
     single = gaussian_noise(epsilon, delta)
@@ -141,14 +144,15 @@ def outer_noise(scheme: str, epsilon: float, delta: float, steps: int) -> NoiseB
 
 @lru_cache(maxsize=256)
 def gaussian_noise(epsilon: float, delta: float) -> NoiseBracket:
-    """Return proved ends of the least noise multiplier of the Gaussian mechanism, 1e-12 apart.
+    """Return proved ends of the least noise multiplier of the Gaussian mechanism.
 
     Args:
-        epsilon: Largest epsilon that is allowed, >= 0.
-        delta: Largest delta that is allowed, in (0, 1).
+        epsilon: Largest allowed epsilon, >= 0.
+        delta: Largest allowed delta, in (0, 1).
 
     Returns:
-        The ends; 0 and 1e-6, or 1e12 and infinity, where the noise is not between those two.
+        The ends, at a relative distance of 1e-12; (0, 1e-6) or (1e12, infinity) if the noise multiplier is
+        outside [1e-6, 1e12].
 
     Example:
         >>> round(gaussian_noise(1.0, 1e-5).upper, 6)
@@ -174,18 +178,18 @@ def gaussian_noise(epsilon: float, delta: float) -> NoiseBracket:
 
 
 def search_cost(scheme: str, epsilon: float, delta: float, steps: int, precision: float) -> Cost:
-    """Return what `smallest_noise` needs, conservatively, without computing it."""
+    """Return a conservative estimate of the cost of `smallest_noise`, without computing it."""
     if steps == 1:
         return Cost(seconds=0.005, bytes=1e6)
-    # The root is not far from the noise at which the loss of one step, Gaussian, reaches epsilon + ln t.
+    # The root is near the noise multiplier at which the Gaussian loss of one step reaches epsilon + ln t.
     far = math.sqrt(-2.0 * math.log(delta))
     shift = math.sqrt(far * far + 2.0 * (epsilon + math.log(steps))) - far
     root = min(1.0 / shift, gaussian_noise(epsilon, delta).upper)
     sigma = min(max(root, params.SIGMA.lower), params.SIGMA.upper)
     narrow = 4.0 * _finest(precision, steps)
     coarse, fine = (_method_cost(scheme, sigma, delta, steps, width) for width in (0.125, narrow))
-    looks = 1.0 if scheme == "allocation" else 1.5  # a rate that is no double is asked for from both sides
-    looks *= 5.0 if steps > 10**7 else 1.0  # rounding keeps brackets wide there
+    looks = 1.0 if scheme == "allocation" else 1.5  # a rate between two doubles is evaluated at both
+    looks *= 5.0 if steps > 10**7 else 1.0  # there, rounding keeps brackets wide
     return Cost(seconds=0.01 + looks * (2.0 * coarse.seconds + fine.seconds), bytes=fine.bytes)
 
 
@@ -202,7 +206,7 @@ def _finest(precision: float, steps: int) -> float:
 
 
 def _allocation(epsilon: float, delta: float, steps: int) -> Look:
-    """Return what brackets epsilon of allocation at a sigma."""
+    """Return a function that brackets the epsilon of allocation at a given sigma."""
 
     def look(sigma: float, tolerance: float) -> tuple[float, float]:
         problem = AllocationEpsilon(sigma=sigma, steps=steps, delta=delta)
@@ -213,10 +217,10 @@ def _allocation(epsilon: float, delta: float, steps: int) -> Look:
 
 
 def _poisson(epsilon: float, delta: float, steps: int) -> Look:
-    """Return what brackets epsilon of Poisson sampling at a sigma and the rate 1/steps.
+    """Return a function that brackets the epsilon of Poisson sampling at a given sigma and the rate 1/steps.
 
-    That rate is rarely a double. The next ones on both sides bracket it, and epsilon grows with the rate, so
-    the upper end is that of the larger; and only a lower end that says "too little noise" needs the smaller.
+    That rate is rarely a double, and lies between the neighbouring doubles. Epsilon grows with the rate, so
+    the larger double gives the upper end. The smaller double is only needed for a lower end above the target.
     """
     nearest = 1.0 / steps
     larger = nearest if Fraction(nearest) * steps >= 1 else math.nextafter(nearest, 1.0)

@@ -1,4 +1,4 @@
-"""Random allocation, both bounds proved: the likelihood ratio bracketed in convex order."""
+"""Proved lower and upper bounds of random allocation: the likelihood ratio, bracketed in convex order."""
 
 import math
 from dataclasses import dataclass, replace
@@ -58,11 +58,13 @@ Answered = Gaussian | Laplace | Response
 class AllocationCertified(Method[Answered]):
     r"""Enclose epsilon or delta of k-of-t random allocation over E epochs.
 
-    The likelihood ratio of 1-of-t is the mean of t i.i.d. ratios of one step, that of E epochs a product of E
-    such means. Both are built by binary powering; after every step the law is spread (kept dominating) or
-    merged (kept a garbling) on a grid, so both ends are proved whatever the grid. For k > 1 the upper end is
-    that of the composition of (k - r) E copies of 1-of-f and r E of 1-of-(f + 1), where t = f k + r; the
-    lower end is that of the elementary symmetric mean of the ratios, of which only a cell is kept.
+    The likelihood ratio of 1-of-t is the mean of t i.i.d. ratios of one step, that of E epochs is a product
+    of E independent means. Both are built by binary powering. After every step the distribution of the ratio
+    is rounded to a grid: by a mean-preserving spread for the upper end, which keeps it dominating, and to
+    conditional means for the lower end, which is a post-processing. So both ends are proved for every grid.
+    For k > 1 the upper end is that of the composition of (k - r) E copies of 1-of-f and r E copies of
+    1-of-(f + 1), where t = f k + r. The lower end is that of the elementary symmetric mean of the ratios,
+    whose distribution is coarsened to cells.
     """
 
     name = "allocation.certified"
@@ -106,7 +108,7 @@ class AllocationCertified(Method[Answered]):
         lower, upper, detail = reduced(problem.adjacency)
         if not exact(t, k) and upper > lower * (1.0 + self.tolerance):
             overlap = _overlap(problem)
-            if overlap < upper:  # it knows nothing of the direction add
+            if overlap < upper:  # this bound does not cover the direction add
                 add = reduced("add")[1] if problem.adjacency == "add-remove" else 0.0
                 upper = min(upper, max(overlap, add))
         delta = question.at if question.asks == "epsilon" else upper
@@ -119,7 +121,10 @@ class AllocationCertified(Method[Answered]):
     def _chosen_below(
         self, problem: Answered, question: Question, lower: float, upper: float, delta: float
     ) -> float:
-        """Return a lower bound from the law of k of t, refined while that may bring it close to the upper."""
+        """Return a lower bound from the lower distribution of k of t.
+
+        The grid is refined while a finer one may bring the bound close to the upper end.
+        """
         most = min(upper, LARGEST_THRESHOLD) if question.asks == "epsilon" else question.at
         if most > LARGEST_THRESHOLD:
             return lower
@@ -152,31 +157,32 @@ def _step(problem: Answered) -> Step:
 
 
 def _rate(problem: Answered) -> float:
-    """Return the probability with which an epoch includes the example at all."""
+    """Return the probability that an epoch includes the example."""
     if isinstance(problem, SampledAllocationEpsilon | SampledAllocationDelta):
         return problem.sampling_probability
     return 1.0
 
 
 def _overlap(problem: Answered) -> float:
-    """Return a bound for the direction remove without reduction to k = 1; infinity where there is none."""
+    """Return a bound for the direction remove without reduction to k = 1; infinity if it does not apply."""
     if not isinstance(problem, Allocation) or problem.adjacency == "add":
         return math.inf
     return overlap_bound(problem)[0]
 
 
 def _combinations(problem: Answered) -> int:
-    """Return how many combinations of two laws one resolution takes, about."""
+    """Return the approximate number of combinations of two distributions at one resolution."""
     steps = problem.steps // problem.participations
     copies = problem.participations * problem.epochs
     return powering(steps) + powering(copies)
 
 
 def _ease(problem: Answered) -> float:
-    """Return how much wider than usual cells may be: where one large ratio decides, epsilon is its logarithm.
+    """Return the factor by which cells may be wider than usual, if one large ratio determines epsilon.
 
-    A cell then moves epsilon by its width over that logarithm. Measured on 17 points of k = 1, asked for 1 %:
-    without it brackets are 0.2 % to 0.8 % wide, with it 0.7 % to 0.9 %.
+    Epsilon is then the logarithm of that ratio, and a cell moves it, relatively, by its width over that
+    logarithm. Measured on 17 points of k = 1 at a tolerance of 1 %: brackets are 0.2 % to 0.8 % wide without
+    this factor, and 0.7 % to 0.9 % with it.
     """
     if not isinstance(problem, AllocationEpsilon):
         return 1.0
@@ -184,7 +190,7 @@ def _ease(problem: Answered) -> float:
     block = problem.steps / problem.participations
     largest = 0.5 * s * s - s * float(scipy.special.ndtri(problem.delta)) - math.log(block)
     easier = 1.0 + 0.5 * max(0.0, math.log1p(math.exp(min(largest, 50.0))))
-    return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps: neighbours share their laws
+    return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps, to share distributions
 
 
 def _question(problem: Answered) -> Question:
@@ -193,7 +199,7 @@ def _question(problem: Answered) -> Question:
 
 
 def _closed_form(problem: Answered) -> tuple[float, float]:
-    """Return a bracket known without computing: nothing is revealed below, the chosen steps above."""
+    """Return the bracket between revealing nothing and revealing the chosen steps, by closed forms."""
     question = _question(problem)
     if isinstance(problem, Gaussian):
         return _gaussian_closed_form(problem, question)
@@ -202,7 +208,7 @@ def _closed_form(problem: Answered) -> tuple[float, float]:
     if question.asks == "epsilon":
         return 0.0, reach
     # (e^r - e^epsilon) / (1 + e^r) for |epsilon| < r, the randomized response of the composed epsilon
-    apart = -math.expm1(min(0.0, question.at))  # the same outputs, weighed differently
+    apart = -math.expm1(min(0.0, question.at))  # for equal distributions of the outputs
     top = max(apart, -math.expm1(min(0.0, question.at - reach)) / (1.0 + math.exp(-reach)))
     return math.nextafter(apart, 0.0), probability_at_most(top, FEW_OPERATIONS)
 
@@ -210,8 +216,8 @@ def _closed_form(problem: Answered) -> tuple[float, float]:
 def _gaussian_closed_form(problem: Gaussian, question: Question) -> tuple[float, float]:
     """Return the bracket between the test on the sum of all outputs and no amplification.
 
-    The sum of the outputs of an epoch is N(k, t sigma^2) against N(0, t sigma^2). Knowing the chosen steps
-    as well can only reveal more. The two agree for k = t. Sampling before takes the lower end away.
+    The sum of the outputs of an epoch is N(k, t sigma^2) against N(0, t sigma^2). Revealing the chosen steps
+    can only reduce privacy. The two ends agree for k = t. If epochs are sampled, the test gives no lower end.
     """
     k, epochs = problem.participations, problem.epochs
     blind = problem.sigma * math.sqrt(problem.steps / epochs) / k

@@ -1,4 +1,4 @@
-"""The best of the published upper bounds of random allocation, in each direction on its own."""
+"""The least of the published upper bounds of random allocation, separately for each direction."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, get_args
@@ -20,7 +20,7 @@ from privcore.papers import FELDMAN_SHENFELD
 class AllocationCombined(Method[Allocation]):
     """Take the least of no amplification, analytic, decomposition, direct and recursive, per direction.
 
-    Every one of them bounds each direction, so the least one does; the answer is the larger direction.
+    Each of these is a bound in each direction, so the least is too. The answer is the larger direction.
     """
 
     name = "allocation.combined"
@@ -39,7 +39,7 @@ class AllocationCombined(Method[Allocation]):
             for method in self._methods()
             if method.applies(part) is None
         ]
-        # Directions share laws, and void theorems take no time.
+        # Directions share distributions, and theorems that do not apply take no time.
         return Cost(
             seconds=0.4 * sum(cost.seconds for cost in costs), bytes=max(cost.bytes for cost in costs)
         )
@@ -49,7 +49,7 @@ class AllocationCombined(Method[Allocation]):
         return Answer.at_most(max(upper for upper, _ in found), detail="; ".join(text for _, text in found))
 
     def _methods(self) -> tuple[Method, ...]:
-        """Return the methods of the paper; one that is equally good as another comes first."""
+        """Return the methods of the paper, by falling priority in case of equal bounds."""
         return (
             AllocationDirect(),
             AllocationDecomposition(tolerance=self.tolerance),
@@ -58,7 +58,7 @@ class AllocationCombined(Method[Allocation]):
         )
 
     def _least(self, problem: Allocation, seed: int) -> tuple[float, str]:
-        """Return the least bound in one direction, with the method that gave it."""
+        """Return the least bound in one direction, and the method that gives it."""
         upper, text = unamplified(problem), f"{problem.adjacency}: no amplification"
         for method in self._methods():
             if method.applies(problem) is None:
@@ -70,5 +70,5 @@ class AllocationCombined(Method[Allocation]):
 
 
 def _directions(problem: Allocation) -> list[Allocation]:
-    """Return the problem in every direction that its adjacency asks for."""
+    """Return the problem in each direction of its adjacency."""
     return [replace(problem, adjacency=direction) for direction in profile.DIRECTIONS[problem.adjacency]]

@@ -30,20 +30,20 @@ _UNAMPLIFIED = proved(
     sigma=falls(proofs.MORE_NOISE),
     participations=grows(proofs.COMPOSED),
     epochs=grows(proofs.COMPOSED),
-    steps=grows(proofs.PUBLIC),  # nor falling: rows at the least and most steps serve all
+    steps=grows(proofs.PUBLIC),  # and falls: rows at the fewest and most steps cover all
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicSteps(AllocationProblem):
-    """Base of the questions about examples whose steps are known: others make no difference."""
+    """Base of the questions about examples whose steps are public; other steps make no difference."""
 
     steps: Annotated[int, params.STEPS] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonEpsilon(AtDelta, SampledSteps):
-    """Smallest epsilon of DP-SGD where every step includes every example independently."""
+    """Smallest epsilon of DP-SGD in which every step includes every example independently."""
 
     name = "poisson-epsilon"
     monotone = proved(**_POISSON, **AT_DELTA)
@@ -54,7 +54,7 @@ class PoissonEpsilon(AtDelta, SampledSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonDelta(AtEpsilon, SampledSteps):
-    """Delta of DP-SGD at a given epsilon, where every step includes every example independently."""
+    """Delta, at a given epsilon, of DP-SGD in which every step includes every example independently."""
 
     name = "poisson-delta"
     monotone = proved(**_POISSON, **AT_EPSILON)
@@ -65,7 +65,7 @@ class PoissonDelta(AtEpsilon, SampledSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflingEpsilon(AtDelta, GaussianSteps):
-    """Smallest epsilon of an epoch over shuffled examples with clipped gradients, all others known."""
+    """Smallest epsilon of an epoch over shuffled examples with clipped gradients, if the others are known."""
 
     name = "shuffling-epsilon"
     monotone = proved(**_SHUFFLING, **AT_DELTA)
@@ -75,7 +75,7 @@ class ShufflingEpsilon(AtDelta, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflingDelta(AtEpsilon, GaussianSteps):
-    """Delta of an epoch over shuffled examples with clipped gradients, all others known."""
+    """Delta of an epoch over shuffled examples with clipped gradients, if the others are known."""
 
     name = "shuffling-delta"
     monotone = proved(**_SHUFFLING, **AT_EPSILON)
@@ -85,7 +85,7 @@ class ShufflingDelta(AtEpsilon, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class UnamplifiedEpsilon(Allocated, PublicSteps, AtDelta, GaussianNoise):
-    """Smallest epsilon where the k steps that use an example are public, in every epoch: no amplification."""
+    """Smallest epsilon if the k steps that use an example are public in every epoch: no amplification."""
 
     name = "unamplified-epsilon"
     monotone = proved(**_UNAMPLIFIED, **AT_DELTA)
@@ -93,7 +93,7 @@ class UnamplifiedEpsilon(Allocated, PublicSteps, AtDelta, GaussianNoise):
 
 @dataclass(frozen=True, kw_only=True)
 class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
-    """Delta at a given epsilon where the k steps that use an example are public: no amplification."""
+    """Delta at a given epsilon if the k steps that use an example are public: no amplification."""
 
     name = "unamplified-delta"
     monotone = proved(**_UNAMPLIFIED, **AT_EPSILON)

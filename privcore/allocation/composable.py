@@ -1,4 +1,4 @@
-"""Random allocation as a privacy loss distribution that `dp-accounting` composes, and the way back."""
+"""Random allocation as a privacy loss distribution for `dp-accounting`, or from one of any mechanism."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 LOSS_STEP = 1e-4
-"""The step that `dp-accounting` takes where none is given; only equal steps compose."""
+"""Default of `dp-accounting`, which composes only distributions of equal steps."""
 RESOLUTION = Resolution(fineness=1.0 / 30.0, tail=1e-30)
 
 
@@ -33,19 +33,19 @@ def allocation_pld(
 ) -> "PrivacyLossDistribution":
     """Return a privacy loss distribution that dominates k-of-t random allocation of Gaussian noise.
 
-    Both directions are upper bounds, rounding included; the law is that of `allocation.certified`, its values
-    spread over multiples of the loss step.
+    Both directions are upper bounds, rounding included. The distribution is that of `allocation.certified`,
+    moved to multiples of the loss step by a mean-preserving spread.
 
     Args:
         sigma: Noise multiplier.
         steps: Steps of an epoch, t.
         participations: Steps that use the example, k.
         epochs: Number of epochs, E.
-        loss_step: Distance of two losses in nats; `dp-accounting` composes distributions of equal steps.
-        resolution: Resolution of the laws from which it is read.
+        loss_step: Distance between losses in nats; `dp-accounting` composes distributions of equal steps.
+        resolution: Resolution of the likelihood-ratio distributions from which the result is computed.
 
     Returns:
-        A pessimistic distribution with different directions remove and add.
+        A pessimistic distribution, with separate directions remove and add.
 
     Raises:
         DomainError: A number is outside its domain, more participations than steps, or too many losses.
@@ -75,19 +75,19 @@ def allocated(
 ) -> "PrivacyLossDistribution":
     """Return a privacy loss distribution that dominates random allocation of any mechanism.
 
-    The result is as valid as the given distribution is, which may itself be a composition, such as several
-    releases of one step.
+    The result is an upper bound if the given distribution is. That may itself be a composition, for example
+    of several releases of one step.
 
     Args:
-        pld: Pessimistic distribution of one step that uses the example, against one that does not.
+        pld: Pessimistic distribution of a step that uses the example against a step that does not.
         steps: Steps of an epoch, t.
         participations: Steps that use the example, k.
         epochs: Number of epochs, E.
-        loss_step: Distance of two losses of the result in nats.
-        resolution: Resolution of the laws in between.
+        loss_step: Distance between losses of the result in nats.
+        resolution: Resolution of the intermediate likelihood-ratio distributions.
 
     Raises:
-        DomainError: As for `allocation_pld`, or the given distribution is an optimistic one.
+        DomainError: As for `allocation_pld`, or the given distribution is optimistic.
         LikelihoodRangeError: The likelihood ratios exceed the range of doubles.
 
     Source:
@@ -99,7 +99,7 @@ def allocated(
 def _allocated(
     step: Step, steps: int, participations: int, epochs: int, loss_step: float, resolution: Resolution
 ) -> "PrivacyLossDistribution":
-    """Return the distribution of k-of-t allocation of a step, after checking the numbers."""
+    """Check the numbers, and return the distribution of k-of-t allocation of a step."""
     t, k = params.STEPS.check(steps), params.PARTICIPATIONS.check(participations)
     FEWER_THAN_STEPS.check(SimpleNamespace(steps=t, participations=k))
     law = composed(step, t, k, params.EPOCHS.check(epochs), 1.0, resolution).upper
@@ -108,17 +108,17 @@ def _allocated(
 
 @dataclass(frozen=True, eq=False)
 class _GivenStep(Step):
-    """A mechanism of which a dominating law is given."""
+    """A mechanism given by a dominating likelihood-ratio distribution."""
 
     law: RatioDistribution
 
     def ratio(self, res: Resolution) -> RatioBracket:
-        """Return the law, spread over the cells of the resolution; the lower end only guides the grid."""
+        """Return the distribution on the cells of the resolution; the lower end only guides the grid."""
         one = RatioBracket(lower=_ONE, upper=_ONE)
         return combine(RatioBracket(lower=self.law, upper=self.law), one, res, product=True)
 
     def width(self) -> float:
-        """Return how far the logarithm of the ratio reaches."""
+        """Return the largest logarithm of the ratio."""
         return float(np.log(self.law.x[-1]))
 
 

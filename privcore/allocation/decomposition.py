@@ -1,4 +1,4 @@
-"""Random allocation from Poisson sampling, which given that the example takes part at all is less private."""
+"""Random allocation from Poisson sampling, which is less private given that the example takes part."""
 
 import math
 from collections.abc import Callable
@@ -30,10 +30,10 @@ _Reader = Callable[[RatioDistribution, float, str], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Decomposition:
-    r"""Bounds of allocation from those of Poisson sampling, of which it is the part with some participation.
+    r"""Bounds of allocation from bounds of Poisson sampling, conditioned on participation.
 
-    With $p$ the probability of taking part and $S$ the likelihood ratio of Poisson sampling, the ratio given
-    participation is $1 + (S - 1) / p$, and it dominates that of allocation in both directions.
+    With $p$ the probability that the example takes part and $S$ the likelihood ratio of Poisson sampling, the
+    ratio given participation is $1 + (S - 1) / p$, which dominates that of allocation in both directions.
 
     Attributes:
         log_absence: Logarithm of the probability 1 - p that no step uses the example.
@@ -75,12 +75,12 @@ class Decomposition:
         return (epsilon - math.log(p)) * (1.0 + SHORT_FORMULA)
 
     def add_epsilon(self, poisson_delta: Profile, delta: float, start: float) -> float:
-        """Return an epsilon at which `add_delta` is at most delta, the smallest to 1e-12, or infinity.
+        """Return the smallest epsilon at which `add_delta` is at most delta, up to 1e-12, or infinity.
 
         Args:
             poisson_delta: Upper bound of the profile of Poisson sampling in direction add.
             delta: Probability in (0, 1).
-            start: Where to begin the search upwards, > 0.
+            start: First epsilon of the upward search, > 0.
         """
 
         def above(epsilon: float) -> bool:
@@ -114,16 +114,19 @@ def _down(x: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class _Decomposed(Question):
-    """A question about allocation, read off a law of Poisson sampling."""
+    """A question about allocation, answered from a likelihood-ratio distribution of Poisson sampling."""
 
     part: Decomposition
 
     def upper(self, law: RatioDistribution) -> float:
-        """Return the upper bound that a dominating law gives."""
+        """Return the upper bound from a dominating distribution."""
         return self._read(law, profile.delta_upper, profile.epsilon_upper)
 
     def lower(self, law: RatioDistribution) -> float:
-        """Return what `upper` can come down to: no bound of the truth, it tells when to stop refining."""
+        """Return an estimate of the limit of `upper` under refinement.
+
+        It is not a bound of the truth; it decides when to stop refining.
+        """
         return self._read(law, profile.delta_lower, profile.epsilon_lower)
 
     def _read(self, law: RatioDistribution, delta: _Reader, epsilon: _Reader) -> float:
@@ -143,7 +146,7 @@ class _Decomposed(Question):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationDecomposition(Method[Allocation]):
-    """Bound 1-of-t by Poisson sampling with probability thinning / t; exact in the limit of thinning 0."""
+    """Bound 1-of-t by Poisson sampling with probability thinning / t; exact in the limit thinning -> 0."""
 
     name = "allocation.decomposition"
     problems = get_args(Allocation)

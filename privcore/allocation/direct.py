@@ -1,4 +1,4 @@
-"""Random allocation directly: exact Renyi divergences for remove, Jensen's inequality for add."""
+"""Direct bounds of random allocation: exact Renyi divergences for remove, Jensen's inequality for add."""
 
 import math
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ def remove_moments(sigma: float, parts: Blocks, highest: int) -> tuple[Floats, F
         highest: Highest order, >= 2.
 
     Returns:
-        Orders and log-moments of the composition in the direction remove, shape (n,) each. Those of integer
-        order are exact for the composition but for rounding up.
+        Orders and log-moments of the composition in the direction remove, each of shape (n,). Those of
+        integer order are exact for the composition, up to rounding up.
     """
     orders = np.concatenate([FRACTIONS, np.arange(2.0, highest + 1.0)])
     total = np.zeros_like(orders)
@@ -47,7 +47,7 @@ def fraction_moments(sigma: float, steps: int, second: float) -> Floats:
 
     $$E_Q[S^{1+b}] \le t^{-b} \bigl(e^{(1+b) v} + (t - 1) e^{-(1-b) v}\bigr)$$
 
-    This is exact for t = 1; where it exceeds the chord from order 1 to order 2, the chord is taken.
+    This is exact for t = 1. If it exceeds the chord from order 1 to order 2, the chord is returned.
 
     Args:
         sigma: Noise multiplier, > 0.
@@ -70,11 +70,11 @@ def fraction_moments(sigma: float, steps: int, second: float) -> Floats:
 class Jensen:
     r"""The Gaussian bound of direction add: by convexity $-\ln S \le -\frac1t \sum_i \ln X_i$.
 
-    The right side is $N(m, v)$ under Q; it is the privacy loss $N(v/2, v)$ of a Gaussian mechanism, shifted.
-    Under composition means and variances add up, so the shift is multiplied by the number of copies.
+    The right side is $N(m, v)$ under Q: the privacy loss $N(v/2, v)$ of a Gaussian mechanism, shifted. Under
+    composition, means and variances add up, so the shift is multiplied by the number of copies.
 
     Attributes:
-        sigma: Noise multiplier $1 / \sqrt v$ of that mechanism; within four roundings.
+        sigma: Noise multiplier $1 / \sqrt v$ of that mechanism, up to four roundings.
         shift: The shift m - v/2 >= 0, rounded up.
     """
 
@@ -143,14 +143,14 @@ class AllocationDirect(Method[Allocation]):
         return Answer.at_most(upper, detail=detail)
 
     def _epsilon(self, sigma: float, parts: Blocks, delta: float, direction: str) -> tuple[float, str]:
-        """Return the bound of epsilon in one direction, and how it was reached."""
+        """Return the bound of epsilon in one direction, and its derivation in words."""
         if direction == "add":
             return jensen(sigma, parts).epsilon(delta), "Jensen's inequality"
         epsilon, order = epsilon_from_moments(*remove_moments(sigma, parts, self.orders), delta)
         return epsilon, f"Renyi order {order:.6g}"
 
     def _delta(self, sigma: float, parts: Blocks, epsilon: float, direction: str) -> tuple[float, str]:
-        """Return the bound of delta in one direction, and how it was reached."""
+        """Return the bound of delta in one direction, and its derivation in words."""
         if direction == "add":
             found = jensen(sigma, parts).delta(epsilon), "Jensen's inequality"
         else:

@@ -1,4 +1,4 @@
-"""Random allocation of k steps out of t by the Renyi bound of Dong, Chen and Ozgur, for comparison."""
+"""Renyi bound of Dong, Chen and Ozgur on random allocation of k steps out of t, for comparison."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import DONG
 
 MOST_SUMMED = 2048
-"""Common steps of two draws up to which their law is summed; beyond, the binomial law takes its place."""
+"""Largest min(k, t - k) for which the hypergeometric distribution is summed; beyond, a binomial is used."""
 
 
 def log_overlap(t: int, k: int, exponents: Floats) -> Floats:
     r"""Return an upper bound of $\ln E[e^{x N}]$ for the number N of steps that two draws have in common.
 
-    N is hypergeometric; for k > t/2 it is 2k - t plus the number of steps that both draws leave out. Where
-    the sum is long, N is replaced by the binomial variable that exceeds it in convex order.
+    N is hypergeometric; for k > t/2 it is 2k - t plus the number of steps that both draws leave out. If the
+    sum is long, N is replaced by a binomial variable that dominates it in convex order.
 
     Args:
         t: Number of steps.
@@ -31,10 +31,10 @@ def log_overlap(t: int, k: int, exponents: Floats) -> Floats:
         exponents: Values of x >= 0, shape (n,).
 
     Returns:
-        Upper bounds, shape (n,); exact but for rounding up where min(k, t - k) <= `MOST_SUMMED`.
+        Upper bounds, shape (n,); exact up to rounding up if min(k, t - k) <= `MOST_SUMMED`.
 
     Reference:
-        Hoeffding (1963), J. Amer. Statist. Assoc. 58, Theorem 4, for the binomial law.
+        Hoeffding (1963), J. Amer. Statist. Assoc. 58, Theorem 4, for the binomial distribution.
 
     Example:
         >>> round(float(log_overlap(t=4, k=2, exponents=np.array([1.0]))[0]), 9)
@@ -72,8 +72,8 @@ def overlap_moments(sigma: float, steps: int, participations: int) -> Floats:
     that of alpha independent draws, $E[e^{s \sum_{j<l} N_{jl}}]$ with $s = 1 / \sigma^2$. The sum over the
     pairs is alpha/2 times the mean over c of the star $\sum_{j \ne c} N_{jc}$, so by convexity the moment is
     at most $E[e^{(s \alpha / 2) \sum_{j \ne c} N_{jc}}]$, and the alpha - 1 terms of a star are independent,
-    since the law of the overlap with a draw is the same for every draw. The bound is exact for order 2 and
-    for k = t.
+    since the distribution of the overlap with a draw is the same for every draw. The bound is exact for order
+    2 and for k = t.
 
     Args:
         sigma: Noise multiplier, > 0.
@@ -81,11 +81,11 @@ def overlap_moments(sigma: float, steps: int, participations: int) -> Floats:
         participations: Steps that use the example, k.
 
     Returns:
-        Bounds of (alpha - 1) R of one epoch, shape of `SPREAD_ORDERS`; cached, they are shared.
+        Bounds of (alpha - 1) R of one epoch, shape of `SPREAD_ORDERS`; a cached, read-only array.
 
     Reference:
-        Dong, Chen and Ozgur (2025), arXiv:2503.03043v1, Theorem 3.1, the second bound; compared with in
-        arXiv:2502.08202v3, Appendix F.2.
+        Dong, Chen and Ozgur (2025), arXiv:2503.03043v1, Theorem 3.1, second bound; arXiv:2502.08202v3,
+        Appendix F.2, compares with it.
     """
     exponents = 0.5 * SPREAD_ORDERS / sigma / sigma * (1.0 + EXPRESSION)
     result = (SPREAD_ORDERS - 1.0) * log_overlap(steps, participations, exponents) * (1.0 + EXPRESSION)
@@ -97,7 +97,7 @@ def overlap_bound(problem: Allocation) -> tuple[float, float]:
     """Return the upper bound of epsilon or delta in the direction remove, and the order that gives it.
 
     Args:
-        problem: What is asked; its adjacency is not looked at.
+        problem: The question; its adjacency is ignored.
 
     Returns:
         Upper bound of the direction remove alone, rounded up, and the Renyi order.
@@ -111,7 +111,7 @@ def overlap_bound(problem: Allocation) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationDong(Method[Allocation]):
-    """Bound k-of-t allocation, without reduction to k = 1, by the overlap of two independent draws."""
+    """Bound k-of-t allocation by the overlap of two independent draws, without reduction to k = 1."""
 
     name = "allocation.dong"
     problems = get_args(Allocation)

@@ -1,4 +1,4 @@
-"""A lower bound from the simplest attack: look whether the largest of all outputs is large."""
+"""Lower bound from the simplest attack: compare the largest output with a threshold."""
 
 import math
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from privcore.numerics.rounding import LOG_EXCEEDANCE
 from privcore.papers import CHUA_BALLS
 
 Outputs = tuple[tuple[int, float], ...]
-"""Independent outputs of unit variance under one hypothesis: how many there are of every mean."""
+"""Independent outputs of unit variance under one hypothesis, as pairs of number and mean."""
 
 
 _REACH = 40.0
-"""Standard deviations, beyond which a normal variable has probability 1e-350."""
+"""Number of standard deviations beyond which a normal variable has probability 1e-350."""
 
 _ZOOM = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class BestTest:
-    """The best of the tests that were tried.
+    """Best of the tried tests.
 
     Attributes:
         value: Proved lower end of epsilon or delta.
-        threshold: That of the largest output, in standard deviations of the noise.
+        threshold: Threshold on the largest output, in standard deviations of the noise.
     """
 
     value: float
@@ -57,7 +57,7 @@ def log_exceedances(cuts: Any, outputs: Outputs, side: int) -> Any:
     """
     parts = []
     for count, mean in outputs:
-        # A larger mean makes the exceedance larger; the difference is rounded to the same side.
+        # A larger mean makes the exceedance larger, so the difference is rounded to the matching side.
         x = np.nextafter(cuts - math.nextafter(mean, side * math.inf), -side * math.inf)
         tail = scipy.special.log_ndtr(-x)
         small = np.log1p(-np.exp(np.clip(tail, -80.0, -1.0)))
@@ -68,14 +68,15 @@ def log_exceedances(cuts: Any, outputs: Outputs, side: int) -> Any:
 
 
 def log_powers(cuts: Any, with_example: Outputs, without: Outputs, direction: str) -> tuple[Any, Any]:
-    """Return log p from below and log q from above, of the event under both hypotheses.
+    """Return a lower bound of log p and an upper bound of log q, the probabilities of the event.
 
-    The event is that some output reaches the threshold for remove, that none does for add.
+    For remove, the event is that some output reaches the threshold; for add, that no output does. p is its
+    probability under the first hypothesis of the direction, q that under the second.
 
     Args:
         cuts: Thresholds in standard deviations; shape (m,).
-        with_example: Outputs if the example is there.
-        without: Outputs if it is not.
+        with_example: Outputs if the example is present.
+        without: Outputs if the example is absent.
         direction: `remove` or `add`.
     """
     with_h, without_h = log_exceedances(cuts, with_example, -1), log_exceedances(cuts, without, 1)
@@ -96,17 +97,18 @@ def largest_test(asks: str, at: float, with_example: Outputs, without: Outputs, 
 
     $$\delta \ge p - e^\varepsilon q, \qquad \varepsilon \ge \ln \frac{p - \delta}{q}$$
 
-    for the probabilities p, q of any event; the threshold is searched, then the bound at it is proved.
+    for the probabilities p, q of any event. The threshold is found by a search, and the bound at that
+    threshold is proved.
 
     Args:
         asks: `epsilon` or `delta`.
         at: The given delta in (0, 1), or epsilon.
-        with_example: Outputs if the example is there.
-        without: Outputs if it is not.
+        with_example: Outputs if the example is present.
+        without: Outputs if the example is absent.
         direction: `remove` or `add`.
 
     Returns:
-        Lower end, rounded down, at least that of the event that always (or never) happens.
+        Lower end, rounded down, at least the bound from an event of probability 0 or 1.
     """
 
     def values(cuts: Any) -> Any:
@@ -131,7 +133,7 @@ def largest_test(asks: str, at: float, with_example: Outputs, without: Outputs, 
 
 
 def _log_delta(log_p: Any, log_q: Any, epsilon: float) -> Any:
-    """Return ln(p - e^epsilon q) from below, -inf where that is negative."""
+    """Return a lower bound of ln(p - e^epsilon q), -inf if the difference is negative."""
     apart = epsilon + log_q - log_p
     apart = apart + LOG_EXCEEDANCE * (abs(epsilon) + np.abs(log_q) + np.abs(log_p))
     log_delta = log_p + np.log(-np.expm1(np.minimum(apart, 0.0)))
@@ -139,7 +141,7 @@ def _log_delta(log_p: Any, log_q: Any, epsilon: float) -> Any:
 
 
 def _epsilon(log_p: Any, log_q: Any, delta: float) -> Any:
-    """Return ln((p - delta) / q) from below, -inf where p is at most delta."""
+    """Return a lower bound of ln((p - delta) / q), -inf if p is at most delta."""
     used = math.log(delta) - log_p
     used = used + LOG_EXCEEDANCE * np.maximum(1.0, np.abs(log_p))
     epsilon = log_p - log_q + np.log1p(-np.exp(np.minimum(used, 0.0)))
@@ -148,12 +150,12 @@ def _epsilon(log_p: Any, log_q: Any, delta: float) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationLargest(Method[Allocation]):
-    r"""Bound from below by the test whether the largest output of an epoch, or of many, reaches a threshold.
+    r"""Bound from below by a threshold test on the largest output of one or several epochs.
 
     Over m epochs all outputs stay below c with probability
     $\Phi(\tfrac{c-1}\sigma)^{km} \Phi(\tfrac c\sigma)^{(t-k)m}$, and $\Phi(\tfrac c\sigma)^{tm}$ without the
     example. Leaving out epochs is post-processing; 1, 4, 16, ... and all epochs are tried. The bound is good
-    for little noise, and poor where many steps tell together.
+    for little noise, and poor if the privacy loss is spread over many steps.
     """
 
     name = "allocation.largest"
@@ -179,7 +181,7 @@ class AllocationLargest(Method[Allocation]):
 
 
 def described(found: BestTest, sigma: float) -> str:
-    """Return what was found, in words."""
+    """Return a description of the best test, for the detail of an answer."""
     if math.isnan(found.threshold) or found.value == 0.0:
         return "no threshold improves the trivial bound"
     return f"largest output compared with {found.threshold * sigma:.6g} sensitivities"

@@ -1,8 +1,8 @@
-r"""Logarithms of the moments of likelihood ratios, exact but for rounding up.
+r"""Logarithms of the moments of likelihood ratios, exact up to rounding up.
 
-Everywhere $g_n = \ln E_Q[X^n]$ for n = 0, 1, ..., N, with $g_0 = g_1 = 0$, which is $(n - 1) R_n$ with the
-Renyi divergence of order n. All sums are of $w_j (e^{x_j} - 1) \ge 0$ with weights of sum 1, taken in
-logarithms, so that nothing cancels and nothing overflows: g keeps its digits from 1e-12 to 1e12.
+Throughout, $g_n = \ln E_Q[X^n]$ for n = 0, 1, ..., N, with $g_0 = g_1 = 0$. So $g_n = (n - 1) R_n$ with the
+Renyi divergence $R_n$ of order n. All sums are of terms $w_j (e^{x_j} - 1) \ge 0$, with weights of sum 1, and
+are computed by logarithms. So there is no cancellation and no overflow: g is accurate from 1e-12 to 1e12.
 """
 
 import math
@@ -15,12 +15,12 @@ from privcore.numerics.renyi import Floats
 from privcore.numerics.rounding import EXPRESSION
 
 FRACTIONS: Floats = 1.0 + np.exp2(-0.25 * np.arange(80.0, 0.0, -1.0))
-"""Orders between 1 and 2 at which moments are bounded: they matter where one step reveals much."""
+"""Orders between 1 and 2 at which moments are bounded; they matter if one step reveals much."""
 
 SPREAD_ORDERS: Floats = np.unique(
     np.concatenate([np.arange(2.0, 257.0), np.floor(256.0 * np.exp2(0.125 * np.arange(57.0)))])
 )
-"""Integer orders up to 256, then eight an octave up to 2^15: they matter where all steps reveal little."""
+"""Integer orders up to 256, then eight per octave up to 2^15; high ones matter if all steps reveal little."""
 
 
 def gaussian_moments(sigma: float, highest: int) -> Floats:
@@ -43,7 +43,7 @@ def mixed_moments(first: Floats, second: Floats, share: float, rest: float) -> F
         first: Log-moments of X, shape (N + 1,).
         second: Log-moments of Y, shape (N + 1,).
         share: Weight a in (0, 1).
-        rest: Its complement 1 - a, given as well because it may be known better.
+        rest: Complement 1 - a, passed separately because it may be known more accurately.
 
     Returns:
         Upper bounds of the log-moments, shape (N + 1,).
@@ -67,10 +67,10 @@ def mixed_moments(first: Floats, second: Floats, share: float, rest: float) -> F
 def allocation_moments(sigma: float, steps: int, highest: int) -> Floats:
     r"""Return the log-moments of the ratio of 1-of-t allocation of the Gaussian mechanism, direction remove.
 
-    The ratio is the mean of t i.i.d. ones, so that $E[S^n] = n! \, t^{-n} [x^n] f(x)^t$ with
-    $f(x) = \sum_p e^{p(p-1)/(2\sigma^2)} x^p / p!$. This is the sum over the integer partitions of n in the
-    theorem, collected: the number of operations is $N^2$ instead of exponential in $\sqrt N$. For t >= N the
-    power series is raised by the recurrence of J. C. P. Miller, otherwise by binary powering.
+    The ratio is the mean of t i.i.d. ratios of one step, so $E[S^n] = n! \, t^{-n} [x^n] f(x)^t$ with
+    $f(x) = \sum_p e^{p(p-1)/(2\sigma^2)} x^p / p!$. This collects the sum over the integer partitions of n in
+    the theorem, and takes $N^2$ operations instead of a number exponential in $\sqrt N$. For t >= N the power
+    of the series is computed by the recurrence of J. C. P. Miller, otherwise by binary powering.
 
     Args:
         sigma: Noise multiplier, > 0.
@@ -78,11 +78,11 @@ def allocation_moments(sigma: float, steps: int, highest: int) -> Floats:
         highest: Highest order N, >= 2.
 
     Returns:
-        Upper bounds of g_0, ..., g_N, shape (N + 1,), exact to about 1e-11; cached, it is shared.
+        Upper bounds of g_0, ..., g_N, shape (N + 1,), exact to about 1e-11; a cached, read-only array.
 
     Reference:
         arXiv:2502.08202v3, Theorem 4.8 and Corollary 4.10, with the logarithm and the factor 1/(alpha - 1)
-        that the theorem lacks in print; Henrici (1956), J. ACM 3, for the recurrence.
+        that are missing in the printed theorem; Henrici (1956), J. ACM 3, for the recurrence.
 
     Example:
         >>> round(float(allocation_moments(sigma=1.0, steps=1000, highest=2)[2]), 12)  # ln(1 + (e - 1) / t)
@@ -95,7 +95,7 @@ def allocation_moments(sigma: float, steps: int, highest: int) -> Floats:
 
 
 def _by_recurrence(one: Floats, steps: int) -> Floats:
-    r"""Return the moments of the mean of t ratios: $M_n = \sum_j w_{nj} E[X^j] M_{n-j}$, of weights >= 0."""
+    r"""Return the moments of the mean of t ratios: $M_n = \sum_j w_{nj} E[X^j] M_{n-j}$, weights >= 0."""
     highest = len(one) - 1
     log_steps = math.log(steps)
     log_factorial = scipy.special.gammaln(np.arange(highest + 1.0) + 1.0)
@@ -112,7 +112,7 @@ def _by_recurrence(one: Floats, steps: int) -> Floats:
 
 
 def _by_powering(one: Floats, steps: int) -> Floats:
-    """Return the moments of the mean of t ratios, by doubling and adding one."""
+    """Return the moments of the mean of t ratios, by doubling the number of ratios and adding one."""
     result, terms = one, 1
     for bit in f"{steps:b}"[1:]:
         result, terms = mixed_moments(result, result, 0.5, 0.5), 2 * terms
@@ -126,8 +126,9 @@ def log_mean(log_weights: Floats, sizes: Floats, x: Floats) -> float:
     r"""Return an upper bound of $\ln(1 + \sum_j w_j (e^{x_j} - 1))$.
 
     Args:
-        log_weights: Logarithms of the weights w, which sum to at most 1 with those left out, shape (n,).
-        sizes: Sums of the absolute values of what the logarithms were added up from, shape (n,).
+        log_weights: Logarithms of the weights w; all weights, with those left out, sum to at most 1; shape
+            (n,).
+        sizes: Sums of the absolute values of the terms of each logarithm, for its rounding error; shape (n,).
         x: Exponents, >= 0, shape (n,).
     """
     positive = x > 0.0

@@ -1,4 +1,4 @@
-"""Random allocation simulated: delta as a mean of bounded variables, with a confidence interval."""
+"""Simulation of random allocation: delta as a mean of bounded variables, with a confidence interval."""
 
 import math
 from dataclasses import dataclass
@@ -25,9 +25,10 @@ _SMALLEST_EVENT = 1e-280
 class AllocationMonteCarlo(Method[AllocationDelta]):
     r"""Estimate delta of 1-of-t over E epochs, with a confidence interval for the true value.
 
-    The integrand lies in [0, 1], and the mean of the samples is bounded by Hoeffding's and by the empirical
-    Bernstein inequality. The error probability is shared equally among the directions and the two ends (union
-    bound). Without an event that is rarer than delta the interval cannot get below about $20 / n$.
+    The integrand lies in [0, 1], and its mean is bounded by Hoeffding's inequality and by the empirical
+    Bernstein inequality. The error probability is split equally among the directions and the two ends (union
+    bound). Unless samples are conditioned on a rare event, the interval with n samples is at least about
+    $20 / n$ wide.
     """
 
     name = "allocation.montecarlo"
@@ -65,13 +66,13 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
         error = (1.0 - self.confidence) / (2 * len(directions))
         found = [self._one(problem, direction, rng, error) for direction in directions]
         lower, upper, value = (max(column) for column in zip(*found, strict=True))
-        # An estimate is shown where it is known to about a factor of 2.
+        # An estimate is given if it is known to about a factor of 2.
         shown = value if upper <= 2.0 * value and value <= 2.0 * lower else None
         detail = f"{self.samples} samples in {' and '.join(directions)}, {self.sampling} sampling"
         return Answer.enclosure(lower, upper, value=shown, confidence=self.confidence, detail=detail)
 
     def _draws(self, problem: AllocationDelta) -> float:
-        """Return how many random numbers all samples take."""
+        """Return the number of random numbers that all samples take."""
         directions = len(profile.DIRECTIONS[problem.adjacency])
         return (self._simulation(problem).draws() + 4.0 * problem.epochs) * self.samples * directions
 
@@ -88,9 +89,9 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
     def _one(
         self, problem: AllocationDelta, direction: str, rng: np.random.Generator, error: float
     ) -> tuple[float, float, float]:
-        """Return confidence bounds of one direction, and the estimate, each with probability of error."""
+        """Return confidence bounds of one direction, each with this error probability, and the estimate."""
         reflected = problem.epsilon < 0.0
-        if reflected:  # delta(x) = 1 - e^x + e^x delta'(-x), with delta' of the other direction
+        if reflected:  # delta(x) = 1 - e^x + e^x delta'(-x), delta' that of the other direction
             direction = "add" if direction == "remove" else "remove"
         simulation = self._simulation(problem)
         h, probability = simulation.event(direction)

@@ -1,4 +1,4 @@
-"""Draws the largest of very many normal variables, and brackets the sum over all of them."""
+"""Sampling of the largest of many normal variables, and brackets of the sum over all of them."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import numpy as np
 import scipy
 
 MOST_EXACT = 256
-"""As many variables are all drawn; of more, the ranks of `kept_ranks`."""
+"""Largest number of variables that are all drawn; of more, only the ranks of `kept_ranks` are."""
 
 _SINGLE = 64
 _SPARSE = 128
 
 
 def kept_ranks(count: int) -> Any:
-    """Return the ranks that are drawn: all of few, the first 64 and a geometric sequence to the last of many.
+    """Return the drawn ranks: all ranks of few variables; of many, 1 to 64 and a geometric sequence.
 
     Args:
         count: Number of variables, >= 0.
@@ -32,13 +32,13 @@ def kept_ranks(count: int) -> Any:
 
 
 def rank_weights(ranks: Any) -> tuple[Any, Any]:
-    """Return how many variables a kept one stands for, if all others are rounded down, and up, to kept ones.
+    """Return the weights of the kept variables if all others are rounded down, or up, to kept ones.
 
     Args:
-        ranks: Of `kept_ranks`; shape (r,).
+        ranks: Ranks from `kept_ranks`; shape (r,).
 
     Returns:
-        Weights for a sum from below and from above, each of shape (r,) with the last rank as their sum.
+        Weights for a lower and an upper bound of a sum, each of shape (r,); each sums to the last rank.
 
     Example:
         >>> [weights.tolist() for weights in rank_weights(np.array([1, 2, 5]))]
@@ -50,17 +50,18 @@ def rank_weights(ranks: Any) -> tuple[Any, Any]:
 def draw_exceedances(rng: np.random.Generator, count: int, ranks: Any, size: int) -> Any:
     r"""Return $-\ln U_{(k)}$ for the k-th largest of uniform variables, for all kept ranks k.
 
-    $U_{(k)} / U_{(j)}$ is independent of the larger ones, and $\mathrm{Beta}(m - k + 1, k - j)$ for the next
-    kept rank k after j (j = 0 and U = 1 at first): for k = j + 1 an exponential variable over m - k + 1.
+    $U_{(k)} / U_{(j)}$ is independent of the larger variables, and $\mathrm{Beta}(m - k + 1, k - j)$ for the
+    next kept rank k after j (initially j = 0 and U = 1). For k = j + 1, its negative logarithm is an
+    exponential variable divided by m - k + 1.
 
     Args:
         rng: Source of randomness.
         count: Number m of uniform variables.
-        ranks: Of `kept_ranks(count)`; shape (r,).
+        ranks: Ranks from `kept_ranks(count)`; shape (r,).
         size: Number of independent draws.
 
     Returns:
-        Rising along a row; shape (size, r).
+        Values that increase along each row; shape (size, r).
     """
     gaps, left = np.diff(ranks, prepend=0), count - ranks + 1.0
     steps = rng.standard_exponential((size, len(ranks)))
@@ -73,10 +74,10 @@ def draw_exceedances(rng: np.random.Generator, count: int, ranks: Any, size: int
 
 
 def normal_of_exceedance(exceedance: Any) -> Any:
-    r"""Return the z with $-\ln \Phi(z)$ as given, precise in both tails.
+    r"""Return the z with the given $-\ln \Phi(z)$, accurate in both tails.
 
     Args:
-        exceedance: Numbers > 0, any shape.
+        exceedance: Numbers > 0, of any shape.
 
     Example:
         >>> normal_of_exceedance(np.array([np.log(2.0)])).round(12).tolist()

@@ -1,4 +1,4 @@
-"""Parameters of random allocation and of its methods, declared once."""
+"""Parameters of random allocation and of its methods."""
 
 from privcore.parameter import Choice, Integer, Real
 

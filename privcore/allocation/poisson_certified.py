@@ -1,4 +1,4 @@
-"""Poisson sampling, both bounds proved: the likelihood ratio bracketed in convex order."""
+"""Proved lower and upper bounds of Poisson sampling: the likelihood ratio, bracketed in convex order."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ class PoissonCertified(Method[Poisson]):
     r"""Enclose epsilon or delta of Poisson-subsampled steps.
 
     The likelihood ratio of one step is $1 - \lambda + \lambda Y$ with $Y$ lognormal; that of all steps is the
-    product of i.i.d. copies, built by binary powering with a spread and a merge after every product.
+    product of i.i.d. copies, built by binary powering. After every product, its distribution is rounded to a
+    grid: by a mean-preserving spread for the upper end, and to conditional means for the lower end.
     """
 
     name = "poisson.certified"
@@ -57,7 +58,7 @@ def _question(problem: Poisson) -> Question:
 
 
 def _closed_form(problem: Poisson) -> tuple[float, float]:
-    """Return the bracket between 0 and the participation in every step; exact for probability 1."""
+    """Return the bracket between participation in no step and in every step; exact for probability 1."""
     sigma = problem.sigma / math.sqrt(problem.steps * problem.epochs)
     if isinstance(problem, PoissonEpsilon):
         lower, upper = gaussian_epsilon_bounds(sigma, problem.delta)
@@ -72,5 +73,5 @@ def _closed_form(problem: Poisson) -> tuple[float, float]:
 
 @lru_cache(maxsize=32)
 def poisson(s: float, probability: float, times: int, res: Resolution) -> RatioBracket:
-    """Return the bracket of the product of `times` subsampled steps; cached, it is shared."""
+    """Return the bracket of the product of `times` subsampled steps; the cached result is shared."""
     return product_of(mixed(lognormal(s, res), probability, res), times, res)

@@ -1,4 +1,4 @@
-"""Poisson sampling by privacy loss distributions, composed by dp-accounting: an estimate, no certificate."""
+"""Estimate of Poisson sampling by privacy loss distributions, composed by dp-accounting."""
 
 import math
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import DOROSHENKO
 
 _TAIL = 10.0
-"""Standard deviations of noise beyond which outcomes count as distinguishing: a probability of 1e-23."""
+"""Standard deviations of noise beyond which outcomes count as perfectly distinguishing: probability 1e-23."""
 
 _TRUNCATION = 1e-18
-"""Mass that dp-accounting may send to infinity when it chooses the window of the composition."""
+"""Mass that dp-accounting may move to infinity when it chooses the window of the composition."""
 
 _STEPS_PER_DEVIATION = 25.0
 _COARSEST = 10.0
-"""Loss steps up to this multiple of the wanted one are taken where the arrays would not fit otherwise."""
+"""Largest loss step, as a multiple of the wanted one, that is used to limit the size of the arrays."""
 
 _FEWEST_POINTS = 1e5
 _POINTS = 1e6
@@ -30,7 +30,7 @@ _LARGEST_LOSS = 600.0
 
 
 class _Grid(NamedTuple):
-    """Loss step, how coarse it is next to the wanted one, and the points before and after composition."""
+    """Loss step, its multiple of the wanted one, and the numbers of points before and after composition."""
 
     step: float
     coarseness: float
@@ -39,13 +39,13 @@ class _Grid(NamedTuple):
 
 
 def _loss(z: Any, shift: float, rate: float) -> Any:
-    """Return ln(1 - rate + rate X) where X = exp(shift z - shift^2 / 2) is the ratio of the Gaussian pair."""
+    """Return ln(1 - rate + rate X), with X = exp(shift z - shift^2 / 2) the ratio of the Gaussian pair."""
     base = math.log1p(-rate) if rate < 1.0 else -math.inf
     return np.logaddexp(base, math.log(rate) + shift * z - 0.5 * shift * shift)
 
 
 def _cut(loss: Any, shift: float, rate: float) -> Any:
-    """Return the z at which the loss is reached, -inf where it is always exceeded."""
+    """Return the z at which the loss is reached, -inf if it is always exceeded."""
     absent = np.minimum(1.0, (1.0 - rate) * np.exp(-loss))
     with np.errstate(divide="ignore"):
         far = loss + np.log1p(-absent) - math.log(rate)
@@ -54,13 +54,13 @@ def _cut(loss: Any, shift: float, rate: float) -> Any:
 
 
 def _interval(z: Any) -> Any:
-    """Return the normal probabilities between neighbours of a rising array, free of cancellation."""
+    """Return the normal probabilities between neighbours of a rising array, without cancellation."""
     below, above = np.diff(scipy.special.ndtr(z)), -np.diff(scipy.special.ndtr(-z))
     return np.where(z[:-1] < 0.0, below, above)
 
 
 def choose_grid(sigma: float, rate: float, steps: int) -> _Grid:
-    """Return the loss grid for `steps` compositions: fine enough where possible, small enough always.
+    """Return the loss grid for `steps` compositions: always small enough, and fine enough if possible.
 
     Args:
         sigma: Noise multiplier, > 0.
@@ -68,13 +68,14 @@ def choose_grid(sigma: float, rate: float, steps: int) -> _Grid:
         steps: Number of compositions, >= 1.
 
     Returns:
-        At most 1/25 of the deviation of one step's loss, unless the arrays would be too large.
+        Grid whose step is at most 1/25 of the standard deviation of one step's loss, unless the arrays would
+        be too large.
     """
     shift = 1.0 / sigma
     z = np.linspace(-_TAIL, shift + _TAIL, 257)
     losses = _loss(z, shift, rate)
     extent = float(losses[-1] - losses[0])
-    # The Chernoff bound and the orders by which dp-accounting chooses the window of the composition.
+    # dp-accounting chooses the window of the composition by the Chernoff bound at these orders.
     order = np.concatenate((np.arange(-20.0, 0.0), np.arange(1.0, 21.0)))
     moments_of = np.exp(np.outer(order, (losses - losses[0]) / extent))
     window = deviation = 0.0
@@ -86,7 +87,7 @@ def choose_grid(sigma: float, rate: float, steps: int) -> _Grid:
         ends = extent * (steps * np.log(moments) + math.log(2.0 / _TRUNCATION)) / order
         window = max(window, float(np.min(ends[20:]) - np.max(ends[:20])))
     window = max(extent, min(window, steps * extent))
-    # The last deviation is that without the example; for a large shift this is nearly an atom at -rate.
+    # The last deviation is that without the example; for a large shift, that loss is nearly an atom at -rate.
     wanted = min(0.3 * shift, max(deviation, rate * min(1.0, shift))) / _STEPS_PER_DEVIATION
     wanted = min(wanted, window / _FEWEST_POINTS)
     step = max(wanted, extent / _POINTS, window / _COMPOSED_POINTS)
@@ -96,14 +97,15 @@ def choose_grid(sigma: float, rate: float, steps: int) -> _Grid:
 def discretise(sigma: float, rate: float, step: float) -> tuple[int, Any, Any]:
     """Return the connect-the-dots pair of one Poisson-sampled Gaussian step on the loss grid.
 
-    Every cell of losses is spread to its two ends so that its probabilities under both hypotheses stay; so
-    the pair dominates the true one. The differences of the profile that dp-accounting itself forms are
-    swamped by rounding where the step is small: at sigma = 1, rate 1e-6, step 5e-8 they add mass 4e-4.
+    Every cell of losses is moved to its two ends such that its probabilities under both hypotheses stay the
+    same, so the pair dominates the true one. dp-accounting itself computes the pair from differences of the
+    profile, whose rounding errors dominate if the step is small: at sigma = 1, rate 1e-6, step 5e-8 they add
+    mass 4e-4.
 
     Args:
         sigma: Noise multiplier, > 0.
         rate: Sampling probability in (0, 1].
-        step: Distance of the losses.
+        step: Distance between neighbouring losses.
 
     Returns:
         Index of the first loss; probabilities with the example; probabilities without it.
@@ -125,8 +127,8 @@ def discretise(sigma: float, rate: float, step: float) -> tuple[int, Any, Any]:
 
 @lru_cache(maxsize=1)
 def _composed(sigma: float, rate: float, steps: int, adjacency: str) -> tuple[Any, ...]:
-    """Return the composed distributions of the directions that the adjacency asks for."""
-    from dp_accounting.pld.pld_pmf import DensePLDPmf  # takes most of a second to import
+    """Return the composed distributions in the directions of the adjacency."""
+    from dp_accounting.pld.pld_pmf import DensePLDPmf  # its import takes most of a second
 
     step = choose_grid(sigma, rate, steps).step
     first, present, absent = discretise(sigma, rate, step)
@@ -145,8 +147,8 @@ def _composed(sigma: float, rate: float, steps: int, adjacency: str) -> tuple[An
 class PoissonPld(Method[Poisson]):
     """Connect-the-dots on a loss step that follows the sampling probability, composed by dp-accounting.
 
-    The discretisation is pessimistic, but the Fourier transform that composes it rounds by about
-    2^-52 for every composition, in either direction; so this is an estimate.
+    The discretisation is pessimistic, but the Fourier transform that composes it has a rounding error of
+    about 2^-52 per composition, of either sign; so the result is an estimate.
     """
 
     name = "poisson.pld"
@@ -182,9 +184,9 @@ class PoissonPld(Method[Poisson]):
         rate, steps = problem.sampling_probability, problem.steps * problem.epochs
         composed = _composed(problem.sigma, rate, steps, problem.adjacency)
         if isinstance(problem, PoissonEpsilon):
-            with np.errstate(over="ignore"):  # exp(epsilon) may exceed the range of doubles on the way
+            with np.errstate(over="ignore"):  # exp(epsilon) may overflow in intermediate results
                 found = [float(pmf.get_epsilon_for_delta(problem.delta)) for pmf in composed]
-            value = max(0.0, *found)  # below 0 where delta exceeds that of epsilon 0
+            value = max(0.0, *found)  # below 0 if delta exceeds that of epsilon 0
             if math.isinf(value):
                 return Answer.without(
                     Status.FAILED, "The exponential of epsilon exceeds the range of doubles."
@@ -200,5 +202,5 @@ class PoissonPld(Method[Poisson]):
 
 
 def _noise(problem: Poisson) -> float:
-    """Return the error of delta that composing by FFT may leave: 32 roundings of 1 for each step."""
+    """Return the error of delta that composition by FFT may cause: 32 roundings of 1 for each step."""
     return problem.steps * problem.epochs * 2.0**-48

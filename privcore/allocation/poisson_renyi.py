@@ -1,4 +1,4 @@
-"""Poisson sampling by Renyi divergences: the moments accountant, in all digits."""
+"""Poisson sampling by Renyi divergences: the moments accountant, accurate to rounding."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ ORDERS: Floats = np.concatenate([FRACTIONS, SPREAD_ORDERS])
 def poisson_moments(sigma: float, rate: float) -> Floats:
     r"""Return upper bounds of the log-moments of one Poisson-sampled step, in the direction remove.
 
-    For integer orders n, which are exact but for rounding up, with $X$ the ratio of the Gaussian mechanism,
+    For integer orders n, at which the bounds are exact up to rounding up, with $X$ the likelihood ratio of
+    the Gaussian mechanism,
 
     $$E_Q[(1 - \lambda + \lambda X)^n] - 1
       = \sum_{j=2}^n \binom nj \lambda^j (1-\lambda)^{n-j} (e^{j(j-1)/(2\sigma^2)} - 1)$$
@@ -33,7 +34,7 @@ def poisson_moments(sigma: float, rate: float) -> Floats:
         rate: Sampling probability in (0, 1].
 
     Returns:
-        Bounds of (alpha - 1) R at `ORDERS`; cached, they are shared.
+        Bounds of (alpha - 1) R at `ORDERS`; a cached, read-only array.
 
     Reference:
         Mironov, Talwar and Zhang (2019), arXiv:1908.10530v1, Section 3.3.
@@ -65,7 +66,7 @@ def fraction_moments(sigma: float, rate: float, second: float) -> Floats:
 
     $$E_Q[Y^{1+b}] \le (1-\lambda)^b + \lambda^b \bigl((1-\lambda) e^{-(1-b) v} + \lambda e^{(1+b) v}\bigr)$$
 
-    This is exact for probability 1; where it exceeds the chord from order 1 to order 2, the chord is taken.
+    This is exact for probability 1. If it exceeds the chord from order 1 to order 2, the chord is returned.
 
     Args:
         sigma: Noise multiplier, > 0.
@@ -88,8 +89,8 @@ def fraction_moments(sigma: float, rate: float, second: float) -> Floats:
 class PoissonRenyi(Method[Poisson]):
     r"""Bound Poisson sampling by the Renyi divergence of one step, times the number of steps.
 
-    That of direction remove, $R_\alpha(P \Vert Q)$, is at least that of direction add at every order, so one
-    bound serves both.
+    The divergence of direction remove, $R_\alpha(P \Vert Q)$, is at least that of direction add at every
+    order, so a single bound covers both directions.
     """
 
     name = "poisson.renyi"

@@ -20,13 +20,13 @@ _RESPONSE = proved(local_epsilon=grows(proofs.MORE_FLIPS), **_ALLOCATION)
 
 FEWER_THAN_STEPS = AtMost("participations", "steps")
 
-# A problem inherits how steps are chosen, what is asked, and the noise. Its fields come in the order of the
-# last base to the first, as dataclasses collect them; stores and commands list them in this order.
+# A problem inherits from three bases: the choice of steps, the question, and the noise. Dataclasses collect
+# fields from the last base to the first; stores and commands list the fields in this order.
 
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationProblem(Problem):
-    """Base of the questions about random allocation, and about what it is compared with."""
+    """Base of the questions about random allocation and the schemes it is compared with."""
 
     topic = "allocation"
 
@@ -100,7 +100,7 @@ class Allocated(AllocationProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationEpsilon(Allocated, AtDelta, GaussianSteps):
-    """Smallest epsilon of DP-SGD where every epoch uses an example in k steps chosen at random out of t."""
+    """Smallest epsilon of DP-SGD in which every epoch uses an example in k of t steps, chosen at random."""
 
     name = "allocation-epsilon"
     monotone = proved(**_GAUSSIAN, **AT_DELTA)
@@ -108,7 +108,7 @@ class AllocationEpsilon(Allocated, AtDelta, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
-    """Delta of DP-SGD at a given epsilon, where every epoch uses an example in k random steps out of t."""
+    """Delta, at a given epsilon, of DP-SGD in which every epoch uses an example in k of t random steps."""
 
     name = "allocation-delta"
     monotone = proved(**_GAUSSIAN, **AT_EPSILON)
@@ -116,7 +116,7 @@ class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
-    """Smallest epsilon where an epoch includes an example with a probability, and then in k random steps."""
+    """Smallest epsilon if an epoch includes an example with a probability, in k of t random steps."""
 
     name = "sampled-allocation-epsilon"
     monotone = proved(**_SAMPLED, **AT_DELTA)
@@ -124,7 +124,7 @@ class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledAllocationDelta(Allocated, AtEpsilon, SampledSteps):
-    """Delta where an epoch includes an example with a probability, and then in k of t random steps."""
+    """Delta if an epoch includes an example with a probability, in k of t random steps."""
 
     name = "sampled-allocation-delta"
     monotone = proved(**_SAMPLED, **AT_EPSILON)
@@ -132,7 +132,7 @@ class SampledAllocationDelta(Allocated, AtEpsilon, SampledSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceAllocationEpsilon(Allocated, AtDelta, LaplaceSteps):
-    """Smallest epsilon of random allocation where every step adds Laplace noise."""
+    """Smallest epsilon of random allocation in which every step adds Laplace noise."""
 
     name = "laplace-allocation-epsilon"
     monotone = proved(**_LAPLACE, **AT_DELTA)
@@ -140,7 +140,7 @@ class LaplaceAllocationEpsilon(Allocated, AtDelta, LaplaceSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceAllocationDelta(Allocated, AtEpsilon, LaplaceSteps):
-    """Delta of random allocation at a given epsilon, where every step adds Laplace noise."""
+    """Delta, at a given epsilon, of random allocation in which every step adds Laplace noise."""
 
     name = "laplace-allocation-delta"
     monotone = proved(**_LAPLACE, **AT_EPSILON)
@@ -148,7 +148,7 @@ class LaplaceAllocationDelta(Allocated, AtEpsilon, LaplaceSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
-    """Smallest epsilon of allocating randomized responses, the worst among pure local randomizers."""
+    """Smallest epsilon of random allocation of randomized responses, the worst pure local randomizers."""
 
     name = "response-allocation-epsilon"
     monotone = proved(**_RESPONSE, **AT_DELTA)
@@ -156,11 +156,11 @@ class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
-    """Delta of allocating randomized responses, the worst among pure local randomizers."""
+    """Delta of random allocation of randomized responses, the worst pure local randomizers."""
 
     name = "response-allocation-delta"
     monotone = proved(**_RESPONSE, **AT_EPSILON)
 
 
 Allocation = AllocationEpsilon | AllocationDelta
-"""Random allocation with Gaussian noise, whatever is asked."""
+"""Problems about random allocation with Gaussian noise."""

@@ -1,4 +1,4 @@
-"""Why the truths of this topic are monotone in their parameters: one sentence a proof, with its source."""
+"""Proofs that the true values of this topic are monotone in their parameters, in one sentence each."""
 
 PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
 MORE_NOISE = (

@@ -1,4 +1,4 @@
-"""The recursive bound: truncated Poisson sampling, with the tail of the posterior from a profile at hand."""
+"""Recursive bound: truncated Poisson sampling, with the tail of the posterior from a known profile."""
 
 import math
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from privcore.papers import FELDMAN_SHENFELD
 AUTHORS_SHARE = 0.5
 _SMALLEST_TAIL = 1e-140
 _CUT = 1e-8
-"""What may be cut off the law behind the correction, in all, as a part of the correction."""
+"""Largest mass, as a fraction of the correction, that may be cut off its underlying distribution."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationRecursive(Method[Allocation]):
-    r"""Bound k-of-t allocation by its own profile in direction add, which the decomposition bounds.
+    r"""Bound k-of-t allocation by its profile in direction add, which the decomposition bounds.
 
     With $f = \lfloor t/k \rfloor$, any $\varepsilon' > 0$, $\eta = e^{2 \varepsilon'} / f \le 1$ and
     $\tau = 1 / (e^{\varepsilon'} (e^{\varepsilon'} - 1))$,
@@ -39,8 +39,8 @@ class AllocationRecursive(Method[Allocation]):
       + k E \tau e^{2 \varepsilon'} \, \delta_{A_f,add}(\varepsilon').$$
 
     Attributes:
-        split: How delta is split, for epsilon: `optimal`, or as in the authors' program.
-        tolerance: Relative width to which Poisson sampling is evaluated.
+        split: Split of delta, for epsilon: `optimal`, or `authors` for that of the authors' program.
+        tolerance: Relative width of the bracket of Poisson sampling.
     """
 
     name = "allocation.recursive"
@@ -72,12 +72,12 @@ def recursive_rate(sigma: float, steps: int, beta: float, direction: str, tolera
     Args:
         sigma: Noise multiplier of one step.
         steps: Number of steps f, >= 1.
-        beta: Correction in (0, 1) that is allowed for one block.
-        direction: `remove` or `add`, of the bound; the correction takes the profile for add in both.
-        tolerance: Relative accuracy of the law behind that profile.
+        beta: Largest allowed correction for one block, in (0, 1).
+        direction: Direction of the bound, `remove` or `add`; the correction uses the profile for add in both.
+        tolerance: Relative accuracy of the distribution behind that profile.
 
     Returns:
-        Probability, rounded up, in (1 / steps, 1]; None where even 1 leaves a larger correction.
+        Probability, rounded up, in (1 / steps, 1]; None if even probability 1 leaves a larger correction.
 
     Example:
         >>> round(1000.0 * recursive_rate(1.0, 1000, 5e-9, "remove", 0.01), 2)
@@ -101,7 +101,7 @@ def recursive_rate(sigma: float, steps: int, beta: float, direction: str, tolera
 
 @dataclass(frozen=True, kw_only=True)
 class _Correction:
-    """The correction at any epsilon', from a dominating law of Poisson sampling with probability 1 / f."""
+    """Correction at any epsilon', from a dominating distribution of Poisson sampling at rate 1 / f."""
 
     law: RatioDistribution
     steps: int

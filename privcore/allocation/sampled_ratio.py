@@ -1,4 +1,4 @@
-"""Draws the likelihood ratio of random allocation, given that delta can see it."""
+"""Sampling of the likelihood ratio of random allocation, given that it can contribute to delta."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from privcore.numerics.bounded_mean import Tally
 from privcore.numerics.sums import dot
 
 _AT_ONCE = 1_000_000
-"""Numbers drawn in one array."""
+"""Random numbers in one array."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class Simulation:
     r"""Samples of the integrand of delta in one direction, for one of t steps in each of E epochs.
 
     With the likelihood ratio S of an epoch, $\delta = E_P[(1 - e^\varepsilon / \prod S)_+]$ for remove and
-    $E_Q[(1 - e^\varepsilon \prod S)_+]$ for add. Where only order statistics are drawn, every S comes with
-    the values from rounding the other outputs down and up.
+    $E_Q[(1 - e^\varepsilon \prod S)_+]$ for add. If only order statistics are drawn, every S is bracketed by
+    rounding the other outputs down and up.
 
     Attributes:
         steps: Steps t of an epoch.
@@ -34,7 +34,7 @@ class Simulation:
         shift: Inverse s of the noise multiplier.
         epsilon: Privacy loss threshold, >= 0.
         conditional: Whether to sample given an event without which the integrand is 0.
-        sparse: Whether to draw only the kept order statistics.
+        sparse: Whether to draw only the order statistics of `kept_ranks`.
     """
 
     steps: int
@@ -45,15 +45,16 @@ class Simulation:
     sparse: bool
 
     def draws(self) -> float:
-        """Return how many numbers a sample takes, about."""
+        """Return the approximate number of random numbers per sample."""
         return (len(self._ranks(self.steps)) if self.sparse else self.steps) * float(self.epochs)
 
     def event(self, direction: str) -> tuple[float, float]:
-        r"""Return the event by $H = -\ln \Pr(\max_i Z_i < c)$ over all steps, and its probability.
+        r"""Return the event, given by $H = -\ln \Pr(\max_i Z_i < c)$ over all steps, and its probability.
 
-        For remove, all standard normal $Z_i < c$ make $\prod S < (e^{sc} b)^E$ with
-        $b = (e^{s^2/2} + (t - 1) e^{-s^2/2}) / t$: some must reach the c where this is $e^\varepsilon$. For
-        add, one epoch has $S \ge e^{s \max_i Z_i - s^2/2} / t$: none may. There are E t variables.
+        There are E t standard normal variables $Z_i$. For remove, if all $Z_i < c$ then
+        $\prod S < (e^{sc} b)^E$ with $b = (e^{s^2/2} + (t - 1) e^{-s^2/2}) / t$. So the integrand is positive
+        only if some $Z_i$ reaches the c at which this is $e^\varepsilon$. For add and one epoch,
+        $S \ge e^{s \max_i Z_i - s^2/2} / t$, so no $Z_i$ may reach c.
         """
         s, t = self.shift, self.steps
         if not self.conditional or (direction == "add" and self.epochs > 1):
@@ -89,7 +90,7 @@ class Simulation:
                 log_low, log_high = self._absent(rng, h, size)
             else:
                 log_low, log_high = self._present(rng, h, size)
-            # The integrand rises in the ratio for remove, falls for add.
+            # The integrand increases with the ratio for remove, and decreases for add.
             ends = (log_low, log_high) if direction == "remove" else (-log_high, -log_low)
             values = [-np.expm1(np.minimum(0.0, self.epsilon - end)) for end in ends]
             tallies = [Tally(samples=size, total=float(v.sum()), squares=float(dot(v, v))) for v in values]
@@ -99,7 +100,7 @@ class Simulation:
     def _absent(self, rng: np.random.Generator, h: float, size: int) -> tuple[Any, Any]:
         """Return brackets of the logarithm of the ratio, without the example and with all outputs below c."""
         total = np.zeros((2, size))
-        floor = np.full(size, h / self.steps)  # add is conditioned for one epoch only
+        floor = np.full(size, h / self.steps)  # for add, only a single epoch is conditioned
         for _ in range(self.epochs):
             total += self._log_ratio(rng, floor, self.steps, np.empty((size, 0)))
         return total[0], total[1]
@@ -107,8 +108,8 @@ class Simulation:
     def _present(self, rng: np.random.Generator, h: float, size: int) -> tuple[Any, Any]:
         """Return brackets of the logarithm of the ratio, with the example and some output above c.
 
-        The largest of all E t standard normal variables is drawn first; it is that of the example, in one of
-        the epochs, with probability 1 / t. Given it, the others are independent and below it.
+        The largest of all E t standard normal variables is drawn first. With probability 1 / t it belongs to
+        a step that uses the example. Given the largest, the other variables are independent and below it.
         """
         s, t = self.shift, self.steps
         uniform = rng.random(size)
@@ -135,7 +136,7 @@ class Simulation:
         return first[0], first[1]
 
     def _log_ratio(self, rng: np.random.Generator, floor: Any, count: int, given: Any) -> Any:
-        """Return ln S from below and above, for given logarithms and `count` variables below a bound.
+        """Return lower and upper bounds of ln S, for given logarithms and `count` variables below a bound.
 
         Args:
             rng: Source of randomness.
@@ -144,7 +145,7 @@ class Simulation:
             given: Logarithms of the other one-step ratios; shape (size, any).
 
         Returns:
-            Shape (2, size).
+            Bounds, shape (2, size).
         """
         size, s = len(floor), self.shift
         if size == 0:

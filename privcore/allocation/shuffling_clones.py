@@ -1,4 +1,4 @@
-"""Shuffling from above: an example hides among the clones of itself that the other examples send."""
+"""Upper bound of shuffling: an example is hidden among the clones of itself that other examples send."""
 
 import math
 from dataclasses import dataclass
@@ -20,25 +20,27 @@ from privcore.numerics.rounding import CLONE_COUNTS, probability_at_most
 from privcore.papers import FELDMAN_MCMILLAN
 
 _SHARE = 0.4
-"""Part of delta left to the outcomes where the noise is not a randomized response."""
+"""Fraction of delta for the approximation of the Gaussian noise by a randomized response."""
 
 _LARGEST_EPSILON = 500.0
 _BLOCKS = 48
 
 
 def clones_delta(pair_epsilon: float, clone_rate: float, others: int, epsilon: float) -> float:
-    r"""Return the hockey-stick divergence of the counts that remain of a shuffled epoch.
+    r"""Return the hockey-stick divergence of the counts to which a shuffled epoch reduces.
 
-    $C \sim \mathrm{Bin}(n - 1, g)$ others are clones, $A \sim \mathrm{Bin}(C, 1/2)$ of them on the first
-    side. The example joins the first side with probability $a = e^{\varepsilon_1} / (1 + e^{\varepsilon_1})$
-    under P and $1 - a$ under Q. Given C = c, with $x_0$ the smallest count where P exceeds $e^\varepsilon Q$,
+    $C \sim \mathrm{Bin}(n - 1, g)$ other examples send clones, $A \sim \mathrm{Bin}(C, 1/2)$ of them with the
+    first of two messages. The example sends the first message with probability
+    $a = e^{\varepsilon_1} / (1 + e^{\varepsilon_1})$ under P and $1 - a$ under Q. Given C = c, with $x_0$ the
+    smallest count at which P exceeds $e^\varepsilon Q$,
 
     $$H_c = (a - e^\varepsilon (1 - a)) \Pr(A = x_0 - 1) - (e^\varepsilon - 1) \Pr(A \ge x_0).$$
 
-    One more clone is post-processing, so $H_c$ falls in c, and a block of c counts as its smallest.
+    One more clone is post-processing, so $H_c$ decreases in c, and all c of a block are replaced by the
+    smallest.
 
     Args:
-        pair_epsilon: Pure differential privacy of the step between the example and its neighbour, > 0.
+        pair_epsilon: Epsilon of the pure differential privacy of the step, example against neighbour, > 0.
         clone_rate: Probability g in (0, 1) that another example sends a clone.
         others: Number n - 1 of the other examples, >= 1.
         epsilon: Privacy loss threshold in [0, 500].
@@ -64,10 +66,10 @@ def clones_delta(pair_epsilon: float, clone_rate: float, others: int, epsilon: f
     edges = np.unique(np.clip(edges, 0.0, others))
     edges = np.concatenate(([0.0], edges[edges > 0.0]))
     heights = np.minimum.accumulate(np.minimum(1.0, _given_clones(pair_epsilon, edges, epsilon)))
-    # Summed by parts: drops of H times probabilities of fewer clones, where nothing cancels.
+    # Summation by parts: drops of H times probabilities of fewer clones, without cancellation.
     drops = heights - np.append(heights[1:], 0.0)
     fewer = np.append(scipy.stats.binom.cdf(edges[1:] - 1.0, others, clone_rate), 1.0)
-    # 1 - g is rounded before its power is taken, which errs by up to n 2^-53; 5e-8 was measured at 1e9.
+    # 1 - g is rounded before its power is taken: an error of up to n 2^-53; measured: 5e-8 at n = 1e9.
     return min(1.0, float(drops @ fewer) * (1.0 + CLONE_COUNTS + others * 2.0**-51))
 
 
@@ -77,7 +79,7 @@ def _given_clones(pair_epsilon: float, clones: Any, epsilon: float) -> Any:
     gain = -pure * math.expm1(epsilon - pair_epsilon) / (1.0 + pure)
     part = math.expm1(epsilon + pair_epsilon) / (math.expm1(pair_epsilon) * (1.0 + kappa))
     best = np.zeros_like(clones)
-    for shift in (0.0, 1.0, 2.0):  # the true count is among them whatever the rounding
+    for shift in (0.0, 1.0, 2.0):  # despite rounding, the true count is among them
         start = np.floor((clones + 1.0) * part) + shift
         one = scipy.stats.binom.pmf(start - 1.0, clones, 0.5)
         tail = scipy.stats.binom.sf(start - 1.0, clones, 0.5)
@@ -88,21 +90,22 @@ def _given_clones(pair_epsilon: float, clones: Any, epsilon: float) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Clones:
-    r"""The bound for a Gaussian step, with its two approximations by pure differential privacy.
+    r"""Bound for a Gaussian step, with its two approximations by pure differential privacy.
 
-    The step between the example and its neighbour is $(\varepsilon_1, \delta_1)$-DP. Where the loss exceeds
-    $\varepsilon_1$ either way, share out the sum of both densities in the ratio $e^{\varepsilon_1} : 1$. This
-    gives an $\varepsilon_1$-DP pair of the same mean m, each moved by $\delta_1 / (1 + e^{\varepsilon_1})$.
-    Another example's output law $\nu$ becomes a law above $e^{-\varepsilon_2} m$ by moving
-    $e^{-\varepsilon_2} \delta_2$ of mass, with $\delta_2 = H_{e^{\varepsilon_2}}(m \| \nu)$. So with
-    $g = e^{-\varepsilon_2}$
+    The step is $(\varepsilon_1, \delta_1)$-DP for the example and its neighbour. Wherever the absolute loss
+    exceeds $\varepsilon_1$, redistribute the sum of both densities in the ratio $e^{\varepsilon_1} : 1$. This
+    gives an $\varepsilon_1$-DP pair with the same mean m, and moves mass $\delta_1 / (1 + e^{\varepsilon_1})$
+    of each. Moving mass $e^{-\varepsilon_2} \delta_2$ of the output distribution $\nu$ of another example
+    gives a distribution above $e^{-\varepsilon_2} m$, where $\delta_2 = H_{e^{\varepsilon_2}}(m \| \nu)$. So
+    with $g = e^{-\varepsilon_2}$
 
     $$\delta \le \delta_{clones}(\varepsilon; \varepsilon_1, g)
       + (1 + e^\varepsilon) \left( \frac{\delta_1}{1 + e^{\varepsilon_1}} + (n - 1) g \delta_2 \right).$$
 
-    Clipped gradients of two examples may be 2 apart, those of an example and the zero gradient 1:
-    $\delta_2 = (\delta_{\sigma / 2}(\varepsilon_2) + \delta_\sigma(\varepsilon_2)) / 2$. With one
-    $(\varepsilon_0, \delta_0)$ for both, the last term is at most
+    Clipped gradients of two examples have a distance of up to 2, and a clipped gradient has a distance of up
+    to 1 from the zero gradient. So
+    $\delta_2 = (\delta_{\sigma / 2}(\varepsilon_2) + \delta_\sigma(\varepsilon_2)) / 2$. With the same
+    $(\varepsilon_0, \delta_0)$ for both approximations, the last term is at most
     $(1 + e^\varepsilon) e^{-\varepsilon_0} n \delta_0$.
 
     Attributes:
@@ -114,17 +117,17 @@ class Clones:
     others: int
 
     def delta(self, epsilon: float, budget: float) -> float:
-        """Return an upper bound of delta at epsilon in [0, 500]; 1 where no clones are to be expected.
+        """Return an upper bound of delta at epsilon in [0, 500]; 1 if no clones are expected.
 
         Args:
             epsilon: Privacy loss threshold.
-            budget: Probability > 0 that the two approximations may cost, about: a matter of tightness.
+            budget: Approximate cost in delta of the two approximations, > 0; it affects only the tightness.
         """
         if not 0.0 < budget < 1.0 or self.others == 0:
             return 1.0
         log_budget = math.log(budget / 2.0) - float(np.logaddexp(0.0, epsilon))
         pair = self._smallest(lambda x: log_gaussian_delta(self.sigma, x) - np.logaddexp(0.0, x), log_budget)
-        # 2 is the larger distance by far, so the other one is left out of the search.
+        # The cost at distance 2 is by far the larger, so the search leaves out the cost at distance 1.
         log_others = math.log(self.others) - math.log(2.0)
         clone = self._smallest(lambda x: log_others - x + log_gaussian_delta(0.5 * self.sigma, x), log_budget)
         if clone > math.log(self.others):
@@ -149,7 +152,7 @@ class Clones:
 
 
 def clones_epsilon(sigma: float, steps: int, delta: float) -> float:
-    """Return an epsilon at which the bound by clones is at most delta, or infinity if it never is.
+    """Return an epsilon at which the bound by clones is at most delta, or infinity if it is never.
 
     Args:
         sigma: Noise multiplier.
@@ -164,7 +167,7 @@ def clones_epsilon(sigma: float, steps: int, delta: float) -> float:
 
 
 def clones_profile(sigma: float, steps: int, epsilon: float) -> float:
-    """Return an upper bound of delta by clones, 1 where there is none.
+    """Return an upper bound of delta by clones; 1 if clones give no bound.
 
     Args:
         sigma: Noise multiplier.
@@ -175,7 +178,7 @@ def clones_profile(sigma: float, steps: int, epsilon: float) -> float:
     high = math.log(gaussian_delta_bounds(sigma, epsilon)[1])
     best, low = 1.0, high - 60.0
     for _ in range(20):
-        # The budget is to be a given share of what comes out.
+        # The budget should be a given fraction of the bound.
         middle = 0.5 * (low + high)
         found = clones.delta(epsilon, _SHARE * math.exp(middle))
         best = min(best, found)
@@ -185,11 +188,11 @@ def clones_profile(sigma: float, steps: int, epsilon: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflingClones(Method[Shuffling]):
-    """Bound shuffling by the clones of Feldman et al., or by no amplification where that is less.
+    """Bound shuffling by the clones of Feldman et al., or by no amplification if that is less.
 
-    Examples have clipped gradients, of norm at most 1; a neighbour has the zero gradient in one place of the
-    permutation. The bound is the same in both directions. The clones must come from a gradient up to 2 away;
-    with a distance of 1 the formula would fall below `shuffling.largest`.
+    Examples have clipped gradients, of norm at most 1; the neighbour has the zero gradient in one place of
+    the permutation. The bound is the same in both directions. Clones are sent by examples whose gradients
+    have a distance of up to 2; with a distance of 1 the formula would fall below `shuffling.largest`.
     """
 
     name = "shuffling.clones"
@@ -212,7 +215,7 @@ class ShufflingClones(Method[Shuffling]):
                 clones = clones_profile(sigma, n, abs(problem.epsilon))
                 if (
                     problem.epsilon < 0.0
-                ):  # delta(x) = 1 - e^x + e^x delta'(-x), delta' of the other direction
+                ):  # delta(x) = 1 - e^x + e^x delta'(-x), delta' that of the other direction
                     clones = -math.expm1(problem.epsilon) + math.exp(problem.epsilon) * clones
                     clones = math.nextafter(clones * (1.0 + CLONE_COUNTS), 2.0)
         if clones < local:

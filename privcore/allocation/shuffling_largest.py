@@ -1,4 +1,4 @@
-"""Shuffling from below: the largest output of an epoch, where all other examples pull the other way."""
+"""Lower bound of shuffling: the largest output of an epoch, with all other gradients of opposite sign."""
 
 from dataclasses import dataclass
 from typing import get_args
@@ -16,10 +16,11 @@ class ShufflingLargest(Method[Shuffling]):
     r"""Bound shuffling from below, for the worst of two data sets of clipped gradients.
 
     The example has gradient 1 and its neighbour the zero gradient, in the same place of the permutation;
-    every step uses one example. If all others have gradient -1, the outputs are, up to a shift, of mean
-    $2 e_j$ against $e_j$ for a random step j; if all others are zero, they are those of random allocation,
-    $e_j$ against 0. The bound is the larger of the tests on the largest output. It says nothing about random
-    allocation, where other examples are chosen independently and cannot tell.
+    every step uses one example. If all others have gradient -1, the outputs have, up to a shift, mean
+    $2 e_j$ against $e_j$ for a random step j. If all others have gradient 0, the outputs are those of random
+    allocation, $e_j$ against 0. The bound is the larger one of the two tests on the largest output. It does
+    not hold for random allocation, which chooses the steps of other examples independently, so that they
+    reveal nothing.
     """
 
     name = "shuffling.largest"

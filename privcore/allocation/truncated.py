@@ -1,4 +1,7 @@
-"""Random allocation from truncated Poisson sampling, with the tail of the posterior by Doob and Chernoff."""
+"""Random allocation from truncated Poisson sampling, with the tail of the posterior by Doob and Chernoff.
+
+The tail is the probability that the posterior of the chosen step exceeds a sampling probability.
+"""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ from privcore.numerics.rounding import EXPONENTIAL_REST, TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
 
 LARGEST_S = 20.0
-"""Inverse noise multiplier beyond which no tilt is tried; the mean of e^400 ratios would not yet settle."""
+"""Largest inverse noise multiplier for which tilts are tried; beyond, even means of e^400 ratios vary."""
 
 _END = 37.0
 _CELLS_PER_DEVIATION = 64
@@ -28,7 +31,7 @@ _TILTS_PER_OCTAVE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationTruncated(Method[Allocation]):
-    r"""Bound k-of-t allocation by Poisson sampling with the probability that the posterior rarely exceeds.
+    r"""Bound k-of-t allocation by Poisson sampling with a probability that the posterior rarely exceeds.
 
     With $X_j$ the likelihood ratios of the steps under Q, the posterior exceeds $\eta$ when some partial sum
     of the martingale $\sum_j (1 - X_j)$ exceeds $f - 1/\eta$. By Doob's inequality, for every $\theta > 0$,
@@ -64,10 +67,10 @@ def posterior_bound(s: float, steps: int, beta: float, direction: str) -> float 
         s: Inverse noise multiplier.
         steps: Number of steps f, >= 1.
         beta: Probability in (0, 1).
-        direction: `add` where the outputs are those without the example, `remove` where with it.
+        direction: `add` for outputs without the example, `remove` for outputs with it.
 
     Returns:
-        Smallest probability in [1 / f, 1) found, rounded up; None where there is none below 1.
+        Smallest probability found, rounded up, in [1 / f, 1); None if no probability below 1 is found.
 
     Example:
         >>> round(1000.0 * posterior_bound(0.5, 1000, 1e-10, "add"), 3)
@@ -97,7 +100,7 @@ def _posterior_bound(s: float, steps: int, beta: float) -> float | None:
         theta = math.exp2(tilt / _TILTS_PER_OCTAVE)
         return ((steps - 1) * math.log1p(tilted(s, theta)) - math.log(beta)) / theta
 
-    # theta ~ sqrt(2 ln(1/beta) / f) / s where the central limit holds; the excess is quasi-convex in theta
+    # theta ~ sqrt(2 ln(1/beta) / f) / s in the central limit; the excess is quasi-convex in theta
     start = math.log2(math.sqrt(-2.0 * math.log(beta) / steps) / math.sqrt(math.expm1(min(s * s, 1.0))))
     tilt = round(_TILTS_PER_OCTAVE * start)
     best = excess(tilt)
@@ -114,15 +117,15 @@ def _posterior_bound(s: float, steps: int, beta: float) -> float | None:
 def tilted(s: float, theta: float) -> float:
     r"""Return an upper bound of $E[e^{\theta (1 - X)}] - 1 = E[\psi(\theta (1 - X))]$, X lognormal of mean 1.
 
-    With $\psi(y) = e^y - 1 - y$ the integrand is convex in X and not negative, so in every cell it lies below
-    its chord, and the sum over the cells has no cancellation.
+    With $\psi(y) = e^y - 1 - y$, the integrand is convex in X and not negative. So it lies below its chord in
+    every cell, and the sum over the cells has no cancellation.
 
     Args:
         s: Inverse noise multiplier, in (0, 20].
         theta: Tilt, > 0.
 
     Returns:
-        Upper bound; infinity where it would exceed the range of doubles.
+        Upper bound; infinity if it would exceed the range of doubles.
 
     Example:
         >>> round(tilted(0.1, 1.0) / (0.5 * 0.1**2), 2)
@@ -134,7 +137,7 @@ def tilted(s: float, theta: float) -> float:
         return math.inf
     inner = psi[1:-1] * (mass - right) + psi[2:] * right
     total = float(np.sum(inner + 3.0 * slack * np.maximum(psi[1:-1], psi[2:]) * mass))
-    # Below the first cell psi <= e^y, where y <= theta and y <= -theta (s Z - s^2 / 2).
+    # Below the first cell psi <= e^y, with y <= theta and y <= -theta (s Z - s^2 / 2).
     low, high = _ends(s)
     tilt = 0.5 * theta * s * s * (1.0 + theta) + float(scipy.special.log_ndtr(low + theta * s))
     below = min(theta + float(scipy.special.log_ndtr(low)), tilt) + 1e-9
@@ -154,13 +157,13 @@ def _rest(theta: float, edges: Array) -> Array:
 
 
 def _ends(s: float) -> tuple[float, float]:
-    """Return the smallest and the largest Z of a cell; X is a double at both, and what is beyond is tiny."""
+    """Return the ends of the cells in Z; X is a double at both, and the rest contributes next to nothing."""
     return -min(_END, 600.0 / s - 0.5 * s), s + min(_END, 400.0 / s)
 
 
 @lru_cache(maxsize=16)
 def _cells(s: float) -> tuple[Array, Array, Array, float]:
-    """Return edges of X (the first 0), mass, weight of the right end, and relative error of the cells."""
+    """Return edges of X (the first is 0), masses, weights of right ends, and relative error of the cells."""
     low, high = _ends(s)
     z = np.linspace(low, high, math.ceil(_CELLS_PER_DEVIATION * (high - low)))
     edges = np.append(0.0, np.exp(s * z - 0.5 * s * s))

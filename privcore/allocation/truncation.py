@@ -1,4 +1,4 @@
-"""Bound random allocation by Poisson sampling whose probability is that of a truncated posterior."""
+"""Bounds of random allocation by Poisson sampling whose probability is that of a truncated posterior."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,23 +24,23 @@ from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_b
 from privcore.numerics.rounding import TRUNCATED_RATE
 
 Rate = Callable[[str, float], float | None]
-"""Sampling probability that suffices in a direction for a budget; None where the theorem is void."""
+"""Sampling probability that suffices in a direction for a budget; None if the theorem gives no bound."""
 
 
 SHARES = (1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 0.98, 0.99, 0.995, 0.999)
-"""Parts of delta that the correction may take; any part is valid, the best is chosen."""
+"""Fractions of delta for the correction; any fraction is valid, the best is chosen."""
 
 _COARSE = 0.3
-"""Tolerance of the looks that precede a bound of delta."""
+"""Tolerance of the probes that precede a bound of delta."""
 
 _STRIDES = (6.9, 2.3, 1.15, 0.6)
-"""Steps of the search for the logarithm of the correction to delta."""
+"""Strides of the search for the logarithm of the correction to delta."""
 
 _LOOKS = 20
-"""How many looks a search takes at most, about; for the cost."""
+"""Approximate largest number of probes of a search, for the cost."""
 
 _DELTA_FACTOR = 5.0
-"""A delta is evaluated to a tolerance wider by this factor; it moves many times more than epsilon."""
+"""Factor by which the tolerance of a delta is wider; delta varies many times more than epsilon."""
 
 
 def block(problem: Allocation) -> tuple[int, int]:
@@ -55,21 +55,22 @@ def bounded(
     shares: Sequence[float] = SHARES,
     largest: float = math.inf,
 ) -> Answer:
-    r"""Return the upper bound that truncated Poisson sampling gives, or the one without amplification.
+    r"""Return the upper bound by truncated Poisson sampling, or the bound without amplification.
 
-    Seen step by step, 1-of-f allocation samples with the posterior probability that the example comes next.
-    Where that stays below $\eta$ but for an event of probability $\beta$, in each direction
+    In each step, 1-of-f allocation samples the example with the posterior probability that this step uses it,
+    given the earlier outputs. If that probability is at most $\eta$ except in an event of probability
+    $\beta$, then in each direction
     $$\delta_{A}(\varepsilon) \le \delta_{P_{f k E, \eta}}(\varepsilon) + k E \beta.$$
 
     Args:
-        problem: What is asked.
+        problem: The question.
         rate: Smallest known $\eta$ whose correction $k E \beta$ in a direction is within a budget.
-        tolerance: Relative width to which Poisson sampling is evaluated.
-        shares: Parts of delta, in (0, 1), that the correction may take; for epsilon.
-        largest: Epsilon up to which the theorem holds.
+        tolerance: Relative width of the bracket of Poisson sampling.
+        shares: Fractions of delta, in (0, 1), that are tried for the correction; for epsilon.
+        largest: Largest epsilon for which the theorem holds.
 
     Returns:
-        Upper bound; the larger one of the directions that the adjacency asks for.
+        Upper bound; the largest over the directions of the adjacency.
 
     Reference:
         Feldman and Shenfeld (2025), arXiv:2502.08202v3, Lemma 4.3, with Lemma 3.2 for several participations.
@@ -95,7 +96,7 @@ def bounded(
 
 
 def unamplified(problem: Allocation) -> float:
-    """Return the upper bound that holds when the chosen steps are public."""
+    """Return the upper bound for public choices of the steps."""
     sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
     if isinstance(problem, AllocationEpsilon):
         return gaussian_epsilon_bounds(sigma, problem.delta)[1]
@@ -103,11 +104,11 @@ def unamplified(problem: Allocation) -> float:
 
 
 def cost_of(problem: Allocation, tolerance: float) -> Cost:
-    """Return a conservative estimate of what `bounded` takes.
+    """Return a conservative estimate of the cost of `bounded`.
 
     Args:
-        problem: What is asked.
-        tolerance: Relative width to which Poisson sampling is evaluated.
+        problem: The question.
+        tolerance: Relative width of the bracket of Poisson sampling.
     """
     steps, copies = block(problem)
     directions = len(profile.DIRECTIONS[problem.adjacency])
@@ -116,7 +117,7 @@ def cost_of(problem: Allocation, tolerance: float) -> Cost:
     s, combinations = 1.0 / problem.sigma, powering(steps * copies)
     if isinstance(problem, AllocationEpsilon):
         once, looks = cost(question, s, tolerance, combinations), 0.0
-    else:  # a look takes one law, of the six or so that a bound takes
+    else:  # a probe computes one distribution; a bound computes about six
         once = cost(question, s, min(1.0, _DELTA_FACTOR * tolerance), combinations)
         looks = _LOOKS / 6.0 * cost(question, s, _COARSE, combinations).seconds
     return Cost(seconds=0.05 + directions * (once.seconds + looks), bytes=once.bytes)
@@ -125,7 +126,7 @@ def cost_of(problem: Allocation, tolerance: float) -> Cost:
 def _sampled(
     problem: Allocation, asks: str, at: float, direction: str, rate: float, tolerance: float
 ) -> tuple[float, str]:
-    """Return the upper bound of Poisson sampling, and how it was reached."""
+    """Return the upper bound of Poisson sampling, and its derivation in words."""
     steps, copies = block(problem)
 
     _, upper, detail = enclose(
@@ -146,14 +147,14 @@ def _epsilon(
     tolerance: float,
     shares: Sequence[float],
 ) -> tuple[float, str]:
-    """Return the bound of epsilon with the best split of delta; infinity and no detail where it is void."""
+    """Return the bound of epsilon with the best split of delta, or infinity and no detail."""
     best: tuple[float, float, float] | None = None
     for share in shares:
         eta = rate(share * problem.delta)
         if eta is None:
             continue
         left = problem.delta * (1.0 - share)
-        # The central limit tells which share to take.
+        # The central limit theorem selects the share.
         guess = gaussian_epsilon_bounds(1.0 / _spread(problem, eta), left)[1]
         if best is None or guess < best[0]:
             best = guess, eta, left * (1.0 - TRUNCATED_RATE)
@@ -169,10 +170,10 @@ def _delta(
     tolerance: float,
     known: float,
 ) -> tuple[float, str]:
-    """Return the bound of delta with the best correction; 1 and no detail where it is void.
+    """Return the bound of delta with the best correction, or 1 and no detail.
 
-    The correction is found by a walk in shrinking strides, down from the largest one that is of any use; any
-    correction is valid.
+    The correction is found by a search with shrinking strides, starting from the largest useful correction;
+    every correction is valid.
     """
     tried: dict[float, tuple[float, float]] = {}
 
@@ -198,7 +199,7 @@ def _delta(
 
 
 def _glance(problem: AllocationDelta, direction: str, rate: float, size: float) -> float:
-    """Return an upper bound of the delta of Poisson sampling, from one law that resolves that size."""
+    """Return an upper bound of the delta of Poisson sampling, from a distribution that resolves its size."""
     steps, copies = block(problem)
     count = steps * copies
     fineness = first_fineness("delta", _COARSE, powering(count))
@@ -211,7 +212,7 @@ def _glance(problem: AllocationDelta, direction: str, rate: float, size: float) 
 
 
 def _spread(problem: Allocation, rate: float) -> float:
-    """Return the standard deviation of the sum of the sampled ratios, which the central limit needs."""
+    """Return the standard deviation of the sum of the sampled ratios, for the central limit theorem."""
     steps, copies = block(problem)
     variance = math.expm1(min(problem.sigma**-2.0, 50.0))
     return rate * math.sqrt(steps * copies * variance)

@@ -1,4 +1,4 @@
-"""No amplification: the composed Gaussian mechanism, exactly."""
+"""No amplification: the exact composition of Gaussian mechanisms."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The error of a mean estimated from private sums: exact in the noise, hence as sure as the noise."""
+"""Error of a mean estimated from private sums: a formula exact in the noise, which is bracketed."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from privcore.papers import FELDMAN_SHENFELD
 
 @dataclass(frozen=True, kw_only=True)
 class UtilityFormula(Method[ErrorOfMean]):
-    r"""Enclose the error: the formula is exact, and the noise that enters it is enclosed.
+    r"""Enclose the error: the formula is exact, and its noise multiplier is enclosed.
 
-    With n examples in t steps, dimension d and proportion p, at the noise $\sigma$ that a scheme needs,
+    With n examples in t steps, dimension d and proportion p, at the noise multiplier $\sigma$ of a scheme,
 
     $$\frac{p(1-p)}n + \frac{t\,d\,\sigma^2}{n^2} \text{ for allocation, and }
       \frac{p\,(1 - 1/t)}n \text{ more for Poisson sampling},$$
 
-    whose participation is random. The estimate beside it is the error at the noise that is proved to suffice.
+    whose participation is random. The estimate is the error at the upper end of the noise.
     """
 
     name = "utility.formula"
@@ -72,7 +72,7 @@ def noise_for(problem: ErrorOfMean, precision: float) -> NoiseBracket:
 
 
 def squared_error(problem: ErrorOfMean, sigma: float) -> float:
-    """Return the error at this noise multiplier, whatever privacy it gives; rounded to nearest.
+    """Return the error at this noise multiplier, irrespective of privacy; rounded to nearest.
 
     Example:
         >>> from privcore.allocation.utility_problems import AllocationError, PoissonError
@@ -86,7 +86,7 @@ def squared_error(problem: ErrorOfMean, sigma: float) -> float:
 
 
 def sampling_error(problem: ErrorOfMean) -> float:
-    """Return the part of the error that no noise is needed for: drawing examples, and drawing steps."""
+    """Return the part of the error due to random examples and random steps, without noise."""
     p, n = problem.proportion, float(problem.examples)
     drawn = p * (1.0 - p) / n
     if isinstance(problem, AllocationError):
@@ -95,7 +95,7 @@ def sampling_error(problem: ErrorOfMean) -> float:
 
 
 def noise_error(problem: ErrorOfMean, sigma: float) -> float:
-    """Return the part of the error that is the noise of all steps, with sensitivity sqrt(dimension)."""
+    """Return the part of the error due to the noise of all steps, with sensitivity sqrt(dimension)."""
     a_step = sigma / problem.examples
     return problem.steps * problem.dimension * a_step * a_step
 
@@ -103,22 +103,22 @@ def noise_error(problem: ErrorOfMean, sigma: float) -> float:
 def crossing_dimension(
     allocation: NoiseBracket, poisson: NoiseBracket, *, steps: int, examples: int, proportion: float
 ) -> tuple[float, float]:
-    r"""Return proved ends of the dimension at which Poisson sampling becomes the more accurate.
+    r"""Return proved ends of the dimension at which Poisson sampling becomes more accurate than allocation.
 
-    The error of allocation is the smaller one exactly where
-    $$d < d^* = \frac{n\,p\,(1 - 1/t)}{t\,(\sigma_A^2 - \sigma_P^2)},$$
-    and in every dimension where $\sigma_A \le \sigma_P$: then it never crosses, and both ends are infinite.
+    Allocation has the smaller error if and only if
+    $$d < d^* = \frac{n\,p\,(1 - 1/t)}{t\,(\sigma_A^2 - \sigma_P^2)}.$$
+    If $\sigma_A \le \sigma_P$ it has the smaller error in every dimension, and both ends are infinite.
 
     Args:
         allocation: Noise multiplier of random allocation.
         poisson: Noise multiplier of Poisson sampling at rate 1/steps.
         steps: Number of steps.
         examples: Number of examples.
-        proportion: Probability with which a coordinate is 1, in [0, 1].
+        proportion: Probability that a coordinate is 1, in [0, 1].
 
     Returns:
-        Lower end, up to which allocation is surely at least as accurate, and upper end, beyond which Poisson
-        sampling surely is; infinity where nothing is proved, or where there is no such dimension.
+        Lower end, up to which allocation is proved to be at least as accurate, and upper end, beyond which
+        Poisson sampling is; infinity if nothing is proved, or if the errors do not cross.
 
     Raises:
         DomainError: Steps, examples or proportion is outside its domain.

@@ -1,4 +1,4 @@
-"""Questions about utility: the error of a mean that private sums over the steps of an epoch give."""
+"""Questions about utility: the error of a mean estimated from private sums over the steps of an epoch."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,7 +8,7 @@ from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationProblem
 from privcore.problem import AtLeast, falls, grows, proved
 
-# Below this, noise is a question of total variation, to which the brackets of epsilon are blind.
+# Below this epsilon, the total variation determines the noise, and brackets of epsilon do not resolve it.
 TARGET = AtLeast("epsilon", 1e-3, "Expected a target epsilon >= {bound}, got epsilon={epsilon}.")
 
 _LESS_NOISE = (
@@ -18,8 +18,8 @@ _LESS_NOISE = (
 _MORE_EXAMPLES = "The least noise does not depend on n, and every term is a constant divided by n or n^2."
 _MORE_COORDINATES = "The least noise does not depend on d, and d is a factor of the noise term."
 
-# No claim about steps: t sigma^2 is proved to grow along multiples of t only, where sums of neighbouring
-# outputs are the outputs of fewer steps. No claim about proportion: p (1 - p) turns round.
+# No claim about steps: t sigma^2 is proved to grow only from t to its multiples, because sums of neighbouring
+# outputs are the outputs of fewer steps. No claim about proportion: p (1 - p) is not monotone.
 _MONOTONE = proved(
     epsilon=falls(_LESS_NOISE),
     delta=falls(_LESS_NOISE),
@@ -30,7 +30,7 @@ _MONOTONE = proved(
 
 @dataclass(frozen=True, kw_only=True)
 class MeanError(AllocationProblem):
-    """Base of the questions about the error of a proportion that noisy sums give."""
+    """Base of the questions about the error of a proportion estimated from noisy sums."""
 
     asks = "error"
     monotone = _MONOTONE
@@ -46,12 +46,13 @@ class MeanError(AllocationProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationError(MeanError):
-    r"""Mean squared error of a proportion that t noisy sums give, each example being in one random step.
+    r"""Mean squared error of a proportion estimated from t noisy sums, with each example in one random step.
 
     The examples are n independent vectors of $\{0, 1\}^d$ whose coordinates are 1 with probability p. Every
-    step releases the sum of its examples with Gaussian noise of multiplier $\sigma$, the least that makes all
-    t outputs ($\varepsilon$, $\delta$)-private for adding or removing an example; the estimate is the sum of
-    the outputs over n. Asked is the expected squared error of one coordinate: 1/d of that of the vector.
+    step releases the sum of its examples with Gaussian noise. Its multiplier $\sigma$ is the least that makes
+    all t outputs ($\varepsilon$, $\delta$)-private for adding or removing an example. The estimate is the sum
+    of the outputs divided by n. The error is the expected squared error of one coordinate, which is 1/d of
+    that of the vector.
     """
 
     name = "allocation-error"
@@ -59,11 +60,11 @@ class AllocationError(MeanError):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonError(MeanError):
-    r"""Mean squared error of a proportion that t noisy sums give, each example being in a step at rate 1/t.
+    r"""Mean squared error of a proportion estimated from t noisy sums, with Poisson sampling at rate 1/t.
 
-    As `allocation-error`, but every step includes every example independently with probability 1/t, so that
-    an example is counted once on average, by chance not at all or several times; and $\sigma$ is the least
-    noise that Poisson sampling needs.
+    As `allocation-error`, but every step includes every example independently with probability 1/t, so an
+    example is counted once on average, and possibly never or several times; and $\sigma$ is the least noise
+    multiplier for Poisson sampling.
     """
 
     name = "poisson-error"

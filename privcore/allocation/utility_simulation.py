@@ -1,4 +1,4 @@
-"""The error of a mean estimated from private sums, by drawing the estimate many times."""
+"""Error of a mean estimated from private sums, by simulation of the estimate."""
 
 import math
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from privcore.papers import FELDMAN_SHENFELD
 _PRECISION = 0.005
 """Relative distance of the ends of the noise multiplier."""
 _BLOCK = 100_000
-"""Repetitions that are drawn at a time."""
+"""Repetitions that are drawn at once."""
 _LARGEST_COUNT = 1e13
-"""Trials of a binomial draw up to which the generator's arithmetic in doubles is exact enough."""
+"""Largest number of trials of a binomial draw for which the generator's arithmetic in doubles is accurate."""
 _WIDEST = 0.5
-"""Relative half-width of the interval up to which its centre is worth giving as an estimate."""
+"""Largest relative half-width of the interval for which an estimate is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UtilitySimulation(Method[ErrorOfMean]):
-    r"""Draw the estimate R times as the scheme would, and enclose the mean of its squared errors.
+    r"""Simulate the estimate R times, and enclose the mean of its squared errors.
 
-    One coordinate is drawn, at the noise that is proved to suffice: a binomial number of ones, for Poisson
-    sampling the binomial number of times that they are counted, and the sum of all noise. By Chebyshev's
-    inequality the mean squared error of R draws is within a factor $1 \pm a$ of its expectation with
-    probability at least c, the confidence, where $a^2 = \rho / (R (1 - c))$. Here $\rho$ is the relative
-    variance of a squared error: 2 for a Gaussian, and known from the fourth cumulant of what is drawn. For
-    the error at the least noise, a little below, the lower end is moved down by the ratio of the formulas.
+    One coordinate is drawn, at the noise multiplier that is proved to suffice: a binomial number of ones, for
+    Poisson sampling the binomial number of times that they are counted, and the sum of all noise. By
+    Chebyshev's inequality, with probability at least c, the confidence, the mean squared error of R draws is
+    within a factor $1 \pm a$ of its expectation, where $a^2 = \rho / (R (1 - c))$. Here $\rho$ is the
+    relative variance of a squared error: 2 for a Gaussian, and in general known from the fourth cumulant. The
+    least noise multiplier may be a little smaller, so the lower end is scaled by the ratio of the formulas.
     """
 
     name = "utility.simulation"
@@ -77,7 +77,7 @@ class UtilitySimulation(Method[ErrorOfMean]):
 
     def _half_width(self, problem: ErrorOfMean, error: float) -> float:
         """Return a, the relative half-width of the interval by Chebyshev's inequality."""
-        # Cumulants of independent parts add, and the fourth one of the noise is zero.
+        # Cumulants of independent parts add up, and the fourth cumulant of the noise is zero.
         excess = fourth_cumulant(problem) / problem.examples / (problem.examples * error) ** 2
         return math.sqrt((2.0 + excess) / (self.repetitions * (1.0 - self.confidence)))
 
@@ -97,12 +97,13 @@ class UtilitySimulation(Method[ErrorOfMean]):
 
 
 def fourth_cumulant(problem: ErrorOfMean) -> float:
-    r"""Return the fourth cumulant of one example's contribution to a coordinate, or 0 where it is negative.
+    r"""Return the fourth cumulant of one example's contribution to a coordinate, or 0 if it is negative.
 
-    It is $X N$ with X Bernoulli(p), and N = 1 for allocation, binomial(t, 1/t) for Poisson sampling.
+    The contribution is $X N$ with X Bernoulli(p), and N = 1 for allocation, or N binomial(t, 1/t) for Poisson
+    sampling.
     """
     p = problem.proportion
-    # factorial moments of N, and from them its moments by Stirling numbers
+    # Factorial moments of N; Stirling numbers give its moments.
     t = 1 if isinstance(problem, AllocationError) else problem.steps
     f2 = 1.0 - 1.0 / t
     f3 = f2 * (1.0 - 2.0 / t)

@@ -1,4 +1,4 @@
-"""Columns of numbers or categories from Parquet or CSV files: the only numerics that read files."""
+"""Columns of numbers or categories from Parquet or CSV files; no other numerics read files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,16 +19,16 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
     """Return columns of a file as numbers; true and false count as 1 and 0.
 
     Args:
-        path: A Parquet or CSV file; which of the two is seen from its first bytes.
+        path: A Parquet or CSV file; its first bytes determine the format.
         names: Names of the columns.
-        what: What they hold, such as `probabilities`, for the messages.
+        what: Content of the columns, such as `probabilities`, for the messages.
 
     Returns:
-        One array of equal length each, without NaN.
+        One array per column, of equal lengths, without NaN.
 
     Raises:
-        DomainError: The file cannot be read, has no rows or no such column, or a column has something else
-            than numbers.
+        DomainError: The file cannot be read, has no rows or lacks a column, or a column has values that are
+            not numbers.
     """
     import pyarrow as pa
 
@@ -37,7 +37,7 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
         if not path.is_file():
             raise DomainError(f"Expected a file with a column of {what}, but {path} is not a file.")
         table = _table(path, names)
-        # What is missing becomes NaN.
+        # Missing values become NaN.
         arrays = [table.column(name).cast(pa.float64()).to_numpy() for name in names]
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
         reason = _sentence(error)
@@ -52,14 +52,14 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
 
 
 def read_categories(path: Path, name: str) -> Counts:
-    """Return how often every value of a column of a file occurs, whatever its type, in no order.
+    """Return the number of occurrences of each distinct value of a column of any type, in no order.
 
     Args:
-        path: A Parquet or CSV file; which of the two is seen from its first bytes.
+        path: A Parquet or CSV file; its first bytes determine the format.
         name: Name of the column.
 
     Raises:
-        DomainError: The file cannot be read, has no rows or no such column, or a value is missing.
+        DomainError: The file cannot be read, has no rows or lacks the column, or a value is missing.
     """
     import pyarrow as pa
     import pyarrow.compute
@@ -69,7 +69,7 @@ def read_categories(path: Path, name: str) -> Counts:
             raise DomainError(f"Expected a file with a column of categories, but {path} is not a file.")
         column = _table(path, [name]).column(name)
         if pa.types.is_floating(column.type):
-            column = pyarrow.compute.add(column, 0.0)  # no two zeros
+            column = pyarrow.compute.add(column, 0.0)  # merges -0.0 and 0.0
         missing = column.is_null(nan_is_null=True)
         if pyarrow.compute.any(missing).as_py():
             row = int(missing.to_numpy().argmax()) + 1
@@ -84,7 +84,7 @@ def read_categories(path: Path, name: str) -> Counts:
 
 
 def _table(path: Path, names: Sequence[str]) -> Any:
-    """Return a table with these columns, after a look at the names of all."""
+    """Return a table with these columns, after checking that each exists once."""
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -103,7 +103,7 @@ def _table(path: Path, names: Sequence[str]) -> Any:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the first line of what a library says, with a full stop."""
+    """Return the first line of the message of a library, with a full stop."""
     text = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
     shown = "".join(letter if letter.isprintable() else " " for letter in text)  # a file may hold anything
     return f"{shown.rstrip('.')}."

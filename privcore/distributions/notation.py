@@ -1,4 +1,4 @@
-"""Notation that priors, record distributions and columns share: numbers, and calls such as `beta(2,30)`."""
+"""Notation shared by priors, record distributions and columns: numbers, and calls such as `beta(2,30)`."""
 
 import math
 import re
@@ -27,7 +27,7 @@ def spelled(x: float) -> str:
 
 
 def number(word: str) -> float | None:
-    """Return the finite number that a word spells, without the sign of a zero; None where there is none.
+    """Return the finite number that a word spells, without the sign of a zero; None for other words.
 
     Example:
         >>> number(" .50"), number("-0"), number("1e400"), number("nan")
@@ -43,32 +43,32 @@ def absolute(path: str, what: str) -> str:
     """Return the absolute path of a file, which need not exist.
 
     Args:
-        path: As the user wrote it.
-        what: What the file holds, such as `probabilities`, for the message.
+        path: Path as the user wrote it.
+        what: Content of the file, such as `probabilities`, for the message.
 
     Raises:
-        DomainError: It is no path.
+        DomainError: The path is not valid.
     """
     try:
         return str(Path(path).expanduser().resolve())
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no such user, a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown user, a NUL
         raise DomainError(f"Cannot read {what} from {path[:80]!r}: {str(error)[:80]}.") from None
 
 
 def canonical_reference(kind: str, inside: str, what: str, digest: Callable[[Path, str], str]) -> str | None:
-    """Return the one spelling of a reference to a column, which carries the SHA-256 of what it holds.
+    """Return the canonical spelling of a reference to a column, which has the SHA-256 of its values.
 
     Args:
-        kind: What stands before the parenthesis.
+        kind: Word before the parenthesis.
         inside: `file,name`, or the absolute path, the name and the hash; a name has no comma.
-        what: What the column holds, for the messages.
+        what: Content of the column, for the messages.
         digest: Returns the hash for a path and a name.
 
     Returns:
-        `kind(path,name,sha256:hash)`, or None where there is no name.
+        `kind(path,name,sha256:hash)`, or None if the name is missing.
 
     Raises:
-        DomainError: It is no path, or the file cannot be read.
+        DomainError: The path is not valid, or the file cannot be read.
     """
     given = _HASHED.fullmatch(inside)
     if given:
@@ -81,10 +81,10 @@ def canonical_reference(kind: str, inside: str, what: str, digest: Callable[[Pat
 
 
 def referenced(inside: str, values: Callable[[Path, str], Values], digest: Callable[[Values], str]) -> Values:
-    """Return what a column holds, for what stands inside the parentheses of a canonical reference.
+    """Return the values of a column, given the text inside the parentheses of a canonical reference.
 
     Raises:
-        DomainError: The file cannot be read, or what it holds no longer has that hash.
+        DomainError: The file cannot be read, or its values no longer have that hash.
     """
     given = _HASHED.fullmatch(inside)
     assert given is not None

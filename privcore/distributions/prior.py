@@ -1,4 +1,4 @@
-"""Base of the priors: the distribution of eta with the few functionals that advantages depend on."""
+"""Base of the priors: the distribution of eta, and its functionals that determine advantages."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cells:
-    """A partition of [0, 1] into intervals, with what the prior puts into each.
+    """Partition of [0, 1] into intervals, with the probability and conditional mean of each.
 
     Attributes:
-        mass: Probabilities, positive; they sum to 1 but for rounding.
+        mass: Probabilities, positive; they sum to 1 up to rounding.
         mean: Conditional means.
         lower: Left ends of the intervals.
-        upper: Right ends.
+        upper: Right ends of the intervals.
     """
 
     mass: Array
@@ -29,17 +29,18 @@ class Cells:
 class Prior(ABC):
     r"""Distribution D of eta on [0, 1].
 
-    An optimal guess of a label, from outputs z of likelihoods $g_1(z)$, $g_0(z)$, gains over guessing blindly
+    The gain of an optimal guess of a label, from outputs z with likelihoods $g_1(z)$ and $g_0(z)$, over a
+    blind guess is
 
     $$\sum_z E_\eta (\eta g_1 - (1 - \eta) g_0)_+ 1\{\eta \le 1/2\}
       + ((1 - \eta) g_0 - \eta g_1)_+ 1\{\eta > 1/2\} = \sum_z (g_0 + g_1) \Psi(g_0 / (g_0 + g_1))$$
 
-    with $\Psi(t) = |\int_t^{1/2} (\eta - t) \, D(d\eta)|$: a sum of positive terms, in which the prior has
-    one convex function. Everything else that a prior has to tell is a moment, a probability or a sample.
+    with $\Psi(t) = |\int_t^{1/2} (\eta - t) \, D(d\eta)|$. This is a sum of positive terms, which depends on
+    the prior only through $\Psi$. The other properties of a prior are moments, probabilities and samples.
 
     Attributes:
-        error: Bound for the relative error of overturned masses and probabilities.
-        moment_error: Bound for the relative error of the moments.
+        error: Bound on the relative error of overturned masses and probabilities.
+        moment_error: Bound on the relative error of the moments.
     """
 
     error: float = 1e-11
@@ -67,7 +68,7 @@ class Prior(ABC):
 
     @property
     def atoms(self) -> tuple[Array, Array] | None:
-        """Values and probabilities of a distribution with finite support, values rising; None for others."""
+        """Rising values and their probabilities if the support is finite; None otherwise."""
         return None
 
     @property
@@ -77,25 +78,25 @@ class Prior(ABC):
 
     @abstractmethod
     def overturned(self, one: Array, zero: Array) -> Array:
-        r"""Return $(g_0 + g_1) \Psi(g_0 / (g_0 + g_1))$ for likelihoods, to the relative error.
+        r"""Return $(g_0 + g_1) \Psi(g_0 / (g_0 + g_1))$ for likelihoods, with relative error at most `error`.
 
         Args:
             one: Likelihoods $g_1 \ge 0$ of outputs if the label is 1.
-            zero: Likelihoods $g_0 \ge 0$ of the same outputs if it is 0, of the same shape.
+            zero: Likelihoods $g_0 \ge 0$ of the same outputs if the label is 0, of the same shape.
         """
 
     def overturned_quickly(self, one: Array, zero: Array) -> Array:
-        """Return about the same as `overturned`, to the relative error `quick_error`, for many samples."""
+        """Return `overturned` with relative error at most `quick_error`, quickly for many samples."""
         return self.overturned(one, zero)
 
     @property
     def quick_error(self) -> float:
-        """Bound for the relative error of quick values, measured where they come from a table."""
+        """Bound on the relative error of `overturned_quickly`; measured if its values come from a table."""
         return self.error
 
     @property
     def blind(self) -> float:
-        r"""Mean of $\min(\eta, 1 - \eta)$: how often the best blind guess is wrong."""
+        r"""Mean of $\min(\eta, 1 - \eta)$: the error rate of the best guess from the features alone."""
         ones, zeros = np.array([1.0, 0.0]), np.array([0.0, 1.0])
         return float(self.overturned(ones, zeros).sum())
 
@@ -109,4 +110,4 @@ class Prior(ABC):
 
     @abstractmethod
     def cells(self, number: int) -> Cells | None:
-        """Return at most so many cells, about equally important; None where none are known exactly."""
+        """Return at most `number` cells of similar importance; None if they are not known exactly."""

@@ -1,4 +1,4 @@
-"""The beta prior, and the uniform one."""
+"""Beta and uniform priors."""
 
 import numpy as np
 import scipy
@@ -52,14 +52,14 @@ class Beta(Density):
 
     @property
     def reach(self) -> tuple[float, float]:
-        # An integrand has the factor eta on the left and 1 - eta on the right besides the density.
+        # Besides the density, integrands have the factor eta on the left and 1 - eta on the right.
         return -60.0, 60.0
 
     def between(self, lower: float, upper: float) -> float:
         lower, upper = min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)
         if lower >= upper:
             return 0.0
-        if lower > self.mean:  # the tail that is small, so that nothing cancels
+        if lower > self.mean:  # the smaller tail, so that nothing cancels
             return float(
                 scipy.special.betaincc(self.a, self.b, lower) - scipy.special.betaincc(self.a, self.b, upper)
             )
@@ -71,7 +71,7 @@ class Beta(Density):
         return rng.beta(self.a, self.b, shape)
 
     def cells(self, number: int) -> Cells:
-        # Equal probability of the cells under the density's cube root, normalised, makes the error least.
+        # Cells of equal probability under the normalised cube root of the density minimise the error.
         a, b = 1.0 + (self.a - 1.0) / 3.0, 1.0 + (self.b - 1.0) / 3.0
         edges = scipy.special.betaincinv(a, b, np.linspace(0.0, 1.0, number + 1))
         mass = self._differences(self.a, self.b, edges)

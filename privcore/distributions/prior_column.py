@@ -16,7 +16,7 @@ def fingerprint(path: Path, name: str) -> str:
     """Return the SHA-256 of the values of a column.
 
     Raises:
-        DomainError: The file cannot be read, has no such column, or the column is no list of probabilities.
+        DomainError: The file cannot be read or lacks the column, or a value is not a probability.
     """
     return _sha256(_values(path, name))
 
@@ -25,11 +25,11 @@ def column_prior(text: str, inside: str) -> FinitePrior:
     """Return the distribution that gives every row of a column the same probability.
 
     Args:
-        text: The canonical spelling.
-        inside: What stands in its parentheses: path, name and hash.
+        text: Canonical spelling.
+        inside: Text in its parentheses: path, name and hash.
 
     Raises:
-        DomainError: As `fingerprint`, or the values are no longer those of the hash.
+        DomainError: As for `fingerprint`, or the values no longer have the hash.
     """
     values = referenced(inside, _values, _sha256)
     starts = np.flatnonzero(np.diff(values, prepend=-1.0))
@@ -38,12 +38,12 @@ def column_prior(text: str, inside: str) -> FinitePrior:
 
 
 def _sha256(values: Array) -> str:
-    """Return the hash of sorted values, the same for a Parquet and a CSV file."""
+    """Return the hash of sorted values, which does not depend on the format of the file."""
     return hashlib.sha256(values.astype("<f8").tobytes()).hexdigest()
 
 
 def _values(path: Path, name: str) -> Array:
-    """Return the values of a column, each in [0, 1], sorted."""
+    """Return the sorted values of a column, each in [0, 1]."""
     (values,) = read_columns(path, [name], "probabilities")
     if not ((values >= 0.0) & (values <= 1.0)).all():
         row = int(np.argmax((values < 0.0) | (values > 1.0)))

@@ -12,7 +12,7 @@ from privcore.numerics.sums import dot
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _TABLE = 1e-6
-"""Relative error at which the table of quick values is fine enough, at the middles of its intervals."""
+"""Relative error, at the middles of its intervals, at which the table of quick values is fine enough."""
 _LARGEST_TABLE = 2**17
 
 
@@ -21,7 +21,7 @@ class Density(Prior):
 
     With $z_0 = \ln(g_0 / g_1) < 0$ the overturned mass of an output is
     $g_1 \int_{z_0}^0 \sigma(z) (1 - e^{z_0 - z}) f(z) dz$, an integral of a positive function; $z_0 > 0$ is
-    its mirror image. Whole panels come from sums that are kept; the panel of $z_0$ is integrated from there.
+    its mirror image. Integrals over whole panels are computed once, and the panel of $z_0$ each time.
     """
 
     error = 1e-10
@@ -33,7 +33,7 @@ class Density(Prior):
     @property
     @abstractmethod
     def panel(self) -> float:
-        """Width of a panel, over which ln f changes by 16 at most where f is not negligible."""
+        """Width of a panel; over a panel, ln f changes by at most 16 if f is not negligible."""
 
     @property
     @abstractmethod
@@ -64,7 +64,7 @@ class Density(Prior):
 
     @cached_property
     def _table(self) -> tuple[Array, float]:
-        r"""Values of $\Psi(t) / (1/2 - t)^2$ on an even grid, and the relative error between its points."""
+        r"""Values of $\Psi(t) / (1/2 - t)^2$ on an even grid, and the relative error of interpolation."""
         size = 2**10
         table = self._curvature(np.linspace(0.0, 1.0, size + 1))
         while True:
@@ -75,7 +75,7 @@ class Density(Prior):
             finer = np.empty(2 * size + 1)
             finer[::2], finer[1::2] = table, middles
             table, size = finer, 2 * size
-            # Of second order, so a quarter of it is left on the finer grid, where it is at its largest.
+            # The error is of second order, so the finer grid has about a quarter of it.
             if wrong <= _TABLE or size >= _LARGEST_TABLE:
                 return table, max(_TABLE, float(wrong))
 
@@ -86,12 +86,12 @@ class Density(Prior):
         return curvature
 
     def mean_of(self, function: Array) -> float:
-        """Return the mean of a function of eta that is given at `nodes`."""
+        """Return the mean of a function of eta, given its values at `nodes`."""
         return float(dot(function, self._weights))
 
     @cached_property
     def nodes(self) -> Array:
-        """Values of z at which functions are integrated."""
+        """Values of z at which integrands are evaluated."""
         return np.concatenate([-self._sides[0].nodes.ravel(), self._sides[1].nodes.ravel()])
 
     @cached_property
@@ -100,11 +100,11 @@ class Density(Prior):
 
 
 class _Side:
-    """The integrals over z < 0, or over z > 0 seen in a mirror, as functions of the distance from 0.
+    """Integrals over z < 0, or over the mirror image of z > 0, as functions of the distance from 0.
 
     Attributes:
-        nodes: Distances from 0, one row a panel, the panels from the nearest to the farthest.
-        weights: Weights of the nodes, times the density.
+        nodes: Distances from 0, one row per panel, from the nearest panel to the farthest.
+        weights: Weights of the nodes times the density.
     """
 
     def __init__(self, prior: Density, sign: float, length: float) -> None:
@@ -128,7 +128,7 @@ class _Side:
     def integral(self, distance: Array) -> Array:
         r"""Return $\int_0^d \sigma(-x) (1 - e^{x - d}) f(x) dx$ for distances d, infinity included."""
         end = np.minimum(distance, self.width * self.panels)
-        # the panel of the end and the one before are integrated again, so that nothing cancels in the others
+        # The panel of the end and the panel before it are integrated again; in the others nothing cancels.
         whole = np.maximum(0, np.minimum((end / self.width).astype(int), self.panels) - 1)
         fall = np.exp(-distance)
         total = self.ones[whole] - fall * self.zeros[whole]

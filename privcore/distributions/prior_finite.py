@@ -11,9 +11,9 @@ from privcore.errors import DomainError
 from privcore.numerics.sums import dot
 
 _FEW = 64
-"""Values up to which sums over all of them are as quick as looking them up."""
+"""Number of values up to which sums over all values are as quick as a search."""
 _RARE = 1e-12
-"""Probability below which 1 - w has lost w."""
+"""Smallest w for which 1 - w is accurate enough to recover w."""
 
 
 class FinitePrior(Prior):
@@ -27,7 +27,7 @@ class FinitePrior(Prior):
 
     @classmethod
     def point(cls, p: float) -> Self:
-        """Return the distribution of a constant; raises `DomainError` if it is not a probability."""
+        """Return the distribution of a constant; raise `DomainError` if it is not a probability."""
         _check(p)
         return cls(f"point({spelled(p)})", np.array([p]), np.array([1.0]))
 
@@ -36,7 +36,7 @@ class FinitePrior(Prior):
         """Return the distribution of a value that is b with probability w, else a."""
         for x in (a, b, w):
             _check(x)
-        if a > b and 0.0 < w < _RARE:  # whose 1 - w would not be what was written
+        if a > b and 0.0 < w < _RARE:  # 1 - w would lose w to rounding
             raise DomainError(f"Expected a <= b in two-point(a,b,w) if w is nearly 0, got w={w:g}.")
         if a > b:
             a, b, w = b, a, 1.0 - w
@@ -87,13 +87,13 @@ class FinitePrior(Prior):
         t = np.divide(zero, total, out=np.full_like(total, 0.5), where=total > 0.0)
         mass, moment, middle = self._sums
         place = np.searchsorted(self.values, t, side="right")
-        # The sums from t to 1/2, of opposite sign on the other side, so that the product is positive.
+        # Sums from t to 1/2; on the other side of 1/2 both factors change sign, so the product is positive.
         gain = one * (moment[middle] - moment[place]) - zero * (mass[middle] - mass[place])
         return np.asarray(np.maximum(0.0, gain))
 
     @cached_property
     def _sums(self) -> tuple[Array, Array, int]:
-        """Sums of w (1 - eta) and of w eta over the first values, and how many values are at most 1/2."""
+        """Cumulative sums of w (1 - eta) and of w eta, and the number of values that are at most 1/2."""
         mass = np.concatenate([[0.0], np.cumsum(self.weights * (1.0 - self.values))])
         moment = np.concatenate([[0.0], np.cumsum(self.weights * self.values)])
         return mass, moment, int(np.searchsorted(self.values, 0.5, side="right"))

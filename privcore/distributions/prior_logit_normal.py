@@ -49,7 +49,7 @@ class LogitNormal(Density):
 
     @property
     def reach(self) -> tuple[float, float]:
-        # The density is below 1e-320 of its largest value from 39 s on.
+        # At a distance of 39 s from m, the density is below 1e-320 times its largest value.
         return min(self.m - 39.0 * self.s, 0.0), max(self.m + 39.0 * self.s, 0.0)
 
     def between(self, lower: float, upper: float) -> float:

@@ -1,4 +1,4 @@
-"""The notation of priors and bags: the grammar, and the one spelling of each."""
+"""Notation of priors and bags: the grammar, and the canonical spelling of each."""
 
 import math
 from functools import lru_cache
@@ -12,17 +12,17 @@ from privcore.distributions.prior_logit_normal import LogitNormal
 from privcore.errors import DomainError
 
 MOST_MEMBERS = 10_000
-"""Examples in a bag that is written out."""
+"""Largest number of examples in a bag that is written out."""
 
 _ARGUMENTS = {"point": 1, "two-point": 3, "beta": 2, "logit-normal": 2}
 
 
 def canonical_prior(text: str) -> str | None:
-    """Return the one spelling of a prior, or None; that of a column carries the hash of its values.
+    """Return the canonical spelling of a prior, or None; that of a column has the hash of its values.
 
     Args:
-        text: `uniform`, `beta(a,b)`, `point(p)` or just `p`, `two-point(a,b,w)` which is b with
-            probability w, `logit-normal(m,s)`, or `column(file,name)` of a Parquet or CSV file.
+        text: `uniform`, `beta(a,b)`, `point(p)` or just `p`, `two-point(a,b,w)`, which is b with probability
+            w and a otherwise, `logit-normal(m,s)`, or `column(file,name)` of a Parquet or CSV file.
 
     Raises:
         DomainError: A number is outside its domain, or the file is unreadable.
@@ -46,7 +46,7 @@ def prior(text: str) -> Prior:
     """Return the prior of a canonical spelling.
 
     Raises:
-        DomainError: As `canonical_prior`, or the values of a column are no longer those that were hashed.
+        DomainError: As for `canonical_prior`, or the values of a column no longer have the hash.
     """
     call = CALL.fullmatch(text)
     if call and call[1] == "column":
@@ -57,7 +57,7 @@ def prior(text: str) -> Prior:
 
 
 def _parsed(text: str) -> Prior | None:
-    """Return a prior that is written with numbers alone; None where the text is none."""
+    """Return a prior that is written with numbers alone; None for other texts."""
     if text == "uniform":
         return Uniform()
     call = CALL.fullmatch(text)
@@ -74,7 +74,7 @@ def _parsed(text: str) -> Prior | None:
 
 
 def canonical_bag(text: str) -> str | None:
-    """Return the one spelling of a list of probabilities; None where it is no list of numbers.
+    """Return the canonical spelling of a list of probabilities; None if the text is not a list of numbers.
 
     Example:
         >>> canonical_bag(" .1, 0.40,1 "), canonical_bag("0.1;0.2")
@@ -90,7 +90,7 @@ def probabilities(text: str) -> list[float]:
 
 
 def canonical_classes(text: str) -> str | None:
-    """Return the one spelling of rows of probabilities, each of which sums to 1; None where it is none.
+    """Return the canonical spelling of rows of probabilities with the sum 1 each; None for other texts.
 
     Example:
         >>> canonical_classes("0.20,.8; 1,0")
@@ -109,15 +109,15 @@ def canonical_classes(text: str) -> str | None:
 
 
 def class_rows(text: str) -> list[list[float]]:
-    """Return the probabilities of the classes of a canonical text, one list an example."""
+    """Return the class probabilities of a canonical text, one list per example."""
     return [probabilities(row) for row in text.split(";")]
 
 
 def _list(text: str) -> list[float] | None:
-    """Return the probabilities of a list; None where it is no list of numbers.
+    """Return the probabilities of a list; None if the text is not a list of numbers.
 
     Raises:
-        DomainError: A number is no probability, or there are too many.
+        DomainError: A number is not a probability, or there are too many numbers.
     """
     words = text.split(",")
     if len(words) > MOST_MEMBERS:

@@ -1,4 +1,4 @@
-"""Base of the record distributions: atoms by falling probability, and sums over those that come after."""
+"""Base of the record distributions: atoms by falling probability, and sums over their tails."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ class Atoms:
 
     Attributes:
         p: Probabilities, in (0, 1].
-        q: What they lack to 1, with the same relative error, which `1 - p` would not have for large p.
-        number: How many atoms have this probability.
+        q: Complements 1 - p, with the same relative error as p, which a computed `1 - p` lacks for large p.
+        number: Numbers of atoms with these probabilities.
     """
 
     p: Array
@@ -28,7 +28,7 @@ class RecordDistribution(ABC):
     """Distribution of a record.
 
     Attributes:
-        error: Bound for the relative errors of the probabilities p, of 1 - p, and of sums of their powers.
+        error: Bound on the relative errors of the probabilities p, of 1 - p, and of sums of their powers.
         continuous: Probability of the part without atoms, in [0, 1).
     """
 
@@ -47,20 +47,20 @@ class RecordDistribution(ABC):
 
     @abstractmethod
     def reach(self, least: float) -> float:
-        """Return how many distinct atoms there are; for infinitely many, how many have p >= least > 0."""
+        """Return the number of distinct atoms; if infinite, the number of those with p >= least > 0."""
 
     @abstractmethod
     def atoms(self, start: int, stop: int) -> Atoms:
-        """Return the distinct atoms at places start + 1, ..., stop by falling probability."""
+        """Return the distinct atoms at places start + 1, ..., stop in the order of falling probability."""
 
     @abstractmethod
     def at(self, places: Array) -> tuple[Array, Array]:
-        """Return p and 1 - p of the distinct atoms at these places, from 1."""
+        """Return p and 1 - p of the distinct atoms at these places, counted from 1."""
 
     @abstractmethod
     def tail(self, power: float, after: Array) -> Array:
-        r"""Return $\sum_{k > T} p_k^a$ for the power a and places T; infinite where it diverges."""
+        r"""Return $\sum_{k > T} p_k^a$ for the power a and places T; infinite if it diverges."""
 
     def tail_sum(self, power: float, after: float) -> float:
-        """Return `tail` for one place."""
+        """Return `tail` for a single place."""
         return float(self.tail(power, np.array([float(after)]))[0])

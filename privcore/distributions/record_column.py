@@ -1,4 +1,4 @@
-"""Distributions from a column of a file: how often its categories occur, or the counts that it holds."""
+"""Distributions from a column of a file: the frequencies of its categories, or its counts."""
 
 import hashlib
 from pathlib import Path
@@ -15,27 +15,27 @@ _MOST_RECORDS = 2.0**53
 
 
 def canonical_column(kind: str, inside: str) -> str | None:
-    """Return the one spelling of a distribution from a column, with the hash of the counts, or None.
+    """Return the canonical spelling of a distribution from a column, with the hash of the counts, or None.
 
     Args:
         kind: `column`, whose categories are counted, or `counts`, which holds counts.
         inside: File and name of the column.
 
     Raises:
-        DomainError: The file cannot be read, or what should be counts are none.
+        DomainError: The file cannot be read, or a value that should be a count is not.
     """
     values = _categories if kind == "column" else _counts
     return canonical_reference(kind, inside, kind, lambda path, name: _sha256(values(path, name)))
 
 
 def column_law(text: str, kind: str, inside: str) -> FiniteRecord:
-    """Return the distribution of a canonical spelling; raises `DomainError` where the counts have changed."""
+    """Return the distribution of a canonical spelling; raise `DomainError` if the counts have changed."""
     counts = referenced(inside, _categories if kind == "column" else _counts, _sha256)
     return FiniteRecord.weighted(text, counts)
 
 
 def _categories(path: Path, name: str) -> Array:
-    """Return how often every value of a column occurs, sorted."""
+    """Return the number of occurrences of each distinct value of a column, sorted."""
     return np.sort(read_categories(path, name)).astype(np.float64)
 
 
@@ -55,5 +55,5 @@ def _counts(path: Path, name: str) -> Array:
 
 
 def _sha256(counts: Array) -> str:
-    """Return the hash of sorted counts: the names of the atoms do not matter."""
+    """Return the hash of sorted counts; the names of the atoms do not matter."""
     return hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest()

@@ -10,13 +10,13 @@ from privcore.distributions.record import Array, Atoms, RecordDistribution
 from privcore.errors import DomainError
 
 MOST_WRITTEN = 10_000
-"""Atoms that are written out."""
+"""Largest number of atoms that are written out."""
 _SUM_ERROR = 1e-9
-"""Probabilities that are written out may miss the sum 1 by this; they are divided by it."""
+"""Largest deviation from 1 of the sum of written probabilities, which are divided by their sum."""
 
 
 class FiniteRecord(RecordDistribution):
-    """Distribution of finitely many atoms; equal ones are kept once, with their number."""
+    """Distribution of finitely many atoms; atoms of equal probability are kept once, with their number."""
 
     def __init__(self, text: str, atoms: Atoms) -> None:
         self._text, self._atoms = text, atoms
@@ -29,12 +29,12 @@ class FiniteRecord(RecordDistribution):
 
     @classmethod
     def uniform(cls, size: int) -> Self:
-        """Return the uniform distribution of so many atoms."""
+        """Return the uniform distribution of `size` atoms."""
         return cls(f"uniform({size})", _normalised(np.ones(1), np.array([float(size)])))
 
     @classmethod
     def zipf(cls, s: float, size: int) -> Self:
-        """Return the distribution of so many atoms with probabilities proportional to $k^{-s}$."""
+        """Return the distribution of `size` atoms with probabilities proportional to $k^{-s}$."""
         with np.errstate(under="ignore"):
             weights = np.arange(1.0, size + 1.0) ** -s
         weights = weights[weights > 0.0]
@@ -54,7 +54,7 @@ class FiniteRecord(RecordDistribution):
 
     @classmethod
     def atoms_of(cls, probabilities: list[float]) -> Self:
-        """Return the distribution of atoms as `written` gives them."""
+        """Return the distribution of atoms with the probabilities that `written` returned."""
         return cls.weighted(f"atoms({','.join(map(spelled, probabilities))})", np.array(probabilities))
 
     @property
@@ -82,10 +82,10 @@ class FiniteRecord(RecordDistribution):
 
 
 def written(probabilities: list[float]) -> list[float]:
-    """Return the positive ones of the probabilities of atoms that are written out, falling.
+    """Return the positive probabilities of atoms that are written out, in falling order.
 
     Raises:
-        DomainError: There are too many, one is no probability, or their sum is not 1.
+        DomainError: There are too many, a number is not a probability, or the sum is not 1.
 
     Example:
         >>> written([0.25, 0.0, 0.75])
@@ -103,9 +103,9 @@ def written(probabilities: list[float]) -> list[float]:
 
 
 def _normalised(weights: Array, number: Array) -> Atoms:
-    """Return the atoms for falling weights, of which there are so many each."""
+    """Return the atoms for falling distinct weights and their numbers."""
     total = float(np.sum((weights * number)[::-1]))
     q = (total - weights) / total
-    if 2.0 * weights[0] > total:  # one atom only, and total - weight would have lost what is left
+    if 2.0 * weights[0] > total:  # a single atom, for which total - weight would cancel
         q[0] = float(np.sum((weights * number)[:0:-1])) / total
     return Atoms(weights / total, q, number)

@@ -17,16 +17,16 @@ _BERNOULLI = tuple(
 def hurwitz(s: float, a: Array) -> Array:
     r"""Return $\zeta(s, a) = \sum_{k \ge 0} (a + k)^{-s}$.
 
-    After some terms the rest from A on is $A^{1-s} / (s - 1) + A^{-s} / 2$ and corrections with the Bernoulli
-    numbers. The terms are completely monotone functions of k, so the error is below the first correction that
-    is left out. With $A \ge 2 s + 10$ the one after the last is below 1e-16 of the whole.
+    The first terms are summed. The rest, from A on, is $A^{1-s} / (s - 1) + A^{-s} / 2$ plus corrections with
+    the Bernoulli numbers. The terms are completely monotone functions of k, so the error is below the first
+    omitted correction, which for $A \ge 2 s + 10$ is below 1e-16 times the whole.
 
     Args:
         s: Exponent, > 0; for s <= 1 the sum is infinite.
         a: First base, > 0.
 
     Returns:
-        Values to a relative error of 2e-15 while all terms are normal numbers; infinity for s <= 1.
+        Values with a relative error of at most 2e-15 if all terms are normal doubles; infinity for s <= 1.
 
     Example:
         >>> hurwitz(2.0, np.array([1.0])).round(12).tolist(), round(math.pi**2 / 6.0, 12)
@@ -118,7 +118,7 @@ class Zipf(Infinite):
 
 
 class Mixed(RecordDistribution):
-    """With probability w a value that nothing else has, else drawn from a distribution of atoms."""
+    """Mixture: a draw from a part without atoms with probability w, else from a distribution of atoms."""
 
     def __init__(self, w: float, law: RecordDistribution) -> None:
         self.continuous, self.law = w, law

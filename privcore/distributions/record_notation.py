@@ -1,4 +1,4 @@
-"""Notation of record distributions: the grammar, and the one spelling of each."""
+"""Notation of record distributions: the grammar, and the canonical spelling of each."""
 
 import math
 from functools import lru_cache
@@ -12,18 +12,18 @@ from privcore.errors import DomainError
 
 _COLUMNS = ("column", "counts")
 _MOST_ATOMS = 10**7
-"""Atoms of a distribution that has them all in memory."""
+"""Largest number of atoms of a distribution that keeps all of them in memory."""
 
 
 def canonical_law(text: str) -> str | None:
-    """Return the one spelling of a distribution, or None; that of a column carries the hash of its counts.
+    """Return the canonical spelling of a distribution, or None; that of a column has the hash of its counts.
 
     Args:
-        text: `uniform(K)`, `geometric(r)` which is $(1 - r) r^{k - 1}$, `zipf(s)` or `zipf(s,K)` with
-            infinitely many or K atoms proportional to $k^{-s}$, `bernoulli(p)`, `atoms(...)` with the
-            probabilities, whose sum is 1, `column(file,name)` for the categories of a column,
-            `counts(file,name)` for counts in a column, or `mixed(w,LAW)` which has no atoms with
-            probability w.
+        text: `uniform(K)`, `geometric(r)` with $p_k = (1 - r) r^{k - 1}$, `zipf(s)` or `zipf(s,K)` with
+            infinitely many or K atoms and $p_k$ proportional to $k^{-s}$, `bernoulli(p)`, `atoms(...)` with
+            probabilities that sum to 1, `column(file,name)` for the categories of a column,
+            `counts(file,name)` for counts in a column, or `mixed(w,LAW)`, which has no atoms with
+            probability w and is the distribution LAW otherwise.
 
     Raises:
         DomainError: A number is outside its domain, or the file is unreadable.
@@ -51,7 +51,7 @@ def law(text: str) -> RecordDistribution:
     """Return the distribution of a canonical spelling.
 
     Raises:
-        DomainError: The counts of a column are no longer those that were hashed.
+        DomainError: The counts of a column no longer have the hash.
     """
     call = CALL.fullmatch(text)
     assert call is not None
@@ -85,7 +85,7 @@ def _numeric(kind: str, values: list[float]) -> RecordDistribution:
 
 
 def _canonical_mixed(inside: str) -> str | None:
-    """Return the one spelling of a mixture, which is no part of another mixture."""
+    """Return the canonical spelling of a mixture, or None; mixtures cannot be nested."""
     word, _, inner = inside.partition(",")
     if inner.strip().startswith("mixed("):
         return None
@@ -97,7 +97,7 @@ def _canonical_mixed(inside: str) -> str | None:
 
 
 def _canonical_numeric(kind: str, values: list[float]) -> str | None:
-    """Return the one spelling of a distribution that is written with numbers alone, or None."""
+    """Return the canonical spelling of a distribution that is written with numbers alone, or None."""
     found = None
     match kind, values:
         case "atoms", _:
@@ -122,11 +122,11 @@ def _canonical_numeric(kind: str, values: list[float]) -> str | None:
 
 
 def _whole(x: float, most: int) -> bool:
-    """Whether a number is whole, from 1 to the most."""
+    """Return whether a number is whole and from 1 to `most`."""
     return 1.0 <= x <= most and x == math.floor(x)
 
 
 def _check(expected: str, got: float, holds: bool) -> None:
-    """Raise `DomainError` where a number is not what is expected."""
+    """Raise `DomainError` with the expected and the given number, unless the condition holds."""
     if not holds:
         raise DomainError(f"Expected {expected}, got {got:.12g}.")

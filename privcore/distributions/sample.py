@@ -22,15 +22,15 @@ _WHAT = "categories"
 
 
 def canonical_sample(text: str) -> str | None:
-    """Return the one spelling of a sample, or None; that of a column carries the hash of its counts.
+    """Return the canonical spelling of a sample, or None; that of a column has the hash of its counts.
 
-    Categories have no order and no names: counts are sorted, and zeros are left out.
+    Order and names of the categories do not matter: counts are sorted, and zeros are left out.
 
     Args:
         text: Counts such as `50,30,20`, or `column(file,name)` of a Parquet or CSV file.
 
     Raises:
-        DomainError: There is no record, there are too many, or the file is unreadable.
+        DomainError: The sample has no records or too many, or the file is unreadable.
 
     Example:
         >>> canonical_sample("20, 50,0,30"), canonical_sample("0.5,0.5")
@@ -58,7 +58,7 @@ def sample_counts(text: str) -> Counts:
     """Return the counts of a canonical spelling, in falling order; the array is read-only.
 
     Raises:
-        DomainError: The file cannot be read, or its counts are no longer those that were hashed.
+        DomainError: The file cannot be read, or its counts no longer have the hash.
 
     Example:
         >>> sample_counts("50,30,20").tolist()
@@ -74,10 +74,10 @@ def sample_counts(text: str) -> Counts:
 
 
 def _counted(path: Path, name: str) -> Counts:
-    """Return how often every value of a column occurs, in falling order."""
+    """Return the number of occurrences of each distinct value of a column, in falling order."""
     return np.sort(read_categories(path, name))[::-1].copy()
 
 
 def _sha256(counts: Counts) -> str:
-    """Return the hash of the sorted counts, the same for a Parquet and a CSV file, in any order."""
+    """Return the hash of the sorted counts, which does not depend on the format or the order of the file."""
     return hashlib.sha256(counts.astype("<i8").tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Tails of binomial laws with small relative errors, from a window around the mode."""
+"""Tails of binomial distributions with small relative errors, from a window around the mode."""
 
 import math
 from dataclasses import dataclass
@@ -9,33 +9,33 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _WIDTH = 38.0
-"""Half-width of the window in standard deviations: beyond it everything is below 1e-300, or bounded so."""
+"""Half-width of the window in standard deviations; all beyond it is below 1e-300, or bounded so."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """The counts that are not negligible, with their probabilities.
+    """Counts that are not negligible, with their probabilities.
 
     Attributes:
-        first: The smallest count.
-        law: Probabilities from there on.
+        first: Smallest count.
+        law: Probabilities of the counts from `first` on.
     """
 
     first: int
     law: Array
 
     def at_least(self, count: int) -> float:
-        """Return the probability of at least so many."""
+        """Return the probability of at least `count` successes."""
         return float(self.law[max(0, count - self.first) :].sum())
 
     @property
     def counts(self) -> Array:
-        """The counts of the window."""
+        """Counts of the window."""
         return self.first + np.arange(float(self.law.size))
 
 
 def window(trials: int, p: float) -> Window:
-    """Return the binomial law around its mode.
+    """Return the binomial distribution around its mode.
 
     Args:
         trials: Number of trials, >= 0.

@@ -1,4 +1,4 @@
-"""Confidence bounds for the mean of a bounded variable, valid for every law and every number of samples."""
+"""Confidence bounds on the mean of a bounded variable, for every distribution and every number of samples."""
 
 import math
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from privcore.numerics.rounding import SAMPLE_SUMS
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """What is kept of independent samples in [0, 1].
+    """Number and sums of independent samples in [0, 1].
 
     Attributes:
-        samples: How many there are.
-        total: Their sum.
-        squares: The sum of their squares.
+        samples: Number of samples.
+        total: Sum of the samples.
+        squares: Sum of the squares of the samples.
     """
 
     samples: int = 0
@@ -28,7 +28,7 @@ class Tally:
 
     @property
     def variance(self) -> float:
-        """Unbiased variance of the samples, not below 0."""
+        """Unbiased variance of the samples, at least 0."""
         return max(0.0, (self.squares - self.samples * self.mean**2) / (self.samples - 1))
 
     def __add__(self, other: "Tally") -> "Tally":
@@ -40,12 +40,12 @@ class Tally:
         )
 
     def upper(self, error: float) -> float:
-        """Return what the true mean exceeds with probability at most `error`."""
+        """Return an upper bound that the true mean exceeds with probability at most `error`."""
         mean = min(1.0, self.mean * (1.0 + SAMPLE_SUMS))
         return min(1.0, kl_upper(mean, self.samples, 0.5 * error), mean + self._bernstein(0.5 * error))
 
     def lower(self, error: float) -> float:
-        """Return what the true mean falls short of with probability at most `error`."""
+        """Return a lower bound that exceeds the true mean with probability at most `error`."""
         mean = self.mean * (1.0 - SAMPLE_SUMS)
         return max(0.0, kl_lower(mean, self.samples, 0.5 * error), mean - self._bernstein(0.5 * error))
 
@@ -63,7 +63,7 @@ def kl_upper(mean: float, samples: int, error: float) -> float:
     Args:
         mean: Mean of independent samples in [0, 1].
         samples: Number of samples, >= 1.
-        error: Probability in (0, 1) with which the bound may fail.
+        error: Probability in (0, 1) that the bound fails.
 
     Returns:
         Upper confidence bound in (0, 1], rounded up.
@@ -86,14 +86,15 @@ def kl_lower(mean: float, samples: int, error: float) -> float:
 
 
 def least_mean(p: float, samples: int, error: float) -> float:
-    r"""Return what the mean of n independent variables in [0, 1] of mean p exceeds but for a probability.
+    r"""Return a lower bound of the average of n independent variables in [0, 1] with mean p.
 
-    The largest $q < p$ with $n \, \mathrm{KL}(q \| p) \ge \ln(1 / \beta)$, rounded down; 0 if there is none.
+    It is the largest $q < p$ with $n \, \mathrm{KL}(q \| p) \ge \ln(1 / \beta)$, rounded down; 0 if no q
+    satisfies this.
 
     Args:
         p: Mean of the variables, in [0, 1].
         samples: Number of variables, >= 1.
-        error: Probability in (0, 1).
+        error: Probability beta in (0, 1) that the bound fails.
 
     Reference:
         Hoeffding (1963), Probability inequalities for sums of bounded random variables, Theorem 1.

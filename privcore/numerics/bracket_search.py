@@ -1,4 +1,4 @@
-"""The search for the root of a falling function that is known in brackets only, each at its price."""
+"""Search for the root of a falling function that is only known in brackets, at a cost for each."""
 
 import math
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from privcore.params import TOLERANCE
 
 Look = Callable[[float, float], tuple[float, float]]
-"""Brackets the function at a place, with about the given relative width; (0, inf) where that fails."""
+"""Function that brackets values: place and relative width to bracket; (0, inf) if that fails."""
 
 _COARSE = 0.125
-"""Tolerance of the first brackets; a method is asked for more only where the search is near its end."""
+"""Tolerance of the first brackets; narrower ones are computed only near the end of the search."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One bracket, with the scale of the search: logarithms, those of the ends relative to the target."""
+    """One bracket, also as logarithms: of the place, and of the ends divided by the target."""
 
     at: float
     tolerance: float
@@ -31,7 +31,7 @@ class Trial:
 
     @property
     def middle(self) -> float:
-        """Estimate of log(value / target); not finite where an end is open."""
+        """Estimate of log(value / target); not finite if an end is 0 or infinite."""
         return 0.5 * (self.low + self.high)
 
     @property
@@ -47,18 +47,18 @@ Score = Callable[[Trial], float]
 class BracketSearch:
     """Search in x = log(place) for the root of a falling function that is only known in brackets.
 
-    Every probe stands beside the estimated root, at a margin that shrinks like the square of the distance
-    between the known sides, and asks for a bracket just narrow enough to decide there; so all but the last
-    brackets are cheap. Where brackets stay too wide to decide near the root, the least place that is proved
-    to suffice and the largest that is proved not to are searched one after the other.
+    Every probe is next to the estimated root. Its margin decreases like the square of the distance between
+    the known sides, and its bracket is just narrow enough to decide at this margin, so all but the last
+    brackets are cheap. If brackets near the root stay too wide to decide, the search looks for the least
+    place that is proved to suffice, and then for the largest place that is proved not to suffice.
 
     Attributes:
-        look: Brackets the function; called with places of the domain.
-        target: Positive value to be reached.
-        precision: Relative distance at which the two sides count as neighbours.
+        look: Function that brackets values at places of the domain.
+        target: Positive value to reach.
+        precision: Relative distance of the two sides at which the search ends.
         domain: Least and largest place, positive.
-        finest: The narrowest bracket to ask for.
-        most: Brackets after which the search returns what it has; a dozen is usual.
+        finest: Relative width of the narrowest bracket that may be computed.
+        most: Largest number of brackets; a dozen is typical.
         trials: All brackets so far.
     """
 
@@ -74,11 +74,11 @@ class BracketSearch:
     missed: int = 0
 
     def run(self) -> tuple[Trial | None, Trial | None]:
-        """Search until both sides are within the precision, or until the brackets can tell no more.
+        """Search until both sides are within the precision, or until further brackets would not help.
 
         Returns:
-            The least place whose bracket is not above the target, and the largest whose bracket is above it;
-            None where no place of the domain is known to be such.
+            The least place whose bracket is not above the target, or None, and the largest place whose
+            bracket is above the target, or None.
         """
         step: tuple[float, float] | None = (self._rounded(0.0), _COARSE)
         while step is not None and len(self.trials) < self.most:
@@ -117,18 +117,18 @@ class BracketSearch:
             return self._outwards(max(self.trials, key=lambda t: t.x), 1.0)
         if short is None:
             first = min(self.trials, key=lambda t: t.x)
-            # Far above the target and still no lower bound says so: then going on will not change that.
+            # The upper end is far above the target, but the lower end is not: further places would not help.
             further = None if first.high > math.log(4.0) else self._outwards(first, -1.0)
             return further or self._sufficient(enough, width)
         if enough.x - short.x <= width:
             return None
         if not any(self._stuck(t) for t in self.trials if short.x < t.x < enough.x):
             return self._between(short, enough, lambda t: t.middle, width)
-        # Brackets stay too wide: narrow down the one side, then the other.
+        # Brackets stay too wide: search for one side, then for the other.
         return self._sufficient(enough, 0.5 * width) or self._insufficient(short, 0.5 * width)
 
     def _sufficient(self, enough: Trial, width: float) -> tuple[float, float] | None:
-        """Return the next probe for the least place that is proved to suffice; None at the end."""
+        """Return the next probe for the least sufficient place; None at the end."""
         less = [t for t in self.trials if t.x < enough.x]
         if not less:
             return None
@@ -139,7 +139,7 @@ class BracketSearch:
         return self._between(nearest, enough, lambda t: t.high, width, 0.5 * width)
 
     def _insufficient(self, short: Trial, width: float) -> tuple[float, float] | None:
-        """Return the next probe for the largest place that is proved not to suffice; None at the end."""
+        """Return the next probe for the largest insufficient place; None at the end."""
         more = [t for t in self.trials if t.x > short.x and self._counts(t, width)]
         nearest = min(more, key=lambda t: t.x)
         if nearest.x - short.x <= width:
@@ -147,20 +147,20 @@ class BracketSearch:
         return self._between(short, nearest, lambda t: t.low, width, 0.5 * width)
 
     def _counts(self, trial: Trial, width: float) -> bool:
-        """Whether a narrower bracket in the same place would not say more, as far as this width matters."""
+        """Return whether, at this width, a narrower bracket at the same place would not help."""
         return trial.decided or trial.tolerance <= max(self.finest, 0.5 * width)
 
     def _stuck(self, trial: Trial) -> bool:
-        """Whether a bracket contains the target and asking for a narrower one is of no use."""
+        """Return whether a bracket contains the target and a narrower bracket would not help."""
         wide = trial.high - trial.low > 3.0 * trial.tolerance
         return not trial.decided and (wide or trial.tolerance <= self.finest)
 
     def _outwards(self, end: Trial, side: float) -> tuple[float, float] | None:
-        """Return the next probe beyond the outermost one; None where the domain ends."""
+        """Return the next probe beyond the outermost one; None at the end of the domain."""
         if end.at == self.domain[side > 0.0]:
             return None
         xs = [trial.x for trial in self.trials]
-        # Epsilon falls about like 1/sigma where there is much noise, and much faster where there is little.
+        # Epsilon falls about like 1/sigma for large sigma, and much faster for small sigma.
         most = max(math.log(4.0), 2.0 * (max(xs) - min(xs)), 12.0 * (side > 0.0))
         guess = 1.1 * abs(end.middle) + 0.1 if math.isfinite(end.middle) else math.log(4.0)
         return self._rounded(end.x + side * min(max(guess, math.log(1.3)), most)), self.widest
@@ -168,7 +168,7 @@ class BracketSearch:
     def _between(
         self, left: Trial, right: Trial, score: Score, width: float, most: float = _COARSE
     ) -> tuple[float, float] | None:
-        """Return the next probe between two whose score has different signs, with at most this tolerance."""
+        """Return the next probe between two places with scores of different signs; None at the end."""
         gap = right.x - left.x
         if gap < self.gap:
             self.missed = self.missed + 1 if gap > 0.75 * self.gap else 0
@@ -188,7 +188,7 @@ class BracketSearch:
         return None
 
     def _root(self, left: Trial, right: Trial, score: Score) -> tuple[float, float]:
-        """Return where the score is about zero, and how steeply it falls there."""
+        """Return an estimate of the root of the score, and its rate of decrease there."""
         known = [t for t in self.trials if math.isfinite(score(t))]
         nearest = sorted({t.x: t for t in known}.values(), key=lambda t: abs(score(t)))[:2]
         middle = 0.5 * (left.x + right.x)
@@ -208,5 +208,5 @@ class BracketSearch:
 
 
 def _log_ratio(x: float, target: float) -> float:
-    """Return log(x / target), with the right infinity at 0 and infinity."""
+    """Return log(x / target): -infinity for x = 0, and infinity for infinite x."""
     return -math.inf if x == 0.0 else math.inf if x == math.inf else math.log(x) - math.log(target)

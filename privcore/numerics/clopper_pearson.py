@@ -9,17 +9,17 @@ from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW, FEW_FUNCTIONS
 
 _STEP = 1e-9
-"""Relative move of a rate away from its data; more where its tail is not yet seen to be small enough."""
+"""First relative move of a rate away from its data; larger moves follow while its tail is too large."""
 
 
 def shared_error(confidence: float) -> float:
-    r"""Return the error that each of two bounds from independent data may have: $1 - \sqrt{1 - \beta}$.
+    r"""Return the error probability of each of two bounds from independent data: $1 - \sqrt{1 - \beta}$.
 
     Args:
-        confidence: Probability 1 - beta with which both bounds hold at once, in (0, 1).
+        confidence: Probability 1 - beta that both bounds hold, in (0, 1).
 
     Returns:
-        Rounded down; a little more than half of beta.
+        Error probability, rounded down; a little more than half of beta.
 
     Example:
         >>> round(shared_error(0.95), 6)
@@ -29,15 +29,15 @@ def shared_error(confidence: float) -> float:
 
 
 def rate_at_least(trials: int, successes: int, error: float) -> float:
-    r"""Return the lower confidence bound p of a rate, where $\Pr[\mathrm{Bin}(n, p) \ge x]$ is the error.
+    r"""Return the lower confidence bound of a rate: the p whose $\Pr[\mathrm{Bin}(n, p) \ge x]$ is the error.
 
     Args:
         trials: Number n of independent trials, >= 0.
         successes: Number x of successes among them.
-        error: Probability with which the bound may exceed the truth, in (0, 1/2).
+        error: Probability that the bound exceeds the true rate, in (0, 1/2).
 
     Returns:
-        Rounded down; the tail was computed anew and is below the error.
+        Bound, rounded down; a second computation of the tail checks that it is below the error.
 
     Reference:
         Clopper and Pearson (1934), Biometrika 26, 404-413.
@@ -53,12 +53,12 @@ def rate_at_least(trials: int, successes: int, error: float) -> float:
 
 
 def rate_at_most(trials: int, successes: int, error: float) -> float:
-    r"""Return the upper confidence bound p of a rate, where $\Pr[\mathrm{Bin}(n, p) \le x]$ is the error.
+    r"""Return the upper confidence bound of a rate: the p whose $\Pr[\mathrm{Bin}(n, p) \le x]$ is the error.
 
-    Args and source are those of `rate_at_least`.
+    Arguments and reference are those of `rate_at_least`.
 
     Returns:
-        Rounded up; the tail was computed anew and is below the error.
+        Bound, rounded up; a second computation of the tail checks that it is below the error.
 
     Example:
         >>> round(rate_at_most(10, 0, 0.05), 6), rate_at_most(10, 10, 0.05)
@@ -76,19 +76,19 @@ def rate_at_most(trials: int, successes: int, error: float) -> float:
 
 
 def _outward(start: float, step: float, tail: Callable[[float], float], error: float) -> float:
-    """Return a rate near the start, on its far side, at which the tail is below the error."""
+    """Return a rate near the start, in the direction of the step, at which the tail is below the error."""
 
     def small(rate: float) -> bool:
         return tail(rate) * (1.0 + 10.0 * BINOMIAL_WINDOW) + 1e-290 <= error
 
     for power in range(15):
-        # A rate near 1 is moved in proportion to what it lacks of 1, too.
+        # A rate near 1 is also moved in proportion to its distance from 1.
         rate = start * (1.0 + step * 4.0**power * min(1.0, 1.0 - start + 1e-6))
         if not 0.0 < rate < 1.0:
             break
         if small(rate):
             return rate
-    # Libraries err for large numbers of trials: the tail itself is bisected.
+    # For large numbers of trials library functions are inaccurate, so the rate is found by bisection.
     safe, other = (0.0, min(start, 1.0)) if step < 0.0 else (1.0, max(start, 0.0))
     if small(other):
         return other

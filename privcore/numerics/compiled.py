@@ -1,6 +1,6 @@
-"""Functions that numba compiles, or finds in its cache on disk, when they are first called.
+"""Functions that numba compiles, or loads from its cache on disk, when they are first called.
 
-A lookup calls none of them, and importing numba takes as long as a whole lookup may.
+A lookup does not call them, and the import of numba takes as long as a lookup may take in all.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,13 @@ R = TypeVar("R")
 
 
 def compiled(**options: Any) -> Callable[[Callable[P, R]], "Compiled[P, R]"]:
-    """Return a decorator that makes a function compiled code.
+    """Return a decorator that compiles a function on its first call.
 
-    The machine code is kept beside the source, else in the user's folder for caches, where one of them can be
-    written.
+    The machine code is cached next to the source file if that folder is writable, otherwise in the user's
+    cache folder if that is writable.
 
     Args:
-        options: Those of `numba.njit`, such as `error_model`.
+        options: Options of `numba.njit`, such as `error_model`.
 
     Example:
         >>> @compiled(cache=False)
@@ -32,10 +32,10 @@ def compiled(**options: Any) -> Callable[[Callable[P, R]], "Compiled[P, R]"]:
 
 
 class Compiled(Generic[P, R]):
-    """A function that is compiled when it is first called, by whomever: Python or other compiled code.
+    """Function that is compiled when Python or other compiled code first calls it.
 
     Attributes:
-        py_func: The function as it was written.
+        py_func: The Python function before compilation.
     """
 
     def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
@@ -47,12 +47,12 @@ class Compiled(Generic[P, R]):
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return what the function does."""
+        """Return the value of the compiled function."""
         result: R = self._dispatcher(*args, **kwargs)
         return result
 
     def __reduce__(self) -> str:
-        """Pickle as functions are: by name."""
+        """Pickle by name, like a plain function."""
         return self.__name__
 
     @cached_property
@@ -61,16 +61,16 @@ class Compiled(Generic[P, R]):
 
         try:
             return numba.njit(**self._options)(self.py_func)
-        except RuntimeError:  # no folder for the machine code can be written
+        except RuntimeError:  # no folder for the machine code is writable
             return numba.njit(**self._options | {"cache": False})(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba asks of the names that it meets in the code of another function."""
+        """Type under which numba resolves calls of this function from other compiled functions."""
         return self._dispatcher._numba_type_
 
 
 def load() -> None:
-    """Import now what the first call of a function would import: where points are measured and limited."""
+    """Import the libraries that the first call of a function needs, before points are timed and limited."""
     for name in ("numba", "scipy.special"):
         import_module(name)

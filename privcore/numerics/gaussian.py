@@ -1,4 +1,4 @@
-"""The Gaussian mechanism of sensitivity 1: its privacy profile and the inverse, with proved ends."""
+"""Gaussian mechanism of sensitivity 1: its privacy profile and the inverse, with proved ends."""
 
 import math
 from collections.abc import Callable
@@ -17,8 +17,8 @@ def log_gaussian_delta(sigma: float, epsilon: float) -> float:
     $$\delta = \Phi(-a) - e^{\varepsilon} \Phi(-b) = \varphi(a) (m(a) - m(b)),
       \quad a = \varepsilon\sigma - \tfrac1{2\sigma}, \; b = a + \tfrac1\sigma$$
 
-    with the Mills ratio $m(x) = \Phi(-x) / \varphi(x)$. Where $b - a$ is small this cancels, and the
-    integral of $-m'(x) = 1 - x m(x)$ from $a$ to $b$ takes its place. A negative epsilon is reflected:
+    with the Mills ratio $m(x) = \Phi(-x) / \varphi(x)$. If $b - a$ is small the difference cancels, and the
+    integral of $-m'(x) = 1 - x m(x)$ from $a$ to $b$ replaces it. Negative epsilon are reflected:
     $\delta(\varepsilon) = 1 - e^{\varepsilon} + e^{\varepsilon} \delta(-\varepsilon)$.
 
     Args:
@@ -41,22 +41,23 @@ def log_gaussian_delta(sigma: float, epsilon: float) -> float:
     shift = 1.0 / sigma
     a = epsilon * sigma - 0.5 * shift
     if shift > 1.0:
-        # m(x) is erfcx(x / sqrt(2)) but for a factor; m(a) overflows below -37, which makes the quotient 0.
+        # m(x) is a multiple of erfcx(x / sqrt(2)); m(a) overflows for a < -37, which makes the quotient 0.
         near, far = scipy.special.erfcx(a / math.sqrt(2.0)), scipy.special.erfcx((a + shift) / math.sqrt(2.0))
         quotient = float(far) / float(near)
         return float(scipy.special.log_ndtr(-a)) + math.log1p(-quotient)
     x = a + 0.5 * shift * (1.0 + _NODES)
-    # Far out 1 - x m(x) cancels; 1 / (x^2 + 3) is exact to 6 / x^4, nothing next to |log(delta)| > x^2 / 2.
+    # For large x, 1 - x m(x) cancels; 1 / (x^2 + 3) errs by 6 / x^4, tiny next to |log(delta)| > x^2 / 2.
     x_mills = math.sqrt(0.5 * math.pi) * x * scipy.special.erfcx(x / math.sqrt(2.0))
     slope = np.where(x < 500.0, 1.0 - x_mills, 1.0 / (x * x + 3.0))
     return math.log(0.5 * shift * float(_WEIGHTS @ slope)) - 0.5 * a * a - 0.5 * math.log(2.0 * math.pi)
 
 
 def _log_delta_bound(sigma: float, epsilon: float, side: int) -> float:
-    """Return a proved end of log(delta): the upper one for side 1, the lower one for side -1.
+    """Return a proved end of log(delta): the upper end for side 1, the lower end for side -1.
 
-    Delta falls in sigma, and moving sigma by r moves a by r (epsilon sigma + 1/(2 sigma)): more than a is
-    rounded by, also where its terms cancel. What remains is the error of the special functions.
+    Delta decreases in sigma. Moving sigma by the factor 1 + r moves a by r (epsilon sigma + 1/(2 sigma)),
+    which is more than the rounding error of a, even if its terms cancel. The remaining error is that of the
+    special functions.
     """
     log_delta = log_gaussian_delta(sigma * (1.0 - side * GAUSSIAN_SIGMA), epsilon)
     return log_delta + side * GAUSSIAN_LOG_DELTA * max(1.0, -log_delta)
@@ -70,7 +71,7 @@ def gaussian_delta_bounds(sigma: float, epsilon: float) -> tuple[float, float]:
         epsilon: Privacy loss threshold in nats, any real number.
 
     Returns:
-        Lower end (rounded down, 0 where delta underflows) and upper end (rounded up, positive) in [0, 1].
+        Lower end (rounded down, 0 if delta underflows) and upper end (rounded up, positive), in [0, 1].
 
     Example:
         >>> gaussian_delta_bounds(sigma=1.0, epsilon=100.0)
@@ -89,8 +90,8 @@ def gaussian_epsilon_bounds(sigma: float, delta: float) -> tuple[float, float]:
         delta: Probability in (0, 1).
 
     Returns:
-        Lower and upper end of epsilon: the profile surely exceeds delta at the first, unless it is 0, and
-        surely does not at the second.
+        Lower and upper end of epsilon. At the lower end, unless it is 0, the profile exceeds delta; at the
+        upper end it does not.
 
     Example:
         >>> lower, upper = gaussian_epsilon_bounds(sigma=1.0, delta=1e-5)
@@ -107,7 +108,7 @@ def gaussian_epsilon_bounds(sigma: float, delta: float) -> tuple[float, float]:
 
 
 def _epsilon_about(sigma: float, target: float, beyond: float) -> float:
-    """Return about where log(delta) falls to the target, by Newton's method from the right."""
+    """Return an estimate of the epsilon at which log(delta) equals the target, by Newton's method."""
     epsilon = beyond if math.isfinite(beyond) else 0.0
     for _ in range(8):
         log_delta = log_gaussian_delta(sigma, epsilon)
@@ -123,16 +124,17 @@ def _epsilon_about(sigma: float, target: float, beyond: float) -> float:
 def last_true(
     holds: Callable[[float], bool], low: float, high: float, guess: float = math.nan
 ) -> tuple[float, float]:
-    """Return neighbours (relative distance 1e-12) between which a falling predicate turns false.
+    """Return points, at a relative distance of 1e-12, between which a predicate changes from true to false.
 
     Args:
-        holds: Predicate that is true up to some point of [low, high] and false beyond.
-        low: Start; returned as both ends where the predicate is false already here.
-        high: A point where the predicate is false.
-        guess: About where it turns; a good one spares more than half of the calls and changes nothing else.
+        holds: Predicate that is true up to some point of [low, high] and false beyond it.
+        low: Start of the interval; returned as both points if the predicate is false there.
+        high: End of the interval, at which the predicate is false.
+        guess: Estimate of the point of change. A good estimate saves more than half of the calls; the result
+            does not depend on it.
 
     Returns:
-        A point where it holds, and one where it does not.
+        A point at which the predicate holds, and a point at which it does not.
 
     Example:
         >>> last_true(lambda x: x * x < 2.0, 0.0, 2.0)

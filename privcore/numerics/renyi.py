@@ -1,4 +1,4 @@
-"""From Renyi divergences to epsilon and delta, rounded up, over some orders and all those between them."""
+"""Conversion of Renyi divergences to epsilon and delta, rounded up, over given orders and those between."""
 
 import math
 
@@ -20,9 +20,9 @@ def delta_from_moments(orders: Floats, log_moments: Floats, epsilon: float) -> t
       \frac{(1 - 1/\alpha)^{\alpha}}{\alpha - 1},
       \quad g(\alpha) = (\alpha - 1) R_\alpha(P \Vert Q) = \ln E_Q[(dP/dQ)^\alpha]$$
 
-    g is convex with g(1) = 0, and its quotient R is non-decreasing, so that a smaller bound at a larger order
-    replaces a larger one before it. Between two orders g lies below the chord; there the infimum is at
-    $1 / (1 - e^{\varepsilon - m})$ for the slope m, or at an end.
+    g is convex with g(1) = 0, and R is non-decreasing, so a bound of R at an order also holds at all smaller
+    orders. Between two orders g lies below the chord; there the infimum is at
+    $1 / (1 - e^{\varepsilon - m})$ for the slope m of the chord, or at an end.
 
     Args:
         orders: Orders alpha, increasing, > 1, shape (n,), n >= 1.
@@ -30,7 +30,7 @@ def delta_from_moments(orders: Floats, log_moments: Floats, epsilon: float) -> t
         epsilon: Privacy loss threshold in nats, any real number.
 
     Returns:
-        Upper bound of the hockey-stick divergence of P from Q, in (0, 1], and the order.
+        Upper bound of the hockey-stick divergence of P from Q, in (0, 1], and its order.
 
     Reference:
         Canonne, Kamath and Steinke (2020), arXiv:2004.00010v4, Proposition 12, which is Lemma 2.4 of
@@ -55,8 +55,8 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
     $$\varepsilon \le \inf_{\alpha > 1} \frac{g(\alpha) - \ln(\delta \alpha)}{\alpha - 1}
       + \ln\left(1 - \frac1\alpha\right)$$
 
-    the inverse of `delta_from_moments`. Between two orders the infimum is found by the method of Dinkelbach:
-    the order that is best for the delta at the current epsilon gives the next epsilon.
+    This is the inverse of `delta_from_moments`. Between two orders the infimum is found by the method of
+    Dinkelbach: the order that minimises delta at the current epsilon gives the next epsilon.
 
     Args:
         orders: Orders alpha, increasing, > 1, shape (n,), n >= 1.
@@ -64,7 +64,7 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
         delta: Probability in (0, 1).
 
     Returns:
-        Upper bound of epsilon, >= 0, and the order.
+        Upper bound of epsilon, >= 0, and its order.
 
     Reference:
         Canonne, Kamath and Steinke (2020), arXiv:2004.00010v4, Proposition 12, which is Lemma 2.4 of
@@ -76,7 +76,7 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
         (1.0, 2.0)
     """
     target = math.log(delta)
-    best, order, tried = math.inf, math.inf, -1e300  # far down, the orders themselves are tried
+    best, order, tried = math.inf, math.inf, -1e300  # so low that the first step tries the given orders
     for _ in range(_STEPS):
         points, numerators = _on_chords(orders, log_moments, tried)
         epsilons = (numerators - target + EXPRESSION * abs(target)) / (points - 1.0)
@@ -90,10 +90,10 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
 
 
 def reflected_delta(epsilon: float, other: float) -> float:
-    r"""Return $1 - e^{\varepsilon} + e^{\varepsilon} \delta'$: one direction from the other at -epsilon.
+    r"""Return $1 - e^{\varepsilon} + e^{\varepsilon} \delta'$: delta from the other direction at -epsilon.
 
     Args:
-        epsilon: Privacy loss threshold in nats, <= 0, where nothing cancels.
+        epsilon: Privacy loss threshold in nats, <= 0, so that nothing cancels.
         other: Upper bound of the delta of the other direction at -epsilon, in [0, 1].
 
     Returns:
@@ -114,7 +114,7 @@ def _on_chords(orders: Floats, log_moments: Floats, epsilon: float) -> tuple[Flo
     left = np.concatenate(([1.0], orders[:-1]))
     left_g = np.concatenate(([0.0], log_moments[:-1]))
     excess = (log_moments - left_g) / (orders - left) - epsilon
-    with np.errstate(over="ignore"):  # a chord that only rises has its infimum at the left end
+    with np.errstate(over="ignore"):  # on a chord that only rises, the infimum is at the left end
         points = np.where(excess > 0.0, -1.0 / np.expm1(-np.where(excess > 0.0, excess, 1.0)), np.inf)
     points = np.clip(points, left, orders)
     points = np.where(points > 1.0, points, orders)  # at order 1 the bound is void

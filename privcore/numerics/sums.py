@@ -1,4 +1,4 @@
-"""Sums of products that have the same bits on every machine of a kind, whatever its number of threads."""
+"""Sums of products whose bits do not depend on the number of threads of a machine."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,8 @@ Array = NDArray[np.float64]
 def dot(a: Array, b: Array) -> Array:
     """Return the sums of products along the last axis, pairwise.
 
-    A product of the linear algebra library splits long sums among its threads, so its last bits depend on how
-    many there are, and the same point has to have the same bits everywhere.
+    The linear algebra library splits long sums among its threads, so the last bits of its products depend on
+    the number of threads. The same point must have the same bits on all machines of a kind.
 
     Args:
         a: Shape (..., n).
