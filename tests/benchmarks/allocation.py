@@ -107,8 +107,8 @@ def _targets(scores: Scores, points: list[dict[str, Any]]) -> Iterator[str]:
     single = [n for n, point in enumerate(points, start=1) if point["participations"] in (1, point["steps"])]
     narrow = sum(scores.brackets[n - 1].width <= WIDTH for n in single)
     yield (
-        f"* One of t, or all of t: {narrow} of {len(single)} brackets within 1 %. For 1 < k < t the law "
-        "is not known: the upper end is that of a composition, the lower one that of k of t itself."
+        f"* k = 1 or k = t: {narrow} of {len(single)} brackets within 1 %. For 1 < k < t the upper end "
+        "is that of a composition that dominates k of t, while the lower end bounds k of t itself."
     )
     slower = {n: ratio for n, ratio in scores.slower().items() if n <= len(KNOWN)}
     if not slower:
@@ -116,7 +116,7 @@ def _targets(scores: Scores, points: list[dict[str, Any]]) -> Iterator[str]:
     found = sum(n in scores.ratios for n in slower)
     least = min(slower, key=lambda n: slower[n])
     yield verdict(
-        "100 times faster (median) than the fastest peer that is as tight, every ratio above 10",
+        "100 times faster (median) than the fastest peer that is as tight, and every ratio above 10",
         f"median {median(list(slower.values())):.3g}, least {slower[least]:.3g} at point {least}, "
         f"{found} ratios and {len(slower) - found} lower bounds at {len(KNOWN)} points",
         median(list(slower.values())) >= 100.0 and slower[least] > 10.0,

@@ -46,7 +46,7 @@ def table() -> Iterator[str]:
     yield ""
     ratios = list(scores.ratios.values())
     yield verdict(
-        "no slower than riskcal where it is as tight, and brackets of 1 %",
+        "no slower than riskcal at points where it is as tight, and brackets within 1 %",
         f"median ratio {median(ratios):.3g}, least {min(ratios, default=float('nan')):.3g}; "
         f"{sum(ours.width <= WIDTH for ours in scores.brackets)} of {len(RUNS)} brackets within 1 %",
         bool(ratios)

@@ -50,7 +50,7 @@ def table() -> Iterator[str]:
     if ratios:
         yield verdict(
             f"{TARGET:g} times as fast as jax-privacy",
-            f"{min(ratios):.0f} times at least, at {len(ratios)} of {len(POINTS)} points",
+            f"at least {min(ratios):.0f} times, at {len(ratios)} of {len(POINTS)} points",
             min(ratios) >= TARGET,
         )
         yield verdict(f"the same epsilon to {TOLERANCE:g}", f"{max(apart):.1g}", max(apart) <= TOLERANCE)

@@ -53,7 +53,7 @@ def pipeline() -> Iterator[str]:
             del summary["store"]
             memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
             yield (
-                f"* {label}: {seconds:.1f} s, {seconds / PIPELINE_POINTS * 1e3:.3f} ms a point, "
+                f"* {label}: {seconds:.1f} s, {seconds / PIPELINE_POINTS * 1e3:.3f} ms per point, "
                 f"largest process {memory:.0f} MB; {json.dumps(summary)}"
             )
 
@@ -76,20 +76,22 @@ SECTIONS = {
     "store": store.table,
 }
 TITLES = {
-    "attacks": "Attacks: the advantage of the best one, beside riskcal 1.5",
-    "calibration": "Calibration: the noise for a target epsilon to 1e-4, beside dp-accounting and riskcal",
-    "throughput": "Sweeps: points a second over 1,000 values of noise",
-    "audits": "Audits in one run, Gaussian family, beside jax-privacy 2.0",
-    "allocation": "Random allocation: brackets at 1 %, beside PLD-accounting 2.0 and random-allocation 1.0.5",
-    "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods beside random-allocation 1.0.5",
-    "growth": "How time and memory grow, and the limit of the machine",
-    "labels": "Labels: laws of sums and advantages, beside scipy and qif 1.6",
-    "membership": "Membership inference: the worst learner of discrete records",
-    "poisson": "Poisson sampling: brackets at 1 %, beside dp-accounting 0.6 and prv-accountant 0.2",
-    "scale": "Two workers beside one on certified points",
+    "attacks": "Attacks: the advantage of the best attack, compared with riskcal 1.5",
+    "calibration": "Calibration: the noise for a target epsilon to 1e-4, "
+    "compared with dp-accounting and riskcal",
+    "throughput": "Sweeps: points per second over 1,000 values of noise",
+    "audits": "Audits in one run, Gaussian family, compared with jax-privacy 2.0",
+    "allocation": "Random allocation: brackets at 1 %, "
+    "compared with PLD-accounting 2.0 and random-allocation 1.0.5",
+    "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods compared with random-allocation 1.0.5",
+    "growth": "Growth of time and memory, compared with the limit of the machine",
+    "labels": "Labels: distributions of sums and advantages, compared with scipy and qif 1.6",
+    "membership": "Membership inference: the worst-case learner for discrete records",
+    "poisson": "Poisson sampling: brackets at 1 %, compared with dp-accounting 0.6 and prv-accountant 0.2",
+    "scale": "Two workers compared with one worker on certified points",
     "startup": "Start-up: a command in a new process, with warm caches on disk",
     "store": "The store: 10,000,000 rows in 100 parts",
-    "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through the whole path",
+    "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through all steps",
 }
 
 

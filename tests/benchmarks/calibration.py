@@ -27,7 +27,7 @@ TARGETS = [
 def table() -> Iterator[str]:
     """Yield what calibration costs in units of one evaluation at the noise that it finds."""
     peer = Peer("peer_calibration.py")
-    names = ["problem", "epsilon", "delta", "t", "sigma: too little - enough", "brackets", "seconds"]
+    names = ["problem", "epsilon", "delta", "t", "sigma: too small - sufficient", "brackets", "seconds"]
     names += ["evaluations at 1e-4", "at 1e-2", "`smallest_noise`, seconds"]
     yield head([*names, "dp-accounting, PLD 1e-4", "riskcal"])
     units = []
@@ -51,8 +51,8 @@ def table() -> Iterator[str]:
     peer.close()
     yield ""
     yield verdict(
-        f"sigma to {PRECISION:g} in at most {TARGET:g} evaluations' worth (of one that is as precise)",
-        f"median {median(units):.2f}, most {max(units):.2f}",
+        f"sigma to {PRECISION:g} in at most the time of {TARGET:g} evaluations with the same precision",
+        f"median {median(units):.2f}, largest {max(units):.2f}",
         max(units) <= TARGET,
     )
 

@@ -36,7 +36,7 @@ def table() -> Iterator[str]:
     peer = {(row["method"], row["sigma"]): row for row in theirs}
     own = {(row["method"], row["sigma"]): row for row in ours}
     yield (
-        "| sigma | our bracket | our forms of the paper's bounds | peer's | peer's over our upper end "
+        "| sigma | our bracket | our versions of the paper's bounds | peer's | peer's upper end over ours "
         "| Poisson: our bracket | peer's |"
     )
     yield "|---" * 7 + "|"

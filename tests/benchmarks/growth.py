@@ -54,19 +54,19 @@ def table() -> Iterator[str]:
     best = peak()
     results = [(series, measured(series, best)) for series in SERIES]
     yield (
-        f"One core does at its best, a second: {best.bytes / 1e9:.0f}e9 bytes read or written by a copy, "
+        f"Peak rates of one core, per second: {best.bytes / 1e9:.0f}e9 bytes read or written by a copy, "
         f"{best.multiply_adds / 1e9:.0f}e9 multiply-adds of doubles, "
         f"{best.exponentials / 1e9:.2f}e9 exponentials."
     )
     yield ""
-    columns = ["what grows", "work", "from", "to", "seconds at both", "exponent of time"]
+    columns = ["parameter", "work", "from", "to", "seconds at both", "exponent of time"]
     columns += [
-        "MB at most",
+        "largest MB",
         "exponent of memory",
-        "work at the end",
-        "nanoseconds a unit",
-        "peak of",
-        "share",
+        "work at the last value",
+        "nanoseconds per unit",
+        "peak rate of",
+        "share of peak",
     ]
     yield "| " + " | ".join(columns) + " |"
     yield "|---" * len(columns) + "|"
@@ -74,7 +74,8 @@ def table() -> Iterator[str]:
         yield _row(series, points)
     draw(results)
     yield ""
-    yield f"![Seconds over what grows, with the limit of the machine]({CHART.relative_to(CHART.parents[1])})"
+    chart = CHART.relative_to(CHART.parents[1])
+    yield f"![Seconds as a function of each parameter, with the limit of the machine]({chart})"
     yield ""
     yield from REASONS.read_text(encoding="utf-8").splitlines()
 

@@ -187,7 +187,7 @@ SERIES: tuple[Series, ...] = (
     ),
     Series(
         topic="bag size",
-        name="leave-one-out laws",
+        name="leave-one-out distributions",
         values=tuple(2.0**k for k in range(1, 13)),
         work=lambda size: leave_one_out(_etas(int(size))),
         count=_products,

@@ -47,17 +47,17 @@ def table() -> Iterator[str]:
     )
     ours = measured(lambda: exact_at(small, *released(leave_one_out(small), math.inf)))
 
-    yield "| work, on one core | ours, seconds | MB | peer | peer, seconds | MB | ratio |"
+    yield "| work on one core | ours, seconds | MB | peer | peer, seconds | MB | ratio |"
     yield "|---|---|---|---|---|---|---|"
     yield (
-        f"| leave-one-out laws of {BAGS} bags of {BAG} | {all_bags.seconds:.3g} | {all_bags.megabytes:.0f} "
-        "| | | | |"
+        f"| leave-one-out distributions of {BAGS} bags of {BAG} | {all_bags.seconds:.3g} "
+        f"| {all_bags.megabytes:.0f} | | | | |"
     )
     ratio = scipy_laws.seconds / one_bag.seconds
     yield (
-        f"| leave-one-out laws of a bag of {BAG} | {one_bag.seconds:.3g} | {one_bag.megabytes:.1f} "
-        f"| scipy's `poisson_binom`, {BAG} laws | {scipy_laws.seconds:.3g} | {scipy_laws.megabytes:.1f} "
-        f"| {ratio:.0f} |"
+        f"| leave-one-out distributions of a bag of {BAG} | {one_bag.seconds:.3g} | {one_bag.megabytes:.1f} "
+        f"| scipy's `poisson_binom`, {BAG} distributions | {scipy_laws.seconds:.3g} "
+        f"| {scipy_laws.megabytes:.1f} | {ratio:.0f} |"
     )
     yield (
         f"| advantage of all members of a bag of {SMALL} | {ours.seconds:.3g} | {ours.megabytes:.1f} "
@@ -67,11 +67,11 @@ def table() -> Iterator[str]:
     most = max(abs(float(a) - float(b)) for a, b in zip(ours.value, theirs.value, strict=True))
     yield ""
     yield verdict(
-        f"leave-one-out laws at bags of {BAG} {TARGET:g} times as fast as scipy's loop",
+        f"leave-one-out distributions for bags of {BAG}, {TARGET:g} times as fast as scipy's loop",
         f"{ratio:.0f} times",
         ratio >= TARGET,
     )
-    yield f"* The {SMALL} advantages differ from qif's by {most:.1g} at most."
+    yield f"* The {SMALL} advantages differ from qif's by at most {most:.1g}."
     yield f"* {_grid()}"
 
 

@@ -32,7 +32,7 @@ def table() -> Iterator[str]:
     for odds in (1.0, 1.5, 0.5):
         evaluate(point("uniform(10)", 10, odds))  # loads compiled code
 
-    yield "| law | records | odds | advantage | relative width | seconds | scipy, seconds |"
+    yield "| distribution | records | odds | advantage | relative width | seconds | scipy, seconds |"
     yield "|---|---|---|---|---|---|---|"
     for question in QUESTIONS:
         found = evaluate(point(*question))

@@ -71,8 +71,9 @@ def table() -> Iterator[str]:
             yield f"| {' | '.join((name, *seconds, told, met))} |"
         yield ""
         yield (
-            f"Each is {RUNS} new processes in turn; `processor` is the median of their user and system "
-            "time. The target is held against the median; what else the machine does shows in the worst."
+            f"Each command runs in {RUNS} new processes, one after another. `processor` is the median of "
+            "their user and system time. The median is compared with the target; the worst time includes the "
+            "effects of other work on the machine."
         )
 
 

@@ -51,12 +51,12 @@ def table() -> Iterator[str]:
             for work in _lookups(store):
                 yield _line(*work)
         # With the store closed: a process that has a snapshot open opens it again for nothing.
-        yield _line("open a store, snapshot at hand", lambda: _open(root), OPENINGS, 500, None)
+        yield _line("open a store that has a snapshot", lambda: _open(root), OPENINGS, 500, None)
         yield _commits(root.with_name("commits"))
         yield ""
         yield (
             f"Writing the parts takes {written:.0f} s. The first open builds the snapshot in {built:.0f} s; "
-            f"the process needs {memory:.1f} GiB at most."
+            f"the process needs at most {memory:.1f} GiB."
         )
 
 
@@ -74,7 +74,7 @@ def _lookups(store: Store) -> Iterator[Work]:
             None,
         ),
     )
-    yield "the same as SQL: macro `epsilon_at`", lambda: store.sql(macro), 100, None, None
+    yield "the same in SQL: macro `epsilon_at`", lambda: store.sql(macro), 100, None, None
 
 
 def _commits(root: Path) -> str:

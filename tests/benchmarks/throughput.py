@@ -33,7 +33,7 @@ def table() -> Iterator[str]:
     """Yield points a second: evaluated in order, by the command with one worker, and by a peer."""
     peer = Peer("peer_allocation.py")
     ours_at("allocation-epsilon", "allocation.certified", {"sigma": 1.0, "steps": 7, "delta": 1e-3})
-    names = ["t", "delta", "points", "ours, points a second", "widest bracket"]
+    names = ["t", "delta", "points", "ours, points per second", "widest bracket"]
     names += ["`privsweep run`, computing", "the whole command"]
     yield head([*names, f"PLD-accounting adaptive, {SAMPLE} of the points"])
     slowest = float("inf")
@@ -46,13 +46,14 @@ def table() -> Iterator[str]:
     peer.close()
     yield ""
     yield (
-        f"{POINTS} values of sigma, geometric from {LEAST} to {MOST}; ours by processor time in one process, "
-        "the command by wall time with one worker, from the first point to the last and in all."
+        f"{POINTS} values of sigma, geometric from {LEAST} to {MOST}. Our rate is by processor time in one "
+        "process; the rates of the command are by wall time with one worker, from the first to the last "
+        "point, and in total."
     )
     yield ""
     yield verdict(
-        f"at least {TARGET:g} points a second on one core at {WIDTH:.0%} brackets",
-        f"{slowest:.1f} at least",
+        f"at least {TARGET:g} points per second on one core with {WIDTH:.0%} brackets",
+        f"at least {slowest:.1f}",
         slowest >= TARGET,
     )
 

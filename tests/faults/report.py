@@ -15,9 +15,9 @@ from tests.faults.tally import KEY
 FAULTS = {
     "T1": "worker killed in the middle of a batch",
     "T3": "run killed at a tenth, half and nine tenths",
-    "T6": "run killed at one operation on the disk after another",
+    "T6": "run killed at successive disk operations",
     "T7": "disk full",
-    "T8": "disk fails, forbids, or is read-only",
+    "T8": "disk fails, denies access, or is read-only",
     "T9": "part truncated, emptied or deleted",
     "T10": "bit flipped",
     "T11": "eight writers at once",
@@ -25,16 +25,16 @@ FAULTS = {
     "T13": "clock an hour off, or set back",
     "T15": "column added, missing, or of another type",
     "T16": "store of a newer release",
-    "T19": "10^12 points asked for",
+    "T19": "10^12 points requested",
     "T22": "path in a name",
     "T23": "SQL in a field",
-    "T24": "query without end",
+    "T24": "query that does not end",
     "T25": "formula, markup or control character in a text",
     "T26": "pickle in a store or sweep",
     "T27": "NaN and infinity in rows",
-    "T28": "other workers, other order, resumed three times",
+    "T28": "other number of workers, other order, three resumptions",
     "T33": "thousands of tiny parts",
-    "T34": "compacted while others read and write",
+    "T34": "compaction while others read and write",
 }
 COLUMNS = ("fault", "", "tests", "tried", "survived", "rows checked", "lost", "duplicated", "recovery s")
 _SUMS = ("tried", "survived", "rows", "lost", "duplicated")
