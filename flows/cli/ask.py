@@ -32,7 +32,10 @@ def ask(
             help="Name of a problem; `privsweep methods` lists them.", autocompletion=completion.problems
         ),
     ] = None,
-    fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIELD=VALUE", help="Fields of the problem, such as sigma=1."),
+    ] = None,
     method: MethodNames = None,
     batch: Annotated[
         Path | None,

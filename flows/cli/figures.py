@@ -25,7 +25,7 @@ Names = Annotated[
 
 def figures(
     paper: Annotated[
-        str, typer.Argument(metavar="[PAPER]", help="Paper: allocation, labels, auditing or membership.")
+        str, typer.Argument(metavar="PAPER", help="Paper: allocation, labels, auditing or membership.")
     ] = "allocation",
     store: StorePath = DEFAULT_STORE,
     out: Out = Path("figures"),

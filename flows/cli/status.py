@@ -20,7 +20,7 @@ def status(
     sweep: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SWEEP]", help="Sweep to show; default: all sweeps of the store.", autocompletion=sweeps
+            metavar="SWEEP", help="Sweep to show; default: all sweeps of the store.", autocompletion=sweeps
         ),
     ] = None,
     store: StorePath = DEFAULT_STORE,

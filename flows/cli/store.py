@@ -45,7 +45,10 @@ def lookup(
             autocompletion=problems_and_sweeps,
         ),
     ],
-    fields: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE...")] = None,
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIELD=VALUE", help="Fields of the problem, such as sigma=1."),
+    ] = None,
     store: StorePath = DEFAULT_STORE,
     explain: Explain = False,
     json: Json = False,

@@ -38,7 +38,7 @@ SweepName = Annotated[
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[FIELD=VALUES]...",
+        metavar="FIELD=VALUES",
         help="Fields of the problem, such as sigma=1,2 or sigma=linear(1,2,11), geometric(...), range(...).",
     ),
 ]

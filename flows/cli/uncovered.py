@@ -24,22 +24,21 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
     question = f"{problem.name} {listed(problem.as_fields())}"
     words = [f"{name}={exactly(value)}" for name, value in problem.as_fields().items()]
     option = [] if store.name == str(DEFAULT_STORE) else ["--store", store.name]
-    advice = f"`{shlex.join(['privsweep', 'plan', problem.name, *words, *option])}` tells what it would cost"
+    plan = shlex.join(["privsweep", "plan", problem.name, *words, *option])
+    advice = f"To estimate the cost of computing it: `{plan}`."
     if not store.exists:
-        return UncoveredError(
-            f"Nothing is stored for {question}: there is no store at {store.name}; {advice}."
-        )
+        return UncoveredError(f"There is no store at {store.name}, so no answer for {question}. {advice}")
     stored, near = _stored(store, problem)
     if not any(stored.values()):
         return UncoveredError(
-            f"Nothing is stored for {question}, nor for any other {problem.name}; {advice}."
+            f"The store has no answer for {question}, nor for any other {problem.name}. {advice}"
         )
     told = ", ".join(
         f"{name} {_told(values, ordered=name in problem.monotone)}" for name, values in stored.items()
     )
     if beside := " or ".join(_reach(problem, name, values) for name, values in near.items() if values):
-        told += f"; with its other fields, {beside} is covered"
-    return UncoveredError(f"Nothing stored covers {question}; stored is {told}; {advice}.")
+        told += f"; with the other fields as asked, {beside} is covered"
+    return UncoveredError(f"The store has no answer for {question}. It has: {told}. {advice}")
 
 
 def _stored(store: Store, problem: Problem) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:

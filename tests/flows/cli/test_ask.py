@@ -254,9 +254,9 @@ def test_stored_only_without_an_answer_is_exit_code_3_and_says_what_is_stored(
 ) -> None:
     words = ("epsilon", "--sampling", "none", "--sigma", "1", "--stored-only", "--adjacency", "add")
     assert privsweep(*words, "--delta", "1e-5", "--store", store) == 3
-    assert "stored is sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
+    assert "It has: sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
     assert privsweep(*words, "--delta", "1e-5", "--store", "nowhere") == 3
-    assert "there is no store at nowhere" in privsweep.err
+    assert "There is no store at nowhere" in privsweep.err
 
 
 def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> None:
@@ -464,22 +464,25 @@ def test_lookup_answers_from_the_store_alone(privsweep: Command, store: Path) ->
 def test_lookup_of_what_nothing_covers_is_exit_code_3(privsweep: Command, store: Path) -> None:
     less_noise = ("unamplified-epsilon", "sigma=0.1", "delta=1e-5")
     assert privsweep("lookup", *less_noise, "--store", store) == 3, "a lower bound alone is no answer"
-    assert "stored is sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
+    assert "It has: sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
     assert privsweep("lookup", "unamplified-delta", "sigma=1", "epsilon=1", "--store", store) == 3
-    assert "Nothing is stored for unamplified-delta sigma=1 epsilon=1" in privsweep.err
+    assert "The store has no answer for unamplified-delta sigma=1 epsilon=1" in privsweep.err
     assert privsweep("lookup", *ONE, "--store", "nowhere") == 3
 
 
 def test_lookup_says_in_which_field_the_question_is_outside(privsweep: Command, store: Path) -> None:
     question = ("lookup", "unamplified-epsilon", "--store", store)
     assert privsweep(*question, "sigma=0.1", "delta=1e-5") == 3
-    assert "; with its other fields, sigma from 0.5 is covered; `privsweep plan" in privsweep.err
+    assert (
+        "; with the other fields as asked, sigma from 0.5 is covered. To estimate the cost of computing it: `"
+        in privsweep.err
+    )
     assert privsweep(*question, "sigma=1", "delta=1e-9") == 3
-    assert "; with its other fields, delta from 1e-8 is covered; " in privsweep.err
+    assert "; with the other fields as asked, delta from 1e-8 is covered. " in privsweep.err
     assert privsweep(*question, "sigma=1", "delta=1e-5", "adjacency=add") == 3
-    assert "; with its other fields, adjacency add-remove is covered; " in privsweep.err
+    assert "; with the other fields as asked, adjacency add-remove is covered. " in privsweep.err
     assert privsweep(*question, "sigma=0.1", "delta=1e-9") == 3
-    assert "with its other fields" not in privsweep.err
+    assert "with the other fields" not in privsweep.err
 
 
 def test_lookup_lists_the_words_that_are_stored_and_makes_no_range_of_them(
@@ -494,8 +497,8 @@ def test_lookup_lists_the_words_that_are_stored_and_makes_no_range_of_them(
         )
     question = ("lookup", "label-advantage", "mechanism=rr", "prior=uniform", "label_epsilon=20")
     assert privsweep(*question, "--store", tmp_path / "store") == 3
-    assert "stored is mechanism llp-laplace|rr, prior point(0.5)|uniform, " in privsweep.err
-    assert "; with its other fields, label_epsilon up to 1 is covered; " in privsweep.err
+    assert "It has: mechanism llp-laplace|rr, prior point(0.5)|uniform, " in privsweep.err
+    assert "; with the other fields as asked, label_epsilon up to 1 is covered. " in privsweep.err
 
 
 @pytest.mark.parametrize("value", ["nan", "-1"])
