@@ -119,7 +119,7 @@ def _show_method(method: dict[str, Any]) -> None:
             [knob["name"], knob["domain"], exactly(knob["default"]), knob["meaning"]]
             for knob in method["knobs"]
         ]
-        show(["knob", "domain", "default", "meaning"], rows, below="meaning")
+        show(["option", "domain", "default", "meaning"], rows, below="meaning")
 
 
 def show_fields() -> None:
@@ -141,8 +141,8 @@ def show_methods() -> None:
         ]
         for method in catalogue()["methods"]
     ]
-    names = ["method", "direction", "version", "knobs", "reference"]
-    show(names, rows, title="What each method rests on", below="reference")
+    names = ["method", "direction", "version", "options", "reference"]
+    show(names, rows, title="References of the methods", below="reference")
 
 
 def _arrow(monotone: dict[str, str] | None, asks: str) -> str:
@@ -196,10 +196,10 @@ def show_matrix() -> None:
         ]
         rows.append([problem.name, f"{family}.", *cells])
     names = ["problem", "method", *SIDES.values()]
-    show(names, rows, title="Who bounds what, and on which side", heading="method")
+    show(names, rows, title="Methods of each problem, by the ends that they bound", heading="method")
     notes = (
-        "* at a confidence below 1, which a knob of the method or a field of the problem sets",
-        "fields of a problem, knobs of a method: privsweep methods NAME; all fields: privsweep methods --all",
+        "* with a confidence below 1, set by an option of the method or a field of the problem",
+        "fields of a problem, options of a method: privsweep methods NAME; all fields: privsweep methods --all",
     )
     print("\n".join(map(filled, notes)))
 
@@ -221,7 +221,7 @@ def assumptions_of(kind: type[Method]) -> str:
     """Return the assumptions that a method's documentation names after its first sentence."""
     told = "\n\n".join(_paragraphs(kind)[1:])
     if told or kind.direction is Direction.ESTIMATE:
-        return told or "what its reference does; no theorem covers the number"
+        return told or "the assumptions of its reference; no theorem covers the number"
     # A proof holds for its question as it stands: a method refuses if its theorem needs more.
     return "nothing beyond the question above"
 

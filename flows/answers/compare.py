@@ -17,8 +17,11 @@ from flows.spec.words import number
 from privcore import Bracket, Problem, find_problem, intersect
 
 SHUFFLING = "shuffling-epsilon"
-FROM_BELOW = "The lower end is that of the first epoch alone, whatever the others add."
-FROM_ABOVE = "The upper end is that of no amplification: more is proved only for one epoch in batches of one."
+FROM_BELOW = "The lower end is that of the first epoch alone; further epochs can only raise epsilon."
+FROM_ABOVE = (
+    "The upper end is that of no amplification: a smaller one is proved only for one epoch with batches "
+    "of one example."
+)
 ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
 
 Answering = Callable[[Problem], Sourced | None]

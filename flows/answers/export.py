@@ -120,7 +120,7 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
             )
         except (OverflowError, ValueError) as error:
             raise DomainError(
-                f"Expected times in the years 1 to 9999, in microseconds, got others in {name}; "
+                f"Expected times in the years 1 to 9999, in microseconds, got other times in {name}; "
                 "cast them to varchar."
             ) from error
     return list(zip(*columns, strict=True))

@@ -15,7 +15,7 @@ MOST_BAG_SIZE = 4096
 _MOST_EPSILON = 700.0
 _EQUATED = ("advantage", "log_ratio")
 _ROWS = ("advantage", "accuracy", "log_ratio", "infinite")
-_ASSUMED = "\n(that the advantage falls with the bag size is proved, that the quantile does is assumed)"
+_ASSUMED = "\n(the advantage is proved to fall with the bag size; the quantile is assumed to)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +208,9 @@ def text_of(content: Mapping[str, Any]) -> str:
         title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
         parts.append(_equal(title, content["equal_epsilon"], quantile))
     if "equal_bag_size" in content:
-        title = f"least bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
+        title = (
+            f"smallest bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
+        )
         parts.append(_equal(title, content["equal_bag_size"], quantile) + _ASSUMED)
     parts.append(
         "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."

@@ -100,7 +100,7 @@ class Known:
 
     def _records(self, option: str) -> int:
         if self.records is None:
-            raise DomainError(f"Expected --records with {option}: how many the learner is trained on.")
+            raise DomainError(f"Expected --records with {option}: the number of records in the training set.")
         return self.records
 
 
@@ -133,7 +133,7 @@ def sandwich(known: Known) -> dict[str, Any]:
     rows = [_row(evidence, ask(evidence.question), known.tested.odds) for evidence in known.evidence()]
     if not rows:
         raise DomainError(
-            "Expected something that is known: --law, --sample, --epsilon, --bits, --information or --attack."
+            "Expected at least one fact: --law, --sample, --epsilon, --bits, --information or --attack."
         )
     ends = ("lower", "upper", "confidence")
     bracket = intersect(Bracket(**{end: row[end] for end in ends}) for row in rows)

@@ -20,7 +20,7 @@ PRECISION = Real(
     lower=1e-9,
     upper=1.0,
     typical=(1e-3,),
-    meaning="Relative distance between a noise multiplier that suffices and one that does not",
+    meaning="Relative distance between a noise multiplier that suffices and a smaller value that does not",
 )
 TARGET = Real(
     name="epsilon",
@@ -135,7 +135,7 @@ def least_noise(look: Look, target: float, precision: float, domain: tuple[float
     enough, short = BracketSearch(look=bracket, target=target, precision=precision, domain=domain).run()
     if enough is None:
         last = max(trials.values(), key=sigma_of)
-        still = f"at sigma={sigma_of(last):.6g} it may still be {last.upper!r}"
+        still = f"at sigma={sigma_of(last):.6g} epsilon may still be {last.upper!r}"
         kind = LimitError if last.status in {Status.TIMEOUT, Status.OUT_OF_MEMORY} else UncoveredError
         where = "in [{:.6g}, {:.6g}]".format(*domain)
         reason = (last.detail or still).rstrip(".")

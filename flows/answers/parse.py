@@ -64,9 +64,9 @@ def _json_object(line: bytes) -> dict[str, Any]:
     except DomainError:
         raise
     except (ValueError, RecursionError) as error:
-        raise DomainError(f"Expected one JSON object a line: {error}.") from None
+        raise DomainError(f"Expected one JSON object per line: {error}.") from None
     if not isinstance(content, dict):
-        raise DomainError(f"Expected one JSON object a line, got {type(content).__name__}.")
+        raise DomainError(f"Expected one JSON object per line, got {type(content).__name__}.")
     return content
 
 
@@ -122,7 +122,9 @@ def training_question(
     fields = {name: number(text) for name, text in options.items() if text is not None}
     for name in fields:
         if name not in kind.parameters:
-            raise DomainError(f"Expected no {name} with sampling {sampling}: {kind.name} does not have it.")
+            raise DomainError(
+                f"Expected no {name} with sampling {sampling}: {kind.name} does not have this field."
+            )
     notes: list[str] = []
     size = None if examples is None else int(EXAMPLES.check(number(examples)))
     if batch_size is not None:
@@ -135,7 +137,7 @@ def large_delta(delta: object, examples: int | None) -> list[str]:
     if examples is None or not isinstance(delta, float) or not 1.0 / examples <= delta < 1.0:
         return []
     told = f"delta={exactly(delta)} is not below 1/examples={1.0 / examples:.3g}"
-    return [f"{told}: a mechanism that publishes some example outright may meet it."]
+    return [f"{told}: a mechanism that publishes one example in full may satisfy it."]
 
 
 def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling: str) -> list[str]:

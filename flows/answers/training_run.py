@@ -12,17 +12,20 @@ from privcore import DomainError, Trend, find_problem
 from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
 
 BATCH_SIZE = replace(
-    EXAMPLES, name="batch_size", symbol="b", meaning="Examples of a step on average, at one participation"
+    EXAMPLES,
+    name="batch_size",
+    symbol="b",
+    meaning="Average number of examples in a step, at one participation",
 )
 
 WHY = {
     "allocation": (
-        "fewer steps leave an example fewer places to hide, so what bounds epsilon for the fewer steps "
-        "bounds it for both"
+        "fewer steps leave an example fewer places to hide, so an upper bound of epsilon for fewer steps "
+        "holds for both"
     ),
     "poisson": (
-        "every step reveals something more, so what bounds epsilon for the more steps bounds it for both, "
-        "at one and the same rate"
+        "each step reveals more, so an upper bound of epsilon for more steps, at the same rate, holds for "
+        "both"
     ),
 }
 """Why a rounding is safe: allocation falls in the number of steps, Poisson sampling grows with it."""
@@ -148,7 +151,7 @@ class TrainingRun:
         taken, *rest = sorted(self.roundings(name), key=lambda rounding: not rounding.safe)
         notes = [f"steps={taken.steps}: examples / batch_size, nothing to round."]
         if rest:
-            told = f"{'more' if grows_with_steps(name) else 'fewer'} steps is worse"
+            told = f"{'more' if grows_with_steps(name) else 'fewer'} steps give a larger epsilon"
             if sampling == "none":
                 told = "steps that do not use an example do not matter"
             notes[0] = (
@@ -157,7 +160,7 @@ class TrainingRun:
             )
         if self.participations > 1:
             notes.append(
-                f"batch_size={self.batch_size} is that of one participation: with participations="
+                f"batch_size={self.batch_size} counts one participation: with participations="
                 f"{self.participations} a step uses {taken.mean_batch:.6g} examples on average."
             )
         return notes
@@ -204,7 +207,7 @@ def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> Non
         quotient = run.examples / run.batch_size
         print(as_json({**asdict(run), "quotient": quotient, "safe": safe, "why": WHY, "roundings": rows}))
         return
-    names = ["sampling", "round", "steps", "in all", "probability", "mean batch", "safe"]
+    names = ["sampling", "round", "steps", "total", "probability", "mean batch", "safe"]
     lines = [
         [
             rounding.sampling,
@@ -223,7 +226,7 @@ def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> Non
             [*line, *([rounded_down(one.lower), rounded_up(one.upper)] if one.ok else ["", ""])]
             for line, one in zip(lines, asked, strict=True)
         ]
-    title = f"examples / batch_size = {run.examples} / {run.batch_size} = {run.quotient} steps an epoch"
+    title = f"examples / batch_size = {run.examples} / {run.batch_size} = {run.quotient} steps per epoch"
     title += f", epochs={run.epochs}, participations={run.participations}"
     show(names, lines, title=title)
     if len(roundings) == 2:

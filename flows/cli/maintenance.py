@@ -103,7 +103,7 @@ def _show_repair(done: "Repair", dry_run: bool) -> None:
         names = ", ".join(sweep.name for sweep in done.sweeps)
         print(f"{computed} points {would}computed again, of {names}")
     for sweep in done.recorded:
-        print(f"{sweep.name} was unfinished before; privsweep run continues it")
+        print(f"{sweep.name} was unfinished before; privsweep run resumes it")
     for sentence in done.hopeless:
         print(f"privsweep: {sentence}", file=sys.stderr)
     if done.nothing:

@@ -85,7 +85,7 @@ def _told(sweep: str, run: dict[str, Any]) -> str:
     where = f"{run['host']}, process {run['process']}"
     if run["state"] == "killed":
         return (
-            f"{sweep}: killed on {where}, at {run['done']} of {run['new']} points; the same command continues"
+            f"{sweep}: killed on {where}, at {run['done']} of {run['new']} points; the same command resumes"
         )
     failed = f", {run['failed']} failed" if run["failed"] else ""
     pace = f", {run['points_per_second']:.3g} points/s" if run["points_per_second"] else ""

@@ -95,7 +95,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     retry: Retry = False,
     json: Json = False,
 ) -> None:
-    """Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command continues."""
+    """Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command resumes."""
     from flows.runs.progress import Progress
     from flows.runs.run import run as run_sweep
     from storage import open_store

@@ -27,7 +27,7 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
     plan = shlex.join(["privsweep", "plan", problem.name, *words, *option])
     advice = f"To estimate the cost of computing it: `{plan}`."
     if not store.exists:
-        return UncoveredError(f"There is no store at {store.name}, so no answer for {question}. {advice}")
+        return UncoveredError(f"No store exists at {store.name}, so no answer for {question}. {advice}")
     stored, near = _stored(store, problem)
     if not any(stored.values()):
         return UncoveredError(

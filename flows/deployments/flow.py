@@ -163,7 +163,7 @@ def _only_run_on(store: str, logger: Log) -> Iterator[None]:
             with _asking_once():
                 slot.close()
         except Exception as error:  # noqa: BLE001  of Prefect's; the lease ends by itself
-            logger.debug("The store was not handed back: %s", error)
+            logger.debug("The turn on the store was not returned: %s", error)
 
 
 @contextmanager
@@ -206,7 +206,9 @@ class _Told:
             self._show_progress()
             self._show(
                 lambda: artifacts.create_table_artifact(
-                    table, key=self._key("computed"), description=f"What this run of {self._name} computed."
+                    table,
+                    key=self._key("computed"),
+                    description=f"Points computed by this run of {self._name}.",
                 )
             )
 
@@ -243,7 +245,7 @@ class _Told:
         if plan.batches:
             self._progress = self._show(
                 lambda: artifacts.create_progress_artifact(
-                    0.0, key=self._key("progress"), description=f"Batches of {self._name} that are done."
+                    0.0, key=self._key("progress"), description=f"Finished batches of {self._name}."
                 )
             )
 
@@ -260,7 +262,7 @@ class _Told:
                 return make()
         except Exception as error:  # noqa: BLE001  whatever it is, it is no reason to stop
             self._progress = None
-            self._logger.warning("Prefect shows less than there is: %s: %s", type(error).__name__, error)
+            self._logger.warning("Prefect does not show all of this run: %s: %s", type(error).__name__, error)
         return None
 
     def _key(self, what: str) -> str:

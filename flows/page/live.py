@@ -74,7 +74,7 @@ class Desk:
         self._count()
         problem = question(body)
         if not self._room.acquire(blocking=False):
-            raise BusyError("Other questions wait already; ask again later.")
+            raise BusyError("Too many questions are waiting; ask again later.")
         try:
             return self._thread.submit(self._asked, problem).result()
         finally:
@@ -96,7 +96,7 @@ class Desk:
         def evaluated(point: Point) -> Answer:
             left = deadline - time.monotonic()
             if left <= 0:
-                sentence = f"Not started: the other methods took the {self._seconds:g} s there are."
+                sentence = f"Not started: the other methods took all of the {self._seconds:g} s."
                 return Answer.without(Status.TIMEOUT, sentence)
             self._guard.limits = Limits(point_seconds=left, point_bytes=BYTES)
             cost = estimate(point)

@@ -100,7 +100,7 @@ def repair(
     work = Repair(moved=[str(path.relative_to(place.root)) for path in bad])
     work.hopeless += [f.detail for f in findings if f.kind in ("unreadable", "contradiction")]
     work.hopeless += [
-        f"{f.file} is damaged, and nothing else tells what it asked for: run that sweep again."
+        f"{f.file} is damaged, and no other file records its sweep: run that sweep again."
         for f in findings
         if f.kind == "manifest" and f.file.startswith("sweeps/")
     ]
@@ -197,7 +197,7 @@ def _doubt(work: Repair, finding: "Finding", sweeps: "list[Manifest]") -> None:
                 f"{finding.file} held points of sweep {manifest.name}, which was not finished: run it again."
             )
     if not asking:
-        work.hopeless.append(f"{finding.file} cannot be recomputed: nothing tells which points it held.")
+        work.hopeless.append(f"{finding.file} cannot be computed again: no record of its points is left.")
 
 
 def sweep_of(points: Iterable[Point]) -> Sweep:

@@ -128,12 +128,12 @@ def run(
                 raise InterruptedRunError("Stopped before anything was computed.") from None
             now = coverage(sweep, plan.ids, store)
             raise InterruptedRunError(
-                f"Stopped: {now.stored} of {now.total} points are stored; the same command goes on."
+                f"Stopped: {now.stored} of {now.total} points are stored; the same command resumes."
             ) from None
         except StoppedError as error:
             now = coverage(sweep, plan.ids, store)
             raise EngineError(
-                f"{error}: {now.stored} of {now.total} points are stored; the same command goes on."
+                f"{error}: {now.stored} of {now.total} points are stored; the same command resumes."
             ) from error
     return RunReport(
         now=now,

@@ -82,8 +82,8 @@ def _take(lock: TextIO, home: Path) -> None:
             time.sleep(0.1)
         except OSError as error:
             raise LocksError(
-                f"Expected locks for Prefect's database in {home}, got: {error.strerror}; set PREFECT_HOME "
-                "to a folder on a local disk."
+                f"Expected file locks for Prefect's database in {home}, got: {error.strerror}; set "
+                "PREFECT_HOME to a folder on a local disk."
             ) from error
         else:
             return

@@ -97,7 +97,7 @@ def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Calibration], worker
     """Return the batches of a sweep whose points are drawn, since they are too many to be made."""
     total = count(sweep.grids)
     if total > MOST:
-        raise TooLargeError(f"{sweep.name} has {readable(total)} points; no cluster will see their end.")
+        raise TooLargeError(f"{sweep.name} has {readable(total)} points; the limit is 10^15.")
     began = time.perf_counter()
     groups = [one for grid in sweep.grids for one in _drawn(grid, sweep, total)]
     drawn = sum(len(group.fields) for group, _ in groups)

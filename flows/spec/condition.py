@@ -59,7 +59,7 @@ class Condition:
             return bool(self._evaluate(floats))
         except (ArithmeticError, ValueError) as error:
             at = ", ".join(f"{name}={value}" for name, value in fields.items())
-            raise DomainError(f"Expected a condition with a value at {at}, got {error}.") from None
+            raise DomainError(f"Expected a condition that can be computed at {at}, got {error}.") from None
 
 
 def condition(text: str, parameters: Mapping[str, Parameter]) -> Condition:

@@ -149,7 +149,9 @@ class Grid:
                 return None
             return self.problem(**fields)
         except DomainError as error:
-            raise DomainError(f"{self.origin}: {error} A where can exclude such points.") from None
+            raise DomainError(
+                f"{self.origin}: {error} A condition `where` can exclude these points."
+            ) from None
 
 
 def _combinations(axes: Sequence[Axis]) -> Iterator[tuple[Value, ...]]:
@@ -185,4 +187,6 @@ def expand(grids: Sequence[Grid]) -> Iterator[Point]:
                     seen.add(key)
                     yield point
         if empty:
-            raise DomainError(f"{grid.origin}: Expected a where that leaves points, got none.")
+            raise DomainError(
+                f"{grid.origin}: Expected a condition `where` that leaves points, got an empty grid."
+            )

@@ -111,7 +111,7 @@ def parse(content: bytes, source: str) -> Sweep:
     except tomllib.TOMLDecodeError as error:
         raise SweepError(f"{source}: Expected TOML, got: {error}.") from None
     except (ValueError, RecursionError):
-        raise SweepError(f"{source}: Expected TOML in UTF-8 without monstrous numbers or nesting.") from None
+        raise SweepError(f"{source}: Expected TOML in UTF-8 without huge numbers or deep nesting.") from None
     return read(table, Reader(source, text))
 
 
@@ -176,7 +176,7 @@ def _grid(given: Any, reader: Reader) -> Grid:
     sizes = {name: axis.size for name, axis in together.items()}
     if len(set(sizes.values())) > 1:
         lengths = ", ".join(f"{size} of {name}" for name, size in sizes.items())
-        reader.refuse("zip", f"Expected as many values of each, got {lengths}.")
+        reader.refuse("zip", f"Expected the same number of values of each field, got {lengths}.")
     required = [n for n in problem.parameters if n not in problem.defaults()]
     if missing := [n for n in required if n not in product and n not in together]:
         reader.refuse("product", f"Expected values of {', '.join(missing)} for {problem.name}.")
@@ -222,7 +222,7 @@ def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method
         except PrivsweepError as error:
             reader.refuse("methods", str(error))
         if method in methods:
-            reader.refuse("methods", f"Expected {kind.name} once with the same knobs, got it twice.")
+            reader.refuse("methods", f"Expected {kind.name} once with the same options, got it twice.")
         methods.append(method)
     return tuple(methods)
 
@@ -278,4 +278,6 @@ def _check(parameter: Parameter, value: Any, reader: Reader, key: str) -> Any:
     except PrivsweepError as error:
         reader.refuse(key, str(error))
     except ValueError:  # a number of thousands of digits cannot even be shown
-        reader.refuse(key, f"Expected {parameter.name} in {parameter.domain}, got a monstrous number.")
+        reader.refuse(
+            key, f"Expected {parameter.name} in {parameter.domain}, got a number with too many digits."
+        )

@@ -55,7 +55,7 @@ class Reader:
         for name in table:
             if name not in names:
                 close = difflib.get_close_matches(name, names, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(names))}."
+                hint = f"did you mean {close[0]}?" if close else f"known keys are {', '.join(sorted(names))}."
                 self.refuse(f"{key}.{name}".lstrip("."), f"Unknown key, {hint}")
         return table
 
@@ -69,4 +69,4 @@ def shown(value: Any) -> str:
     try:
         return repr(value)[:60]
     except ValueError:
-        return "a monstrous number"
+        return "a number with too many digits"

@@ -103,7 +103,7 @@ function uncovered({ table, question, found, stated }, go) {
     html("summary", {}, "Compute it"),
     html("p", {}, "Save as extend.toml:"),
     html("pre", { id: "extension", tabindex: "0" }, extension(problem, question)),
-    html("p", {}, "then, beside the store:"),
+    html("p", {}, "then, in the folder of the store:"),
     html("pre", { tabindex: "0" }, "privsweep plan extend.toml\nprivsweep run extend.toml\nprivsweep page build"),
   );
   return html("div", { class: "uncovered" }, html("p", {}, lacks + where), button ? html("p", {}, button) : null, file);

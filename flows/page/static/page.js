@@ -70,7 +70,7 @@ async function select(tab) {
   at("content").hidden = true;
   history.replaceState(null, "", `#tab=${tab.name}`);
   const [run, build] = [`privsweep run ${tab.sweep}`, "privsweep page build"].map((each) => html("code", {}, each));
-  notice("Nothing is stored on this tab. ", run, " computes something to show, and ", build, " writes the page anew.");
+  notice("Nothing is stored on this tab. ", run, " computes points to show, and ", build, " writes the page again.");
 }
 
 // -------------------------------------------------------------------------------------- questions
@@ -205,7 +205,7 @@ function footer({ file, name }) {
   const { release, version, date, rows } = state.catalogue;
   const link = (href, text) => html("a", { href, download: true }, text);
   return [
-    html("p", {}, `privsweep ${release}, table ${version} of ${date}, ${rows} rows. Every end is proved unless a confidence stands beside it.`),
+    html("p", {}, `privsweep ${release}, table ${version} of ${date}, ${rows} rows. Every end is proved, unless a confidence is shown with it.`),
     html(
       "p",
       {},

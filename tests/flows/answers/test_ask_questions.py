@@ -69,10 +69,10 @@ def test_lines_are_answered_in_order_and_empty_ones_skipped() -> None:
 @pytest.mark.parametrize(
     ("line", "part"),
     [
-        ("{", "Expected one JSON object a line: "),
-        ("[1]", "Expected one JSON object a line, got list."),
-        ("\x00", "Expected one JSON object a line: "),
-        ("[" * 100_000, "Expected one JSON object a line: "),
+        ("{", "Expected one JSON object per line: "),
+        ("[1]", "Expected one JSON object per line, got list."),
+        ("\x00", "Expected one JSON object per line: "),
+        ("[" * 100_000, "Expected one JSON object per line: "),
         ('{"sigma": 1}', "Expected the name of a problem under the key problem."),
         ('{"problem": 7}', "Expected the name of a problem under the key problem."),
         ({"problem": "unamplified-epsilom", "sigma": 1}, "Did you mean unamplified-epsilon?"),
@@ -93,7 +93,7 @@ def test_lines_are_answered_in_order_and_empty_ones_skipped() -> None:
         ),
         (
             '{"problem": "unamplified-epsilon", "delta": 1' + "0" * 5000 + "}",
-            "Expected one JSON object a line: ",
+            "Expected one JSON object per line: ",
         ),
     ],
 )
@@ -143,12 +143,14 @@ def test_allocation_rounds_the_steps_down_and_poisson_up_and_both_say_so() -> No
     sizes = {"examples": "60000", "batch_size": "256"}
     name, fields, notes = run_of("allocation", {"sigma": "1"}, **sizes)
     assert (name, fields["steps"]) == ("allocation-epsilon", 234)
-    told = "steps=234: examples / batch_size = 234.375, rounded down, since fewer steps is worse; "
+    told = (
+        "steps=234: examples / batch_size = 234.375, rounded down, since fewer steps give a larger epsilon; "
+    )
     assert notes == [told + "rounded up it is 235."]
     _, fields, notes = run_of("poisson", {"sigma": "1"}, **sizes)
     assert fields["steps"] == 235
     assert fields["sampling_probability"] >= 256 / 60_000
-    told = "steps=235: examples / batch_size = 234.375, rounded up, since more steps is worse; "
+    told = "steps=235: examples / batch_size = 234.375, rounded up, since more steps give a larger epsilon; "
     assert notes == [told + "rounded down it is 234."]
     _, fields, notes = run_of("none", {"sigma": "1"}, **sizes)
     assert fields["steps"] == 234

@@ -135,4 +135,4 @@ def test_an_estimate_alone_proves_nothing_and_says_so(privsweep: Command) -> Non
 
 def test_a_sweep_alone_is_not_explained(privsweep: Command, store: Path) -> None:
     assert privsweep("lookup", "quickstart", "--store", store, "--explain") == 2
-    assert "Expected a problem with its fields beside --explain" in privsweep.err
+    assert "Expected a problem with its fields for --explain" in privsweep.err

@@ -101,7 +101,7 @@ def test_a_time_that_python_lacks_is_one_sentence(
     for arguments in (["export", query, "--format", "md"], ["export", query], ["sql", query]):
         assert run([*arguments, "--store", str(store)]) == 2
         error = capsys.readouterr().err
-        assert "got others in late; cast them to varchar." in error
+        assert "got other times in late; cast them to varchar." in error
         assert error.count("\n") == 1
 
 
@@ -195,8 +195,8 @@ def test_a_query_that_fails_leaves_the_file_as_it_was(store: Path, tmp_path: Pat
     [
         (["select 1", "--format", "xlsx"], "xlsx"),
         (["select 1", "--format", "parquet"], "Expected --out FILE for the format parquet."),
-        (["select 1", "--store-sql"], "Expected a query or --store-sql, and not both."),
-        ([], "Expected a query or --store-sql, and not both."),
+        (["select 1", "--store-sql"], "Expected either a query or --store-sql."),
+        ([], "Expected either a query or --store-sql."),
         (["select 1 as a, 2 as a", "--format", "parquet", "--out", "{out}"], "columns of different names"),
         (["select interval 1 day as a", "--out", "{out}"], "Parquet cannot hold this table"),
     ],

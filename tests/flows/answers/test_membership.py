@@ -67,7 +67,7 @@ def test_a_proof_needs_no_confidence(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_an_attack_beyond_the_limits_ends_with_1_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["membership", "--attack", "80", "100", "5", "100", "--epsilon", "1"]) == 1
-    assert "better than the limits allow" in capsys.readouterr().out
+    assert "the attack exceeds the upper bounds" in capsys.readouterr().out
     shown = content(capsys, "--attack", 80, 100, 5, 100, "--epsilon", 1, code=1)
     assert shown["consistent"] is False
     assert "advantage" not in shown
@@ -90,8 +90,8 @@ def test_a_column_of_categories_is_a_law_and_a_sample(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "Expected something that is known: --law, --sample, --epsilon, --bits, --information or"),
-        (("--bits", "3"), "Expected --records with --bits: how many the learner is trained on."),
+        ((), "Expected at least one fact: --law, --sample, --epsilon, --bits, --information or"),
+        (("--bits", "3"), "Expected --records with --bits: the number of records in the training set."),
         (("--law", "uniform(3)"), "Expected --records with --law"),
         (("--law", "atoms(0.5,0.4)", "--records", "9"), "Expected probabilities"),
         (("--law", "atoms(1.5,-0.5)", "--records", "9"), "Expected"),
@@ -120,5 +120,5 @@ def test_misuse_is_one_sentence_and_code_2(
 
 
 def test_nothing_known_is_refused_in_python_too() -> None:
-    with pytest.raises(DomainError, match="something that is known"):
+    with pytest.raises(DomainError, match="at least one fact"):
         sandwich(Known())

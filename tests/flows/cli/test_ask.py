@@ -256,7 +256,7 @@ def test_stored_only_without_an_answer_is_exit_code_3_and_says_what_is_stored(
     assert privsweep(*words, "--delta", "1e-5", "--store", store) == 3
     assert "It has: sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
     assert privsweep(*words, "--delta", "1e-5", "--store", "nowhere") == 3
-    assert "There is no store at nowhere" in privsweep.err
+    assert "No store exists at nowhere" in privsweep.err
 
 
 def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> None:
@@ -346,7 +346,7 @@ def test_noise_refuses_with_one_sentence(
 def test_steps_prints_both_roundings_of_both_schemes_and_which_is_safe(privsweep: Command) -> None:
     assert privsweep("steps", "--examples", "60000", "--batch-size", "256", "--epochs", "10") == 0
     title, names, *rows, down, up = privsweep.out.splitlines()
-    assert title.startswith("examples / batch_size = 60000 / 256 = 234.375 steps an epoch, epochs=10")
+    assert title.startswith("examples / batch_size = 60000 / 256 = 234.375 steps per epoch, epochs=10")
     assert names.split()[-1] == "safe"
     assert [row.split() for row in rows] == [
         ["allocation", "down", "234", "2340", "256.41", "yes"],

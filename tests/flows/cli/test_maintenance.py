@@ -248,7 +248,7 @@ def test_what_cannot_be_recomputed_is_said_by_name(store: Path) -> None:
     damage(part, truncate=True)
     done = mend(store)
     name = part.relative_to(store)
-    assert done.hopeless == [f"{name} cannot be recomputed: nothing tells which points it held."]
+    assert done.hopeless == [f"{name} cannot be computed again: no record of its points is left."]
     assert done.moved == [str(name)]
     assert len(answers(store)) == before - 3
 

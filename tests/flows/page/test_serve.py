@@ -216,7 +216,7 @@ def test_only_so_many_questions_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         first = threading.Thread(target=answered, args=(desk,))
         first.start()
         assert begun.wait(20)
-        with pytest.raises(BusyError, match="wait already"):
+        with pytest.raises(BusyError, match="are waiting"):
             desk.answer(BODY)
         goes_on.set()
         first.join()

@@ -227,7 +227,7 @@ def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_comput
     assert (code, out) == (5, "")
     assert err.splitlines()[-1] == (
         f"privsweep: The head of the Ray cluster is gone (Connection refused): {stored} of {points} points "
-        "are stored; the same command goes on."
+        "are stored; the same command resumes."
     )
     assert "Traceback" not in err
     with capsys.disabled():

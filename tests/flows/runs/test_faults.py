@@ -161,7 +161,7 @@ def test_ctrl_c_ends_with_130_and_one_sentence(story: Story) -> None:
     assert not out
     stored = story.stored["interrupted"]
     last = err.splitlines()[-1]
-    assert f"Stopped: {stored} of {POINTS} points are stored; the same command goes on." in last
+    assert f"Stopped: {stored} of {POINTS} points are stored; the same command resumes." in last
     assert "Traceback" not in err
 
 

@@ -41,7 +41,7 @@ def test_a_file_system_without_locks_is_one_sentence(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(server, "flock", refuse)
-    sentence = rf"Expected locks .* got: {os.strerror(number)}; set PREFECT_HOME to a folder on a local"
+    sentence = rf"Expected file locks .* got: {os.strerror(number)}; set PREFECT_HOME to a folder on a local"
     with pytest.raises(server.SchedulerError, match=sentence), server.own_server(tmp_path):
         pytest.fail("nothing started")
 

@@ -110,7 +110,9 @@ def test_a_contradictory_point_is_named_with_its_grid() -> None:
 
 
 def test_a_where_that_leaves_nothing_is_refused() -> None:
-    with pytest.raises(DomainError, match="Expected a where that leaves points, got none"):
+    with pytest.raises(
+        DomainError, match="Expected a condition `where` that leaves points, got an empty grid"
+    ):
         list(expand(sweep("sigma = 1, delta = 1e-5", where="sigma > 2").grids))
 
 
