@@ -199,7 +199,7 @@ def show_matrix() -> None:
     show(names, rows, title="Methods of each problem, by the ends that they bound", heading="method")
     notes = (
         "* with a confidence below 1, set by an option of the method or a field of the problem",
-        "fields of a problem, options of a method: privsweep methods NAME; all fields: privsweep methods --all",
+        "fields of a problem or options of a method: privsweep methods NAME; all fields: --all",
     )
     print("\n".join(map(filled, notes)))
 
