@@ -1,4 +1,4 @@
-"""Asking all methods: proofs are intersected, contradictions are told, limits are kept."""
+"""Asking all methods: proofs are intersected, contradictions are reported, limits are kept."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Questions as text: what is accepted, and the sentence for what is not."""
+"""Problems as text: the accepted texts, and one sentence for each rejected text."""
 
 import json
 import math

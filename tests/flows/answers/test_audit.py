@@ -1,4 +1,4 @@
-"""`privsweep audit`: from a file of scores, or from counts, to what is refuted, and what misuse is told."""
+"""`privsweep audit`: from a file of scores, or from counts, to refuted epsilons; and its errors."""
 
 import json
 import math

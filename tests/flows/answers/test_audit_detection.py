@@ -65,7 +65,7 @@ def cells() -> Iterator[Cell]:
 
 
 def mu_of(bug: str, sigma: float, canaries: int) -> float:
-    """Distance of the scores' two laws in deviations, from what the recipe of the bug does in a step."""
+    """Distance between both distributions of the scores, in standard deviations, by the recipe of the bug."""
     how = recipe(sigma, RATE, bug)
     pull, noise = 1.0, how.noise / CLIP_NORM
     if math.isinf(how.example_norm):
@@ -95,7 +95,7 @@ def power(cell: Cell) -> Answer:
     return answer
 
 
-# -------------------------------------------------------------------------------- what is known before
+# -------------------------------------------------------------------------------- known in advance
 
 
 def test_the_table_has_a_cell_for_every_bug_claim_family_and_number_of_canaries() -> None:
@@ -143,7 +143,7 @@ def test_every_run_is_of_a_setting_of_the_table() -> None:
     assert first <= {point.id for point in points}, "that sweep has the first run of each setting"
 
 
-# ------------------------------------------------------------------------------------- what was seen
+# ------------------------------------------------------------------------------------- observed
 
 
 def test_the_counts_are_consistent_with_the_powers() -> None:

@@ -1,4 +1,4 @@
-"""The support matrix: every pair of problem and method once, with what both declare."""
+"""The support matrix: every pair of problem and method once, with the declarations of both."""
 
 from pathlib import Path
 

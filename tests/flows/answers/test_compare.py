@@ -1,4 +1,4 @@
-"""The command compare: what each row is, where it comes from, and what it may claim."""
+"""The command compare: the meaning, source and claim of each row."""
 
 import json
 import math

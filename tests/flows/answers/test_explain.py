@@ -1,4 +1,4 @@
-"""What --explain tells is what problems, methods and rows declare."""
+"""The output of --explain repeats the declarations of problems, methods and rows."""
 
 from pathlib import Path
 from typing import Any

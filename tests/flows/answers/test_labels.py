@@ -1,4 +1,4 @@
-"""`privsweep labels`: bags and randomized response on one footing, and what misuse is told."""
+"""`privsweep labels`: bags compared with randomized response; and its errors."""
 
 import json
 import math

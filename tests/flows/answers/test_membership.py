@@ -1,4 +1,4 @@
-"""`privsweep membership`: all limits and attacks on one problem, and what misuse is told."""
+"""`privsweep membership`: all upper bounds and attacks on one problem; and its errors."""
 
 import json
 import math

@@ -66,7 +66,7 @@ def test_the_search_ends_with_the_truth_between_its_two_sides(
     assert truth(noise.sigma) <= target
     assert noise.short is None or truth(sigma_of(noise.short)) > target
     if noise.short is None:
-        assert truth(DOMAIN[0]) <= target * 1.0002  # beyond what brackets can tell
+        assert truth(DOMAIN[0]) <= target * 1.0002  # closer than the brackets can separate
     else:
         assert noise.gap <= precision * 1.0001
     assert noise.brackets <= 40

@@ -463,7 +463,7 @@ def test_lookup_answers_from_the_store_alone(privsweep: Command, store: Path) ->
 
 def test_lookup_of_what_nothing_covers_is_exit_code_3(privsweep: Command, store: Path) -> None:
     less_noise = ("unamplified-epsilon", "sigma=0.1", "delta=1e-5")
-    assert privsweep("lookup", *less_noise, "--store", store) == 3, "a lower bound alone is no answer"
+    assert privsweep("lookup", *less_noise, "--store", store) == 3, "a lower bound alone is not an answer"
     assert "It has: sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
     assert privsweep("lookup", "unamplified-delta", "sigma=1", "epsilon=1", "--store", store) == 3
     assert "The store has no answer for unamplified-delta sigma=1 epsilon=1" in privsweep.err

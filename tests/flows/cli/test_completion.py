@@ -16,7 +16,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def complete(shell: str, words: str) -> str:
-    """Return what the program tells a shell after these words, in the protocol of that shell."""
+    """Return the completions of these words, in the protocol of the shell."""
     environment = os.environ | {
         "_PRIVSWEEP_COMPLETE": f"complete_{shell}",
         "COMP_WORDS": words,

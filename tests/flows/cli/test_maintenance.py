@@ -193,7 +193,7 @@ def test_a_damaged_manifest_is_set_aside_and_no_row_is_touched(store: Path) -> N
 
 
 def orphan(store: Path) -> Path:
-    """A part that no manifest lists, as a killed run leaves it, of points that no sweep asks for."""
+    """A part outside of all manifests, as a killed run leaves it, with points outside of all sweeps."""
     points = [
         Point(
             problem=find_problem("unamplified-epsilon").from_fields({"sigma": sigma, "delta": 1e-5}),

@@ -1,4 +1,4 @@
-"""What is said of batches that are done stays short, and says everything."""
+"""Summaries of finished batches are short and complete."""
 
 import re
 
@@ -22,7 +22,7 @@ def done(number: int, *, failed: int = 0, points: int = 10) -> Done:
 
 
 def told(batches: int, *, expected: int | None = None, failed: int = 0) -> tuple[list[str], list[str]]:
-    """Lines and warnings on so many batches."""
+    """Return the lines and warnings about this number of batches."""
     computed = Computed(expected or batches)
     lines: list[str | None] = []
     warnings: list[str | None] = []

@@ -45,7 +45,7 @@ def require_chromium() -> tuple[str, str]:
 
 @contextmanager
 def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
-    """A browser with a fresh profile, that writes down what it asks the network for."""
+    """A browser with a fresh profile that records its network requests."""
     program, driver = require_chromium()
     options = webdriver.ChromeOptions()
     options.binary_location = program
@@ -89,7 +89,7 @@ def requested(browser: webdriver.Chrome) -> list[str]:
 
 
 def complaints(browser: webdriver.Chrome) -> list[str]:
-    """What the console of the browser holds: errors of scripts, and what the security policy refused."""
+    """Return the messages of the browser's console: errors of scripts, violations of the security policy."""
     return _log(browser, "browser")
 
 
@@ -99,7 +99,7 @@ def _log(browser: webdriver.Chrome, kind: str) -> list[str]:
 
 
 def call(browser: webdriver.Chrome, body: str, *arguments: Any) -> Any:
-    """What an asynchronous function returns that is run in the page; `load` imports a module of the page."""
+    """Run an asynchronous function in the page and return its result; `load` imports a module of the page."""
     script = f"""
         const [done, given] = [arguments[arguments.length - 1], [...arguments].slice(0, -1)];
         const load = (name) => import(new URL(name, document.baseURI));
@@ -124,7 +124,7 @@ def wait(browser: webdriver.Chrome, selector: str) -> WebElement:
 
 
 def visit(browser: webdriver.Chrome, address: str) -> None:
-    """Load a page anew, also where only what stands behind # is different."""
+    """Load a page again, even if only the part after # differs."""
     browser.get("about:blank")
     browser.get(address)
 
@@ -135,6 +135,6 @@ def text(browser: webdriver.Chrome, name: str) -> str:
 
 
 def copied(browser: webdriver.Chrome, kind: str) -> str:
-    """What the page offers to copy."""
+    """Return the text that the page offers to copy."""
     browser.find_element(By.CSS_SELECTOR, f"#copy-kinds input[value='{kind}']").click()
     return str(browser.find_element(By.ID, "copy-text").get_property("textContent"))

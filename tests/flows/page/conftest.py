@@ -1,4 +1,4 @@
-"""One browser and one file server for all tests of the page; every store has a page of its own."""
+"""One browser and one file server for all tests of the page; every store has its own page."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.flows.page.stores import made_up, sample
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the stores are, and below `www` the pages."""
+    """Folder of the stores, with the pages below `www`."""
     return tmp_path_factory.mktemp("page")
 
 

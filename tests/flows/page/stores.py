@@ -1,4 +1,4 @@
-"""Stores for the page: real answers of cheap methods on every tab, and made-up ones that are full of ties."""
+"""Stores for the page: real answers of cheap methods on every tab, and made-up answers with many ties."""
 
 import itertools
 import random
@@ -113,10 +113,10 @@ SPARSE: Mapping[str, Sequence[Any]] = {
     "epochs": range(1, 81),
     "adjacency": ["add-remove", "remove", "add"],
 }
-"""More cells than a store tabulates for so few problems."""
+"""More cells than a store tabulates for this number of problems."""
 
 HOSTILE_NAME = "<img src=x onerror=window.hacked=1> '$(touch hacked)'.csv"
-"""What a file may be called."""
+"""A valid name of a file."""
 
 
 def grid(name: str, axes: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
@@ -169,7 +169,7 @@ def _ends(rng: random.Random) -> Answer:
 
 
 def stored_values(root: Path, kind: type[Problem]) -> dict[str, list[Any]]:
-    """The stored values of every field, sorted; brackets and what holds with a confidence alike."""
+    """Return the sorted stored values of every field, of brackets and of answers with a confidence."""
     view = kind.name.replace("-", "_")
     with open_store(root) as store:
         columns = store.sql(f"from {view} where status = 'ok'")

@@ -1,4 +1,4 @@
-"""The page answers what Store.lookup answers: the same ends to the bit, methods, sources and refusals."""
+"""The page gives the answers of Store.lookup: the same ends to the bit, methods, sources and refusals."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def ask_page(browser: webdriver.Chrome, questions: list[Question]) -> list[Any]:
 
 
 def ask_python(store: Store, question: Question) -> Any:
-    """What the Python API answers, in the words of the page."""
+    """Return the answer of the Python API, in the format of the page."""
     name, texts = question
     kind = find_problem(name)
     try:
@@ -80,7 +80,7 @@ def _plain(value: Any) -> Any:
 
 
 def same(page: Any, python: Any) -> bool:
-    """Whether two answers agree in all that Python tells, floats to the bit; a refusal needs no words."""
+    """Return whether two answers agree in all values of Python's, floats to the bit; errors may differ."""
     if python == "refused":
         return page in (None, "refused")
     if isinstance(python, dict) and isinstance(page, dict):

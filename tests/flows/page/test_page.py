@@ -1,4 +1,4 @@
-"""The page as people use it: by keyboard, on a phone, with hostile links; and what it says beside numbers."""
+"""The page in use: by keyboard, on a phone, with hostile links; and its texts other than numbers."""
 
 import io
 import json
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("page")
 FIRST_ANSWER = 1000.0
 """Milliseconds from the start of the navigation to the first answer, on a quiet machine."""
 READABLE = 4.5
-"""The contrast of text that WCAG 2.2 asks for at level AA."""
+"""The contrast of text that WCAG 2.2 requires at level AA."""
 HOSTILE = "\"><img src=x onerror=window.hacked=1><script>window.hacked=1</script>'"
 
 TEXTS_THAT_COLLIDE = """

@@ -1,4 +1,4 @@
-"""The page with computation behind it: what it answers, and what it refuses."""
+"""The page with live computation: its answers and its errors."""
 
 import asyncio
 import http.client

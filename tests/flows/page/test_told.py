@@ -1,4 +1,4 @@
-"""What the page says beside the numbers: what is stored instead, copies, schemes, chart, downloads."""
+"""Texts of the page around the numbers: stored values, copies, schemes, chart, downloads."""
 
 import io
 import json

@@ -51,7 +51,7 @@ def test_a_sweep_into_a_bucket_is_killed_finished_damaged_and_repaired_from_othe
     on("b")
     report = json.loads(done("run", spec, "--json", "--engine", "serial"))
     assert (report["stored"], report["failed"], report["store"]) == (80, 0, address)
-    assert 0 < report["computed"] < 80, "what the killed run stored is not computed again"
+    assert 0 < report["computed"] < 80, "points stored by the killed run are not computed again"
 
     on("c")
     done("compact")

@@ -1,4 +1,4 @@
-"""What rows took against what was estimated, where a few of them took long for a reason of their own."""
+"""Measured over estimated seconds of rows, if a few of them took long for an unusual reason."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ METHOD = find("unamplified.exact")()
 
 
 def ratio(store: Path, times_as_long: list[float]) -> float:
-    """What is measured in a store in which points took so many times longer than estimated."""
+    """Return the ratio for a store whose points took these multiples of their estimates."""
     rows = []
     for i, times in enumerate(times_as_long):
         point = Point(problem=KIND.from_fields({"sigma": 1 + i, "delta": 1e-5}), method=METHOD)

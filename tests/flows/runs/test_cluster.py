@@ -1,4 +1,4 @@
-"""Sweeps on a Ray cluster of several nodes: the same bits, whoever has the code and sees the store."""
+"""Sweeps on a Ray cluster of several nodes: the same bits, whichever nodes have the code and the store."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def hidden(folder: Path) -> list[str]:
 def runs(folder: Path) -> Path:
     """The folder of the stores, which the second node of the cluster does not see."""
     if subprocess.run([*PRIVATE, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this machine lets nobody have file systems of one's own")
+        pytest.skip("this machine does not allow private file systems")
     runs = folder / "runs"
     runs.mkdir()
     return runs
@@ -96,7 +96,7 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
         assert opened.verify() == []
         assert answers(opened) == answers_of_the_serial_engine(folder / "serial")
         told = opened.sql("select distinct git_commit, git_dirty, versions from results")
-    assert told.num_rows == 1, "what was sent is told to be what it is"
+    assert told.num_rows == 1, "rows of sent code record its version"
     assert list(store.glob(".*")) == [], "no token is left"
 
 
@@ -153,8 +153,8 @@ def workers_of(node: subprocess.Popen[bytes]) -> list[psutil.Process]:
 def test_nodes_killed_again_and_again_cost_a_batch_each_and_come_back(
     folder: Path, start: Start, capsys: pytest.CaptureFixture[str], every: float, duration: float
 ) -> None:
-    """T2: two nodes, of which one is killed with all of its processes and replaced, again and again."""
-    points = int(duration * 14)  # two processors and ten points a second each, less what is lost
+    """T2: one of two nodes is killed with all of its processes and replaced, again and again."""
+    points = int(duration * 14)  # two processors and ten points a second each, minus the losses
     spec, store = folder / f"deaths-{every}.toml", folder / f"deaths-{every}"
     spec.write_text(SLOW.format(name=f"deaths-{every}", points=points))
     log = folder / f"deaths-{every}.log"
@@ -199,9 +199,9 @@ def test_nodes_killed_again_and_again_cost_a_batch_each_and_come_back(
 def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_computes_the_rest(
     folder: Path, start: Start, privsweep: Run, capsys: pytest.CaptureFixture[str], victim: str
 ) -> None:
-    """T4: the head's machine dies, or the one process of it that knows the cluster.
+    """T4: the head's machine dies, or its process that holds the state of the cluster.
 
-    Nodes finish what they have without a head, so there is more work, for longer than it takes to notice.
+    Nodes finish their work without a head, so there is enough work to outlast the detection of its loss.
     """
     points = 6 * POINTS
     spec, store = folder / f"{victim}.toml", folder / victim

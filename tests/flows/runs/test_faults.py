@@ -1,4 +1,4 @@
-"""Whatever is killed, a store stays whole and a second run computes what is missing, with real processes."""
+"""After any process is killed, the store is whole and a second run computes the missing points."""
 
 import contextlib
 import json
@@ -45,7 +45,7 @@ def parts(store: Path) -> list[Path]:
 
 
 def wait_for_parts(store: Path, number: int, running: Any) -> None:
-    """Wait until so many parts are published."""
+    """Wait until this number of parts is published."""
     while len(parts(store)) < number:
         assert running.alive, running.end()
         time.sleep(0.05)
@@ -65,7 +65,7 @@ def ray_workers(running: Any) -> list[psutil.Process]:
 
 @contextlib.contextmanager
 def paused(running: Any) -> Iterator[None]:
-    """Have nothing computed for a while, so that a busy machine cannot finish what we want to interrupt."""
+    """Pause the computation, so that a busy machine cannot finish it before the interruption."""
     computing = [p for p in running.below if any("tasks.guard" in word for word in p.cmdline())]
     for process in computing:
         process.suspend()
@@ -114,7 +114,7 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
             if process.name().startswith(("raylet", "gcs_server")):
                 story.modes.add(process.environ().get("RAY_AUTH_MODE"))
     interrupted = running.below
-    os.killpg(running.process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
+    os.killpg(running.process.pid, signal.SIGINT)  # as Ctrl-C in a terminal
     story.ends["interrupted"] = running.end()
     status("interrupted")
 
@@ -123,7 +123,7 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
     killed = [p for p in running.below if not p.name().endswith("Agent")]  # Ray's take a minute to notice
     running.process.kill()
     running.end()
-    time.sleep(2)  # the workers may still publish what they had just finished
+    time.sleep(2)  # the workers may still publish batches that they have just finished
     status("killed")
 
     for moment in ("finished", "again"):

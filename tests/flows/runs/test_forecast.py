@@ -1,4 +1,4 @@
-"""Sweeps on clusters that are not there: the simulated schedule against ones that can be worked out."""
+"""Sweeps on imaginary clusters: the simulated schedule against schedules worked out by hand."""
 
 import itertools
 import json
@@ -83,7 +83,7 @@ def test_the_worker_that_is_free_first_gets_the_next_batch() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_schedule_beats_the_work_and_longest_first_is_within_a_third_of_the_best(seed: int) -> None:
-    """Graham (1969): at most 4/3 - 1/(3 m) of the optimum, which all assignments of 8 batches tell."""
+    """Graham (1969): at most 4/3 - 1/(3 m) of the optimum, found among all assignments of 8 batches."""
     random = np.random.default_rng(seed)
     seconds = sorted(random.uniform(1, 20, 8).tolist(), reverse=True)
     count = 2 + seed % 2

@@ -1,6 +1,6 @@
 """A store from before the packages were divided into rooms: every later commit reads, extends and trusts it.
 
-`tests/storage/data/before-rooms/make.py` says how it was made; the numbers beside it are that commit's.
+`tests/storage/data/before-rooms/make.py` says how it was made; the numbers next to it are that commit's.
 """
 
 import json
@@ -38,7 +38,7 @@ def asked(entry: dict[str, Any]) -> Problem:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the store, since whoever opens a store may write beside its parts."""
+    """A copy of the store, since opening a store may write files next to its parts."""
     folder = tmp_path_factory.mktemp("kept")
     with tarfile.open(KEPT / "store.tar.xz") as archive:
         archive.extractall(folder, filter="data")
@@ -66,7 +66,7 @@ def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
     for entry in kept("lookups.json"):
         found, before = store.lookup(asked(entry)), entry["found"]
         if before and RAISED & {before["lower_method"], before["upper_method"]}:
-            continue  # a row of an earlier version is no answer
+            continue  # a row of an earlier version does not answer
         assert (found is None) == (before is None), entry
         if found is not None:
             ends = {"lower": found.lower.hex(), "upper": found.upper.hex()}

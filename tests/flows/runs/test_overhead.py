@@ -1,4 +1,4 @@
-"""What the pipeline itself costs: a hundred thousand points of a trivial method, from TOML to stored rows."""
+"""Cost of the pipeline itself: a hundred thousand points of a trivial method, from TOML to stored rows."""
 
 import contextlib
 import json

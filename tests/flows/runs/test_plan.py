@@ -1,4 +1,4 @@
-"""Plans: what is new against what is stored, what it costs, and what is refused before anything starts."""
+"""Plans: new and stored points, their costs, and sweeps that are rejected before anything starts."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def sweep_of(sigmas: str, more: str = "") -> Sweep:
 
 
 def compute(plan: Plan, store: Path) -> int:
-    """Compute what a plan says, without Ray and Prefect."""
+    """Compute the points of a plan, without Ray and Prefect."""
     job = Job(sweep="trial", limits=Limits())
     return sum(done.points for done in engine.run(engine.SERIAL, plan.batches, job, located(store)))
 

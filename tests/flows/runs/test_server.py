@@ -49,7 +49,7 @@ def test_a_file_system_without_locks_is_one_sentence(
 def test_a_lock_that_is_held_for_ever_is_waited_for_as_long_as_a_start_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T14: a killed holder's lock is free; one who lives and never starts does not have others hang."""
+    """T14: the lock of a killed process is free; a process stuck at its start blocks no others."""
     monkeypatch.setattr(server, "START_SECONDS", 0.5)
     with (tmp_path / "start.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -58,7 +58,7 @@ def test_a_lock_that_is_held_for_ever_is_waited_for_as_long_as_a_start_takes(
 
 
 def test_nothing_in_the_store_takes_a_lock(repository: Path) -> None:
-    """T14: so none can be stale, and a file system without locks will do."""
+    """T14: therefore a lock cannot be stale, and a file system without locks is enough."""
     takers = {
         str(path.relative_to(repository))
         for package in ("storage", "tasks", "privcore", "flows")

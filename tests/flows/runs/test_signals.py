@@ -1,4 +1,4 @@
-"""A process that ends with the one that started it, whoever reads what it prints."""
+"""A process that ends with its parent, even if its output is not read."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Conditions: what they mean, and that nothing but a condition passes."""
+"""Conditions: their meaning, and the rejection of everything else."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Sweep files: read completely; what is wrong with one is told in a sentence with file, line and key."""
+"""Sweep files: read completely; an error is one sentence with file, line and key."""
 
 import json
 from collections.abc import Callable
@@ -117,7 +117,7 @@ def line(old: str, new: str) -> Callable[[str], str]:
 
 
 HOSTILE = {
-    # what is done to the good file: (change, line in the sentence, words in the sentence)
+    # changes of the good file: (change, line in the sentence, words in the sentence)
     "broken TOML": (line('name = "good"', 'name = "good'), 1, ["Expected TOML", "line 1"]),
     "a key given twice": (line("[limits]", "title = 'b'\n[limits]"), 4, ["Expected TOML"]),
     "an unknown key": (line("[limits]", "grids = 1\n[limits]"), 4, ["grids", "did you mean grid?"]),
@@ -160,7 +160,7 @@ HOSTILE = {
     "a rule without numbers": (line("[10, 1000, 3]", '"10..1000"'), 15, ["first, last, count"]),
     "a rule of two numbers": (line("[10, 1000, 3]", "[10, 1000]"), 15, ["first, last, count"]),
     "a count of one": (line("1000, 3]", "1000, 1]"), 15, ["count of at least 2"]),
-    "a count that is no number": (line("1000, 3]", "1000, inf]"), 15, ["three finite numbers"]),
+    "a count that is not a number": (line("1000, 3]", "1000, inf]"), 15, ["three finite numbers"]),
     "a fraction of a count": (line("1000, 3]", "1000, 2.5]"), 15, ["count of at least 2"]),
     "a falling axis": (line("[10, 1000, 3]", "[1000, 10, 3]"), 15, ["first value below the last"]),
     "a step of zero": (line("geometric = [10, 1000, 3]", "range = [10, 20, 0]"), 15, ["step", "> 0"]),
@@ -172,7 +172,7 @@ HOSTILE = {
     "no problem": (line('problem = "unamplified-epsilon"', ""), 8, ["problem", "got nothing"]),
     "an unknown method": (line("unamplified.exact", "unamplified.exakt"), 10, ["unamplified.exact?"]),
     "a method for another problem": (line("unamplified.exact", "poisson.pld"), 10, ["does not answer"]),
-    "an unknown knob": (
+    "an unknown option": (
         line('["unamplified.exact"]', '[{name = "unamplified.exact", speed = 2}]'),
         10,
         ["methods", "speed"],
@@ -181,7 +181,7 @@ HOSTILE = {
     "no method": (line('["unamplified.exact"]', "[]"), 10, ["methods"]),
     "a number for a method": (line('["unamplified.exact"]', "[1]"), 10, ["methods"]),
     "no grid": (lambda text: text.split("[[grid]]")[0], None, ["grid", "at least one"]),
-    "a grid that is no table": (
+    "a grid that is not a table": (
         lambda text: text.split("[[grid]]")[0].replace("[lim", "grid=[1]\n[lim"),
         None,
         ["grid"],
