@@ -17,20 +17,20 @@ DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
 
 _WIDTH, _INDENT = 110, 13
-"""Letters of a line of labelled text, and of the column of labels."""
+"""Widths of labelled text and of its column of labels, in characters."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def rounded_up(x: float, digits: int = DIGITS) -> str:
-    """Return the smallest decimal of so many significant digits that is at least x.
+    """Return the smallest decimal with this number of significant digits that is at least x.
 
     Args:
-        x: An upper end: any float but NaN.
+        x: An upper end: any float except NaN.
         digits: Significant digits, 1 to 17.
 
     Returns:
-        Text; as an exact decimal it is never below x.
+        Text that is never below x as an exact decimal.
 
     Raises:
         ValueError: x is NaN, which is never printed.
@@ -43,7 +43,7 @@ def rounded_up(x: float, digits: int = DIGITS) -> str:
 
 
 def rounded_down(x: float, digits: int = DIGITS) -> str:
-    """Return the largest decimal of so many significant digits that is at most x: `rounded_up` mirrored.
+    """Return the largest decimal with this number of significant digits that is at most x.
 
     Example:
         >>> rounded_down(0.06029687), rounded_down(1.23456789e-30), rounded_down(0.0)
@@ -105,7 +105,7 @@ def _strict(content: Any) -> Any:
         return [_strict(value) for value in content]
     if isinstance(content, float) and math.isinf(content):
         return "inf" if content > 0 else "-inf"
-    if isinstance(content, Decimal):  # what SQL makes of literals and of sums of integers
+    if isinstance(content, Decimal):  # SQL returns decimals for literals and for sums of integers
         if content == content.to_integral_value():
             return int(content)
         return float(content) if Decimal(repr(float(content))) == content else str(content)
@@ -122,7 +122,7 @@ class _Lines(io.StringIO):
 def as_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return CSV with all digits; text that a spreadsheet would run as a formula gets a quote in front."""
     target = _Lines()
-    writer = csv.writer(target, lineterminator="\r\n")  # so that it quotes a cell with either of the two
+    writer = csv.writer(target, lineterminator="\r\n")  # so that cells with either character are quoted
     writer.writerow([_harmless(name) for name in names])
     writer.writerows([_harmless(cell) for cell in row] for row in rows)
     return target.getvalue()
@@ -198,10 +198,10 @@ def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence
 
 
 def labelled(label: str, text: str) -> str:
-    """Return a label and a text beside it, broken into lines; formulas keep those that they have.
+    """Return a label with a text next to it, broken into lines; formulas keep their own lines.
 
     Args:
-        label: What the text is.
+        label: Name of the text.
         text: Paragraphs, with an empty line between them.
     """
     lines = []

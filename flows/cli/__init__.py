@@ -1,1 +1,1 @@
-"""The command line: one module a group of commands, and what ends them."""
+"""The command line: one module for each group of commands."""

@@ -1,6 +1,6 @@
 """The command `privsweep`: every error is one sentence on standard error and an exit code.
 
-The module of a command is imported when the command is used: `--help` has to be fast.
+The module of a command is imported when the command is used, because `--help` must be fast.
 """
 
 import atexit
@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 MANY_OBJECTS = 50_000
-"""New objects after which Python looks for garbage: imports make many, and that took a tenth of a start."""
+"""Number of new objects that starts a garbage collection: by default, imports spent a tenth of their time on it."""
 
 # fmt: off
 COMMANDS = {
@@ -58,37 +58,37 @@ COMMANDS = {
     "table diff": ("table:diff", "Count the brackets that two lookup tables share and that moved. Exits with 1 on a contradiction."),
     "page build": ("page:build", "Write a static folder that answers from the store in a browser, without a backend."),
 }
-"""The function of each command, as `module:function` of this package, and the sentence about it in a list.
+"""The function of each command, as `module:function` of this package, and its sentence in lists of commands.
 
-Without a sentence it is an earlier name, which still works and is not listed.
+A command without a sentence is an earlier name, which still works but is not listed.
 """
 # fmt: on
 
 
 class Deferred(TyperCommand):
-    """A command whose module is imported when it is used: a list of commands needs its sentence alone.
+    """A command whose module is imported on first use; lists of commands need only its sentence.
 
-    Its callback returns the command itself.
+    The callback returns the real command.
     """
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return a context of the command itself."""
+        """Return a context of the real command."""
         assert self.callback is not None
         return self.callback().make_context(info_name, args, parent, **extra)
 
 
 class ReportGroup(TyperGroup):
-    """Commands below `report`; a word that is none of them is the name of a sweep."""
+    """Commands below `report`; any other word is the name of a sweep."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command in front that `report SWEEP` leaves out."""
+        """Insert the word `sweep` that `report SWEEP` leaves out."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["sweep", *args]
         return super().parse_args(ctx, args)
 
 
 def command(words: str) -> Any:
-    """Return a command, imported.
+    """Import a command and return it.
 
     Args:
         words: A key of `COMMANDS`.
@@ -122,11 +122,11 @@ def _options(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    """Hold the options that stand before a command."""
+    """Declare the options that come before a command."""
 
 
 def _assembled() -> typer.Typer:
-    """Return the command line with its groups and commands, none of which is imported yet."""
+    """Return the command line with its groups and commands, without importing any command."""
     whole = typer.Typer(
         name="privsweep",
         help="Compute rigorous bounds of differential privacy for grids of problems, and store them in Parquet.",
@@ -162,13 +162,13 @@ app = _assembled()
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code; errors have become a sentence on standard error.
+    """Run one command line and return its exit code; print an error as one sentence on standard error.
 
     Args:
-        arguments: What follows `privsweep`.
+        arguments: Words after `privsweep`.
 
     Returns:
-        An `ExitCode`; of an error, the one that its class declares.
+        An `ExitCode`; for an error, the exit code of its class.
     """
     try:
         result = typer.main.get_command(app).main(
@@ -176,7 +176,7 @@ def run(arguments: Sequence[str]) -> int:
         )
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe, such as head, has seen enough; nothing more can be written to it.
+        # The reader of the pipe, such as head, has closed it.
         sys.stdout = None
         return 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a bug is raised again below
@@ -186,12 +186,12 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     from privcore import ExitCode
 
-    code = ExitCode(result)  # of `typer.Exit`, which Typer has already made of a KeyboardInterrupt
+    code = ExitCode(result)  # Typer has already turned a KeyboardInterrupt into `typer.Exit`
     return _fail("Interrupted.", code) if code is ExitCode.INTERRUPTED else code
 
 
 def _explain(error: BaseException) -> tuple[int, str]:
-    """Return exit code and sentence for an error; one that nobody raised on purpose is raised again."""
+    """Return exit code and sentence of an expected error; raise any other error again."""
     from privcore import ExitCode, PrivsweepError
 
     match error:
@@ -215,18 +215,23 @@ def _fail(sentence: str, code: int) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
-    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers, which the next file would get
+    for name in (
+        "stdin",
+        "stdout",
+        "stderr",
+    ):  # in this order: an opened file gets the lowest free descriptor
         if getattr(sys, name) is None:  # the shell closed it, as in `>&-`
             setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as Ray's workers have: else last bits of sums differ
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in Ray's workers; else last bits of sums differ
     gc.set_threshold(MANY_OBJECTS)
     _leave(run(sys.argv[1:]))
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process, at once where nothing else goes on in it.
+    """End the process, immediately if no other thread, Ray or Prefect is active.
 
-    Taking a thousand modules apart is a sixth of a lookup, and gives back what the system takes anyway.
+    Python's own shutdown of a thousand modules takes a sixth of the time of a lookup, and only frees memory
+    that the system frees anyway.
     """
     if threading.active_count() > 1 or not sys.modules.keys().isdisjoint({"ray", "prefect"}):
         sys.exit(code)

@@ -101,7 +101,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
 
 
 def _show(content: Mapping[str, Any]) -> None:
-    """Print an audit for people."""
+    """Print an audit as text."""
     level, delta = exactly(content["confidence"]), exactly(content["delta"])
     print(
         f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct"

@@ -1,6 +1,6 @@
 """Words that a shell can complete: problems, methods and sweeps.
 
-Names come from the table of stored names. Importing the classes takes longer than people wait for a key.
+Names come from the table of stored names, since importing the classes would be too slow for completion.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,27 +14,27 @@ _SWEEPS = Path(__file__).parents[1] / "sweeps"
 
 
 def problems(incomplete: str) -> list[str]:
-    """Return the names of problems that begin so."""
+    """Return the names of problems with this beginning."""
     return _beginning(incomplete, stored_names.PROBLEMS)
 
 
 def methods(incomplete: str) -> list[str]:
-    """Return the names of methods that begin so."""
+    """Return the names of methods with this beginning."""
     return _beginning(incomplete, stored_names.METHODS)
 
 
 def problems_and_methods(incomplete: str) -> list[str]:
-    """Return the names of problems and methods that begin so."""
+    """Return the names of problems and methods with this beginning."""
     return _beginning(incomplete, (*stored_names.PROBLEMS, *stored_names.METHODS))
 
 
 def sweeps(incomplete: str) -> list[str]:
-    """Return the names of embedded sweeps that begin so; files are completed by the shell."""
+    """Return the names of embedded sweeps with this beginning; the shell completes files."""
     return _beginning(incomplete, (path.stem for path in _SWEEPS.glob("*.toml")))
 
 
 def problems_and_sweeps(incomplete: str) -> list[str]:
-    """Return the names of problems and embedded sweeps that begin so."""
+    """Return the names of problems and embedded sweeps with this beginning."""
     return sorted(problems(incomplete) + sweeps(incomplete))
 
 

@@ -72,12 +72,12 @@ label_figures, audit_figures, membership_figures = map(_of_paper, ("labels", "au
 
 
 def _choices(names: list[str]) -> str:
-    """Return the names of figures; of numbers the first and the last."""
+    """Return the names of figures; for numbered figures, only the first and the last."""
     return f"{names[0]}, ..., {names[-1]}" if names[0].isdecimal() else ", ".join(names)
 
 
 def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json: bool) -> None:
-    """Draw what is stored, and print the files, the fitted rates, and what is missing."""
+    """Draw the stored points, and print the files, the fitted rates, and the missing points."""
     content: list[dict[str, Any]] = []
     for each in pictures:
         path = None if each.empty else out / f"{each.figure.stem}.{kind}"
@@ -106,7 +106,7 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
 
 
 def _identity(drawn: Picture) -> dict[str, Any]:
-    """Return the first entries of a figure in JSON; figures with numbers have one sweep each."""
+    """Return the first entries of a figure in JSON; numbered figures have one sweep each."""
     figure = drawn.figure
     if figure.name.isdecimal():
         return {"figure": int(figure.name), "sweep": figure.sweeps[0]}
@@ -114,7 +114,7 @@ def _identity(drawn: Picture) -> dict[str, Any]:
 
 
 def _complaints(drawn: Picture, store: Path) -> list[str]:
-    """Return one sentence for what is not stored of a figure, and one for what failed."""
+    """Return one sentence about the missing points of a figure, and one about its failed points."""
     words, total = f"Figure {drawn.figure.name}", drawn.points
     option = f" --store {shlex.quote(shown(store))}" if store != DEFAULT_STORE else ""
     commands = [f"privsweep run {sweep}{option}" for sweep in drawn.figure.sweeps]

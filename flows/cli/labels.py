@@ -1,4 +1,4 @@
-"""The command about labels: bags of labels and randomized response on one footing."""
+"""The command about labels: a comparison of bags of labels with randomized response."""
 
 import sys
 from functools import partial

@@ -1,4 +1,4 @@
-"""The command about membership inference: what limits any attack, and what an attack has shown."""
+"""The command about membership inference: upper bounds for every attack, lower bounds from one attack."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -105,7 +105,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
 
 
 def _show(content: Mapping[str, Any]) -> None:
-    """Print a sandwich for people."""
+    """Print the bounds as text."""
     from flows.answers.show import sure
 
     rows = [

@@ -1,4 +1,4 @@
-"""Options that several commands share, the sign of life while one computes, and how a command ends."""
+"""Options shared by commands, the status line of a computation, and the exit of a command."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -20,10 +20,10 @@ DEFAULT_STORE = Path("store")
 
 
 def _folder(context: typer.Context, store: Path) -> Path:
-    """Return the folder to work in: of an address, the one that mirrors it, made equal to it."""
-    if ":" not in str(store):  # a look at the option should not import the store
+    """Return the folder to work in; for an address, its mirror on this machine, brought up to date."""
+    if ":" not in str(store):  # avoids importing the store
         return store
-    if context.resilient_parsing:  # somebody pressed a key for the next word
+    if context.resilient_parsing:  # a shell completes the next word
         return store
     from storage.located import located
 
@@ -50,12 +50,12 @@ AllowDegraded = Annotated[
 
 
 def reading(store: Path, *, allow_degraded: bool, missing_ok: bool = True) -> "Store":
-    """Open a store to read it.
+    """Open a store for reading.
 
     Args:
-        store: Its folder or address.
-        allow_degraded: Whether to read around damage, with a line on standard error for each file.
-        missing_ok: Whether there may be nothing.
+        store: Folder or address of the store.
+        allow_degraded: Whether to skip damaged files, with a line on standard error for each.
+        missing_ok: Whether the store may be missing.
     """
     from storage import open_store
 
@@ -67,12 +67,12 @@ def _print_damage(sentence: str) -> None:
 
 
 def printable(text: object) -> str:
-    """Return a text as one printable line: the name of a foreign file may hold anything."""
+    """Return a text as one printable line: the name of a foreign file may have any characters."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 def shown(store: Path) -> str:
-    """Return what the user calls a store."""
+    """Return the name that the user gave a store."""
     from storage.located import located
 
     return located(store).name
@@ -90,7 +90,7 @@ MethodNames = Annotated[
 
 
 def at_least_zero(limit: float) -> float:
-    """Return a limit; below zero nothing could be done, and NaN would limit nothing."""
+    """Return a limit, or reject a negative limit or NaN."""
     if not limit >= 0.0:
         raise typer.BadParameter(f"Expected a limit of at least 0, got {limit}.")
     return limit
@@ -130,7 +130,7 @@ RayAddress = Annotated[
 
 
 def check_engine(engine: str, ray_address: str | None) -> None:
-    """Refuse an engine that there is not, and a cluster for one that needs none."""
+    """Reject unknown engines, and a cluster address for the serial engine."""
     from tasks.engine import RAY, SERIAL
 
     if engine not in (RAY, SERIAL):
@@ -140,12 +140,12 @@ def check_engine(engine: str, ray_address: str | None) -> None:
 
 
 def named_methods(names: list[str] | None) -> list[Method] | None:
-    """Return the methods of these names with their usual knobs; None, meaning all, without a name."""
+    """Return the methods of these names with default settings; None, for all methods, without names."""
     return [find(name)() for name in names] if names else None
 
 
 def exit_code(status: str) -> ExitCode:
-    """Return the exit code that stands for the status of an answer."""
+    """Return the exit code for the status of an answer."""
     codes = {
         "ok": ExitCode.DONE,
         "misuse": ExitCode.MISUSE,
@@ -156,7 +156,7 @@ def exit_code(status: str) -> ExitCode:
 
 
 def finish_all(statuses: Iterable[str]) -> None:
-    """End with the gravest code for the statuses of several answers, if any of them failed."""
+    """Exit with the most severe code of several answers, if any of them failed."""
     codes = {exit_code(status) for status in statuses}
     for code in (ExitCode.MISUSE, ExitCode.FAILED, ExitCode.LIMIT):
         if code in codes:
@@ -165,10 +165,10 @@ def finish_all(statuses: Iterable[str]) -> None:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show what is being done on standard error, and take it away at the end.
+    """Show an activity on standard error while the block runs.
 
     Args:
-        what: What is done, such as `computing allocation-epsilon`.
+        what: The activity, such as `computing allocation-epsilon`.
     """
     if not sys.stderr.isatty():
         yield
@@ -181,7 +181,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def finish(asked: "Asked | Sourced") -> None:
-    """Say why there is no answer, and end with the code for it."""
+    """Print the reason of a missing answer, and exit with its code."""
     if not asked.ok:
         print(f"privsweep: {asked.status}: {asked.detail}", file=sys.stderr)
         raise typer.Exit(exit_code(asked.status))

@@ -1,4 +1,4 @@
-"""Commands for the lookup page: build it as files, or serve it with computation behind it."""
+"""Commands for the lookup page: build it as files, or serve it with live computation."""
 
 import shlex
 import sys

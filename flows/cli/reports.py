@@ -1,4 +1,4 @@
-"""Commands that write reports to read: `report SWEEP`, and comparisons of what a store holds."""
+"""Commands that write reports: `report SWEEP`, and comparisons of stored results."""
 
 import sys
 from collections.abc import Callable
@@ -99,7 +99,7 @@ compare_membership = _comparison(
 def _write(
     make: "Callable[[], Document]", out: Path, kind: str, figures: bool, all_settings: bool, json: bool
 ) -> None:
-    """Write a report, and say where it is and what it lacks."""
+    """Write a report, and print its files and its missing parts."""
     from flows.reports.charts import NEEDED, available
     from flows.reports.files import FORMATS, write
 

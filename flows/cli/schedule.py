@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def show_schedule(
     sweep: "Sweep", store: Path, words: str, *, max_points: float, retry: bool, json: bool
 ) -> None:
-    """Simulate a sweep on the cluster that words describe, and print how it would go."""
+    """Simulate a sweep on the cluster that the words describe, and print its schedule."""
     from flows.runs.forecast import read_cluster, simulate
     from flows.runs.workload import work_of
     from storage import open_store

@@ -1,4 +1,4 @@
-"""The command on what runs and what is stored: status."""
+"""The command `status`: stored points of sweeps, and their runs."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +33,7 @@ def status(
     with reading(store, allow_degraded=allow_degraded, missing_ok=named is not None) as opened:
         for asked in named or recorded_sweeps(opened):
             going = runs(asked, opened)
-            # After the runs: what has just ended is all stored. To count a very large sweep takes minutes.
+            # After the runs, so that a run that has just ended counts. Large sweeps take minutes to count.
             now = recorded(asked, opened) if count(asked.grids) > MAX_POINTS else None
             if now is None:
                 check_size(asked)

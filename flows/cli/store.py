@@ -27,14 +27,14 @@ LimitSeconds = Annotated[
 ]
 
 TIGHT = 0.01
-"""Relative width of a bracket from other grid points up to which it is an answer without being asked for."""
+"""Largest relative width at which a bracket from other grid points is accepted as an answer."""
 
 
 GRACE_SECONDS = 3.0
-"""Time in which a query that was interrupted has to end."""
+"""Seconds in which an interrupted query must end."""
 
 MOST_BYTES = 5_000_000_000
-"""Memory that a query can need at most: what DuckDB is allowed, the result, and what holds both."""
+"""Largest growth of memory during a query: DuckDB's own limit, the result, and the process around them."""
 
 
 def lookup(
@@ -135,19 +135,19 @@ def export(
 
 
 def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool) -> Any:
-    """Return the table that a query gives."""
+    """Return the result of a query as a table."""
     with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
-        opened.sql("select 1")  # what a query runs on may have to be built, which no limit concerns
+        opened.sql("select 1")  # builds the views if necessary, outside of the time limit
         with _ended(limit_seconds):
             return opened.sql(query, limit_seconds=limit_seconds)
 
 
 @contextlib.contextmanager
 def _ended(limit_seconds: float) -> Iterator[None]:
-    """End this process, with code 4, if a query runs on beyond its limits and cannot be stopped.
+    """Exit with code 4 if a query exceeds its limits and cannot be interrupted.
 
-    DuckDB looks neither at the clock nor at its memory while it computes one call of a function, such as
-    `range(1000000000)`, and a thread cannot be killed.
+    DuckDB checks neither time nor memory during a single call of a function, such as `range(1000000000)`,
+    and a thread cannot be killed.
     """
     done = threading.Event()
 
@@ -167,7 +167,7 @@ def _ended(limit_seconds: float) -> Iterator[None]:
 
 
 def _peak_bytes() -> float:
-    """Return the most memory that this process has had."""
+    """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -175,16 +175,16 @@ def _peak_bytes() -> float:
 
 
 def stored_answer(store: "Store", problem: Problem, *, any_width: bool) -> "Found | None":
-    """Return what a store says about a problem, where it is worth an answer.
+    """Return the stored bracket of a problem, or None if it is not good enough for an answer.
 
     Args:
         store: Opened with `missing_ok`.
         problem: The question.
-        any_width: Whether any upper bound will do; else the problem itself must be stored with both ends, or
-            the bracket from its neighbours be tight. An exact hit without an upper bound is an answer too.
+        any_width: Whether any upper bound is enough, and an exact hit even without an upper bound. Otherwise
+            the problem itself must be stored with both ends, or the bracket from its neighbours be tight.
 
     Raises:
-        StoreError: The folder is no store, or the store is damaged or newer.
+        StoreError: The folder is not a store, or the store is damaged or has a newer format.
     """
     if not store.exists:
         return None

@@ -1,4 +1,4 @@
-"""Commands on lookup tables: publish what a store answers as one file, import such a file, compare two."""
+"""Commands on lookup tables: publish the answers of a store as one file, import a file, compare two files."""
 
 from collections import Counter
 from dataclasses import asdict, fields

@@ -218,13 +218,13 @@ def steps_of(  # noqa: PLR0913
 def _question(
     sampling: str, examples: str | None, batch_size: str | None, **options: str | None
 ) -> tuple[type[Problem], dict[str, Any]]:
-    """Return the question that options describe, having told what has to be told about it."""
+    """Build the problem from the options and print its notes to standard error."""
     kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
     tell(notes)
     return kind, fields
 
 
 def tell(notes: list[str]) -> None:
-    """Print notes for people on standard error."""
+    """Print notes to standard error."""
     for note in notes:
         print(f"privsweep: {note}", file=sys.stderr)

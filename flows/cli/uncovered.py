@@ -1,4 +1,4 @@
-"""Stored questions nearest to one that the store does not cover, and the field that differs."""
+"""Stored values around a problem that the store does not cover, and the fields that differ."""
 
 import shlex
 from typing import Any
@@ -11,11 +11,11 @@ from storage import Store
 from storage.monotone_index import relation
 
 MOST_WORDS = 12
-"""Values that are told one by one; of more the first and the last."""
+"""Number of values up to which all are listed; of more, the first and the last are."""
 
 
 def uncovered(store: Store, problem: Problem) -> UncoveredError:
-    """Return the error that says what is stored instead, and which line would plan the question.
+    """Return the error that lists the stored values, and the command that plans the question.
 
     Args:
         store: Opened with `missing_ok`.
@@ -42,9 +42,9 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
 
 
 def _stored(store: Store, problem: Problem) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Return the stored values of every field; all, then those where the other fields cover the question.
+    """Return the stored values of each field: all, then only those whose other fields cover the question.
 
-    Of a field with a proved trend these are the ends alone, since lookups go between its values.
+    For a field with a proved trend, these are the least and the largest, since lookups work between values.
     """
     kind, fields = type(problem), problem.as_fields()
     wanted = {name: f'"{name}" {relation(kind, name, "upper")} {_literal(fields[name])}' for name in fields}
@@ -68,7 +68,7 @@ def _stored(store: Store, problem: Problem) -> tuple[dict[str, list[Any]], dict[
 
 
 def _reach(problem: Problem, name: str, values: list[Any]) -> str:
-    """Return which values of a field are covered from above by those that are stored."""
+    """Return the values of a field that the stored values cover from above."""
     match relation(type(problem), name, "upper"):
         case "<=":
             return f"{name} from {exactly(values[0])}"
@@ -79,12 +79,12 @@ def _reach(problem: Problem, name: str, values: list[Any]) -> str:
 
 
 def _told(values: list[Any], *, ordered: bool) -> str:
-    """Return sorted values as people read them; of a field with a trend, or of too many, the ends."""
+    """Return sorted values as text: only the two ends if the field has a trend or too many values."""
     words = list(dict.fromkeys(map(exactly, values)))
     few = not ordered and len(words) <= MOST_WORDS
     return "|".join(words) if few else " to ".join(dict.fromkeys((words[0], words[-1])))
 
 
 def _literal(value: object) -> str:
-    """Return a value as SQL has it."""
+    """Return a value as an SQL literal."""
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else f"'{value!r}'::double"
