@@ -34,7 +34,7 @@ def complete(shell: str, words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "wanted", "unwanted"),
     [
-        ("privsweep comp", "compare", "epsilon"),
+        ("privsweep comp", "compare", "lookup"),
         ("privsweep epsilon --method poisson.c", "poisson.certified", "poisson.pld"),
     ],
 )
