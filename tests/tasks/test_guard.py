@@ -171,3 +171,20 @@ def test_a_guard_that_is_stopped_gives_up_its_point_and_begins_no_other(faulty: 
             assert (result.answer.status, result.attempt) == (Status.CRASHED, 1)
         with pytest.raises(ChildError):
             list(guard.results(batch))
+
+
+def test_a_point_may_take_its_bytes_on_top_of_what_its_process_has() -> None:
+    """The process has more than 200 MB of address space by its imports and by what it holds."""
+    steps = (
+        "from tasks.guard import _limit_memory",
+        "held = bytearray(300 * 10**6)",
+        "_limit_memory(2e8)",
+        "bytearray(10**8)",
+        "print('enough')",
+        "bytearray(10**9)",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(steps)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "enough\n", done.stderr
+    assert "MemoryError" in done.stderr

@@ -23,7 +23,7 @@ from tasks.dispatch import DEATHS, Dispatch
 from tasks.errors import EngineError, StoppedError
 from tasks.limits import Limits
 from tasks.sources import code
-from tasks.work import Job, delivered
+from tasks.work import Job, delivered, names_of_parts, published
 from tasks.worker import Requirements, run_on_worker, why_other_code
 from tests.storage.made_up import read_rows
 
@@ -215,6 +215,21 @@ def test_a_batch_whose_worker_dies_is_tried_again_whole_then_in_halves_until_a_p
     assert done is not None
     assert dict(done.statuses) == {"crashed": 1}
     assert open_store(store).stored(PROBLEM.name) == {next(alone.points()).id: "crashed"}
+
+
+def test_a_batch_counts_as_done_by_a_dead_worker_only_if_its_part_is_new(
+    job: Job, batch: Batch, store: Path
+) -> None:
+    place = located(store)
+    open_store(store, create=True).close()
+    assert published(batch, place, names_of_parts(place)) is None
+    before = names_of_parts(place)
+    done = run_on_worker(batch, job, str(store), None)
+    found = published(batch, place, before)
+    assert found is not None
+    assert (found.part, found.statuses) == (done.part, done.statuses)
+    assert published(batch.part(1), place, before) is None, "other points"
+    assert published(batch, place, names_of_parts(place)) is None, "an older run's"
 
 
 def test_parts_on_their_way_back_are_limited_by_their_bytes(job: Job, store: Path) -> None:

@@ -249,3 +249,17 @@ def test_the_ends_of_the_domain_are_survived() -> None:
                     assert 0.0 <= answer.lower <= answer.upper <= 1.0
                     truth = evaluate(Point(problem=question, method=find("allocation.largest")()))
                     assert answer.upper >= truth.lower
+
+
+@pytest.mark.parametrize(("adjacency", "other"), [("remove", "add"), ("add", "remove")])
+def test_a_negative_epsilon_is_the_other_direction_reflected(adjacency: str, other: str) -> None:
+    """delta(-x) = 1 - e^-x + e^-x delta'(x); here the two directions differ by many standard errors."""
+    fields = {"sigma": 0.5, "steps": 20, "epsilon": -0.5}
+    found = METHOD.from_knobs({"samples": 4000}).answer(
+        problem("allocation-delta", **fields, adjacency=adjacency), 0
+    )
+    truth = certified(problem("allocation-delta", **fields, adjacency=adjacency))
+    wrong = certified(problem("allocation-delta", **fields, adjacency=other))
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
+    assert found.upper < wrong.lower or wrong.upper < found.lower
