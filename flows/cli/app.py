@@ -25,6 +25,7 @@ MANY_OBJECTS = 50_000
 COMMANDS = {
     "plan": ("sweep:plan", "Estimate the cost of a sweep: points, time, memory and disk. Starts and writes nothing."),
     "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command resumes."),
+    "schema": ("sweep:schema", "Print the JSON Schema of the TOML format of sweeps, for completion and checks in editors."),
     "status": ("status:status", "Show how many points of each sweep are stored, how many failed, and whether it is running."),
     "epsilon": ("training:epsilon", "Bound epsilon of one training run from below and from above."),
     "noise": ("training:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),

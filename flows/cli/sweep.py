@@ -1,4 +1,4 @@
-"""Commands on sweeps: plan and run."""
+"""Commands on sweeps: plan, run and schema."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -140,6 +140,17 @@ def _plan_content(made: "Plan") -> dict[str, Any]:
         "beyond_limits": made.beyond,
         "refused": made.refused,
     }
+
+
+def schema() -> None:
+    """Print the JSON Schema of the TOML format of sweeps, for completion and checks in editors.
+
+    `privsweep schema > sweep.schema.json` writes it to a file. A sweep that begins with the line
+    `#:schema ./sweep.schema.json` is then checked by editors that use Taplo.
+    """
+    from flows.spec import schema as of_sweeps
+
+    print(as_json(of_sweeps.schema(), indent=1))
 
 
 def _show_plan(name: str, made: "Plan", workers: int) -> None:

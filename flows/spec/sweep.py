@@ -24,6 +24,7 @@ from privcore.registry import answering, find, find_problem
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+LONGEST_TITLE = 200  # characters
 LARGEST_FILE = 1_000_000  # bytes; a grid is a rule, not a list of its points
 _EMBEDDED = Path(__file__).parents[1] / "sweeps"
 _STORED_NAMES = {f"allocation-figure{n}": f"figure{n}" for n in range(1, 10)}
@@ -127,7 +128,7 @@ def read(table: dict[str, Any], reader: Reader) -> Sweep:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         reader.refuse("name", f"Expected lower-case letters, digits, - and _, got {shown(name)}.")
     title = table.get("title", "")
-    if not isinstance(title, str) or len(title) > 200 or not title.isprintable():
+    if not isinstance(title, str) or len(title) > LONGEST_TITLE or not title.isprintable():
         reader.refuse("title", "Expected one line of text.")
     grids = table.get("grid")
     if not isinstance(grids, list) or not grids:
