@@ -1,4 +1,4 @@
-"""Audits by Algorithm 3: without a model, in the Gaussian and the Laplace family, and with Steinke et al."""
+"""Audits by Algorithm 3: without a model, for the Gaussian and Laplace families, and with Steinke et al."""
 
 import math
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from privcore.papers import MAHLOUJIFAR, STEINKE
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingApproximate(Method[AuditEpsilon]):
-    r"""Refute (epsilon, delta)-DP where the recursion bounds the probability of the count by 1 - confidence.
+    r"""Refute (epsilon, delta)-DP if the recursion bounds the probability of the count by 1 - confidence.
 
-    (epsilon, delta)-DP is f-DP with $f(x) = \max(0, 1 - \delta - e^\varepsilon x, e^{-\varepsilon}(1 - \delta
-    - x))$, so the theorem applies to every mechanism, and what is refuted is the epsilon itself and no
-    parameter of a family. Epsilons are nested, so the largest that is refuted needs no correction for the
-    search.
+    (epsilon, delta)-DP is f-DP with
+    $f(x) = \max(0, 1 - \delta - e^\varepsilon x, e^{-\varepsilon}(1 - \delta - x))$, so the theorem applies
+    to every mechanism, and the audit refutes epsilon itself rather than a parameter of a family. The claims
+    are nested in epsilon, so the largest refuted epsilon needs no correction for the search.
     """
 
     name = "auditing.approximate"
@@ -43,11 +43,11 @@ _MOST_MU = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingGaussian(Method[AuditEpsilon]):
-    r"""The epsilon of the least private Gaussian mechanism that the counts refute.
+    r"""Epsilon of the least private Gaussian mechanism that the counts refute.
 
-    To refute mu-GDP is not to refute the $(\varepsilon, \delta)$ of that mu: a mechanism of another shape may
-    be as private as it claims and still not be mu-GDP. So this is an estimate that rests on the model, and
-    may exceed the true epsilon; `auditing.approximate` and `auditing.steinke` rest on nothing.
+    Refuting mu-GDP does not refute the $(\varepsilon, \delta)$ of that mu: a mechanism that is not Gaussian
+    may satisfy the latter and still not be mu-GDP. So the value is an estimate that depends on the model and
+    may exceed the true epsilon. `auditing.approximate` and `auditing.steinke` do not depend on a model.
     """
 
     name = "auditing.gaussian"
@@ -85,10 +85,10 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingLaplace(Method[AuditEpsilon]):
-    r"""The epsilon at delta of the least private Laplace mechanism that the counts refute.
+    r"""Epsilon at delta of the least private Laplace mechanism that the counts refute.
 
-    With sensitivity over scale $\varepsilon_0$ it is $\varepsilon_0 + 2 \ln(1 - \delta)$. Like that of the
-    Gaussian family it rests on the model.
+    With $\varepsilon_0$, the ratio of sensitivity and scale, it is $\varepsilon_0 + 2 \ln(1 - \delta)$. As
+    for the Gaussian family, the value depends on the model.
     """
 
     name = "auditing.laplace"
@@ -114,8 +114,8 @@ class AuditingLaplace(Method[AuditEpsilon]):
 class AuditingCombined(Method[AuditEpsilon]):
     """The larger epsilon of Algorithm 3 and of Steinke et al., at the same confidence.
 
-    Both bound the probability of the same event under (epsilon, delta)-DP by a number, without any chance in
-    it, so the smaller bound holds, and the larger epsilon needs no correction.
+    Both methods bound the probability of the same event under (epsilon, delta)-DP by deterministic numbers,
+    so the smaller bound holds, and the larger epsilon needs no correction.
     """
 
     name = "auditing.combined"

@@ -1,4 +1,4 @@
-"""A private mechanism by which many guesses are correct: a lower bound of every valid p-value."""
+"""Lower bound of every valid p-value, by a private mechanism for which many guesses are correct."""
 
 import math
 from collections.abc import Callable
@@ -14,27 +14,28 @@ from privcore.numerics.rounding import BINOMIAL_WINDOW, PRIVATE_RESPONSES
 from privcore.papers import MAHLOUJIFAR
 
 _LEAST = -700.0
-"""Logarithm of the smallest share of answered canaries that is tried."""
+"""Logarithm of the smallest probability pi that is tried."""
 _SPACING = 0.02
 _COARSE = range(-300, 601, 10)
-"""Accuracies that are tried first: log odds around the counted ones, in spacings of so many deviations."""
+"""Accuracies that are tried first: log odds around the observed ones, in units of `_SPACING` deviations."""
 
 
 class Attaining:
-    r"""With probability pi publish responses of accuracy a about c' random canaries, and else coin flips.
+    r"""With probability pi, publish responses of accuracy a about c' random canaries, otherwise coin flips.
 
-    That is f-DP where $1 - f(\pi \gamma (1 - a)) \ge \pi \gamma a$ with $\gamma = c' / m$, and at least c
-    guesses are correct with probability $\pi P[\mathrm{Bin}(c', a) \ge c] + (1 - \pi)
-    P[\mathrm{Bin}(c', 1/2) \ge c]$. The mechanism looks for the accuracy that serves these counts best.
+    This mechanism is f-DP if $1 - f(\pi \gamma (1 - a)) \ge \pi \gamma a$ with $\gamma = c' / m$, and at
+    least c guesses are correct with probability
+    $\pi P[\mathrm{Bin}(c', a) \ge c] + (1 - \pi) P[\mathrm{Bin}(c', 1/2) \ge c]$. The accuracy a is chosen to
+    maximise this probability.
     """
 
     def __init__(self, canaries: int, guesses: int, correct: int) -> None:
-        """Choose the accuracies to try: those near the one that was counted.
+        """Choose the accuracies to try, around the observed share of correct guesses.
 
         Args:
             canaries: Number m of canaries.
             guesses: Number c' of guesses of inclusion.
-            correct: Number c of correct ones.
+            correct: Number c of correct guesses.
         """
         self.rate = guesses / canaries
         self.guesses, self.correct = guesses, correct
@@ -44,9 +45,10 @@ class Attaining:
         self.tails: dict[int, float] = {}
 
     def probability(self, claim: Claim) -> float:
-        """Return with which probability at least so many guesses are correct, rounded down.
+        """Return the probability of at least c correct guesses, rounded down.
 
-        An accuracy is a double, and the logarithm of a tail moves by at most c / a times its rounding.
+        An accuracy is a double, and its rounding changes the logarithm of a tail by at most c / a times as
+        much.
         """
         if self.correct == 0:
             return 1.0
@@ -58,7 +60,7 @@ class Attaining:
         return min(1.0, max(fine, self._tail(always)) * (1.0 - margin))
 
     def _attained(self, claim: Claim, place: int, always: float) -> float:
-        """Return the probability with the accuracy of that number; 0 if it is no better than `always`."""
+        """Return the probability at the accuracy with this index; 0 if it is not better than `always`."""
         log_odds = self.counted + place * _SPACING * self.deviation
         if log_odds <= always:
             return 0.0
@@ -68,24 +70,24 @@ class Attaining:
         return share * self.tails[place] + (1.0 - share) * self.by_chance
 
     def _share(self, claim: Claim, log_odds: float) -> float:
-        """Return the largest probability with which responses of that accuracy may be published."""
+        """Return the largest probability pi with which responses of this accuracy may be published."""
         if not self._private(claim, log_odds, math.exp(_LEAST)):
             return 0.0
         return math.exp(_largest(lambda x: self._private(claim, log_odds, math.exp(x)), _LEAST, 0.0))
 
     def _tail(self, log_odds: float) -> float:
-        """Return the probability of at least so many correct responses."""
+        """Return the probability of at least c correct responses."""
         return window(self.guesses, 1.0 / (1.0 + math.exp(-log_odds))).at_least(self.correct)
 
     def _private(self, claim: Claim, log_odds: float, share: float) -> bool:
-        """Whether responses of that accuracy may be published with that probability."""
+        """Return whether responses of this accuracy may be published with this probability."""
         right = share * self.rate / (1.0 + math.exp(-log_odds))
         wrong = share * self.rate / (1.0 + math.exp(log_odds))
         return bool(inverse(claim, NO_LINES, min(1.0, right * (1.0 + PRIVATE_RESPONSES))) <= wrong)
 
 
 def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the largest number up to which something holds, from below; what starts is taken for granted."""
+    """Return the largest number up to which the predicate holds, from below; it must hold at `low`."""
     for _ in range(45):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if holds(middle) else (low, middle)
@@ -94,10 +96,10 @@ def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingAttaining(Method[CountTail]):
-    """Publish many correct responses, as privately as is claimed, as often as that allows.
+    """Publish many correct responses, as often as the claimed privacy allows.
 
-    The mechanism `Attaining` is private at the claim, and no valid p-value is below its probability of so
-    many correct guesses. That is also a ceiling for every audit by counts: `auditing.ceiling`.
+    The mechanism `Attaining` satisfies the claim, and no valid p-value is below its probability of this many
+    correct guesses. This also limits every audit by counts: see `auditing.ceiling`.
     """
 
     name = "auditing.attaining"

@@ -1,4 +1,4 @@
-"""The best number of guesses: few are surer to be correct, many prove more."""
+"""Best number of guesses: a few guesses are more often correct, many guesses are stronger evidence."""
 
 import math
 from collections.abc import Iterable
@@ -12,17 +12,17 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
 
 PER_DECADE = 8
-"""Numbers of guesses in a decade that are tried first."""
+"""Values of the number of guesses per decade that are tried first."""
 _REFINEMENTS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingBest(Method[AuditBestGuesses]):
-    """Try even numbers of guesses, eight in a decade and then more around the best one.
+    """Try even numbers of guesses, first eight in a decade and then more around the best of them.
 
-    What is refuted moves in steps with the number of guesses, since that of correct ones is whole; so the
-    best number is an estimate, while the epsilon in the detail is what an audit with it refutes. The optimum
-    is flat. The number has to be fixed before the scores are seen.
+    The refuted epsilon is not smooth in the number of guesses, since the number of correct guesses is a whole
+    number. So the best number is an estimate, while the detail has the epsilon that an audit with this number
+    refutes. The optimum is flat. The number must be fixed before the scores are known.
     """
 
     name = "auditing.best"
@@ -31,12 +31,12 @@ class AuditingBest(Method[AuditBestGuesses]):
     reference = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
 
     def cost(self, problem: AuditBestGuesses) -> Cost:
-        # Counts that are all but refutable need many steps of the recursion, about the root of their number.
+        # Counts that are almost refutable need many steps of the recursion, about the root of their number.
         seconds, bytes_ = 0.1 + 4e-4 * problem.canaries**0.5, 2e6
         if problem.family == "approximate":
             audit = planned_audit(problem.canaries, problem.canaries, problem.mu, 0.5, 0.5)
             most = AuditingSteinke().cost(audit)
-            # The costs of the numbers of guesses are a geometric series; a refinement is at most the last.
+            # Costs are a geometric series in the number of guesses; a refinement costs at most the last term.
             decades = math.log10(problem.canaries)
             seconds += 0.03 * PER_DECADE * decades + (7.5 + _REFINEMENTS) * most.seconds
             bytes_ = most.bytes
@@ -56,7 +56,7 @@ class AuditingBest(Method[AuditBestGuesses]):
 
 
 def first_tried(canaries: int) -> list[int]:
-    """Return the even numbers of guesses that are tried first, up to that of all canaries.
+    """Return the even numbers of guesses that are tried first, up to the number of all canaries.
 
     Example:
         >>> first_tried(50)
@@ -68,7 +68,7 @@ def first_tried(canaries: int) -> list[int]:
 
 
 def best_guesses(problem: AuditBestGuesses, tried: Iterable[int]) -> tuple[float, int]:
-    """Return the largest epsilon that one of these numbers of guesses refutes, and that number."""
+    """Return the largest epsilon that is refuted with one of these numbers of guesses, and the number."""
 
     def refuted(guesses: int) -> float:
         audit = planned_audit(problem.canaries, guesses, problem.mu, problem.delta, problem.audit_confidence)

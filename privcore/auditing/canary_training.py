@@ -1,4 +1,4 @@
-"""DP-SGD on handwritten digits with Dirac canaries, as it should be or with a planted bug."""
+"""DP-SGD on handwritten digits with Dirac canaries, correct or with a planted bug."""
 
 from dataclasses import dataclass
 from functools import cache, partial
@@ -10,31 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 CLIP_NORM = 3.0
-"""Clip norm C: above 1, or noise that lacks this factor would be enough."""
+"""Clip norm C, larger than 1: otherwise noise without this factor would suffice."""
 PULL = 10.0
-"""Norm of a canary's gradient over the clip norm: large, or it would not matter whether it is clipped."""
+"""Norm of the gradient of a canary over the clip norm, so large that clipping matters."""
 LEARNING_RATE = 0.5
 CLASSES = 10
 
 _BLOCK = 512
-"""The coordinates of canaries are padded to a multiple of this: few shapes to compile, some without one."""
+"""The number of coordinates of canaries is rounded up to a multiple of this: few shapes to compile."""
 _CHUNK = 64
-"""Examples whose gradients are in memory at a time; a batch has as many chunks as it needs."""
+"""Number of examples whose gradients are in memory at a time; a batch is processed in chunks."""
 
 _COMPILER = {
-    "xla_cpu_multi_thread_eigen": False,  # sums are taken in one order
+    "xla_cpu_multi_thread_eigen": False,  # sums have a fixed order
     "xla_cpu_use_fusion_emitters": False,  # compiles in half the time
 }
 
 
 class Recipe(NamedTuple):
-    """What one step of DP-SGD does; a planted bug is another recipe, never another program.
+    """Parameters of one step of DP-SGD; a planted bug changes them, never the program.
 
     Attributes:
-        rate: Probability with which an example is in the batch.
-        batch: Expected size of the batch, by which sums are divided.
-        example_norm: Gradients of examples are clipped to this norm; inf does not clip.
-        mean_norm: So is their mean.
+        rate: Probability that an example is in the batch.
+        batch: Expected size of the batch; sums are divided by it.
+        example_norm: Clip norm of the gradients of examples; inf for no clipping.
+        mean_norm: Clip norm of their mean; inf for no clipping.
         noise: Standard deviation of the noise in a sum of gradients.
     """
 
@@ -63,12 +63,12 @@ class CanaryWeights(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What a training leaves.
+    """Result of a training.
 
     Attributes:
-        moved: How far the canaries' coordinates and some without a canary moved, in clip norms in a sum of
-            gradients: the canaries' scores come first.
-        accuracy: Share of the training images that the model classifies correctly.
+        moved: Movements of the coordinates of canaries, which are their scores, and then of some coordinates
+            without a canary, in clip norms in a sum of gradients.
+        accuracy: Share of correctly classified training images.
     """
 
     moved: NDArray[np.float64]
@@ -76,15 +76,15 @@ class Trained:
 
 
 def recipe(sigma: float, sampling_probability: float, bug: str) -> Recipe:
-    r"""Return what every step does where one bug is planted.
+    r"""Return the parameters of every step, for correct training or with one planted bug.
 
     $$\theta \leftarrow \theta - \frac{\eta}{q n} (\sum_{i \in B} \mathrm{clip}_C(g_i) + \sigma C z)$$
 
-    is correct, with a batch B of rate q and standard normal z.
+    is correct, with a Poisson batch B of sampling probability q and standard normal z.
 
     Args:
         sigma: Noise multiplier, > 0.
-        sampling_probability: Rate q that is accounted for, in (0, 1].
+        sampling_probability: Probability q that the accountant assumes, in (0, 1].
         bug: One of `audit_params.BUG`.
 
     Example:
@@ -110,9 +110,9 @@ def recipe(sigma: float, sampling_probability: float, bug: str) -> Recipe:
 
 @cache
 def digits() -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return the 1797 images of 8 x 8 pixels in [0, 1], shape (n, 64), and the digits they show, (n,).
+    """Return the 1797 images of 8 x 8 pixels in [0, 1], shape (n, 64), and their digits, shape (n,).
 
-    Pixels are divided by their largest possible value: a mean or deviation of the data would itself leak.
+    Pixels are divided by their largest possible value: dividing by statistics of the data would leak.
     """
     from sklearn.datasets import load_digits
 
@@ -121,7 +121,7 @@ def digits() -> tuple[NDArray[np.float32], NDArray[np.int32]]:
 
 
 def block_size(canaries: int) -> int:
-    """Return how many coordinates are set aside for so many canaries; at least half a block is without one.
+    """Return the number of reserved coordinates; at least half a block of them has no canary.
 
     Example:
         >>> block_size(100), block_size(1000)
@@ -131,19 +131,19 @@ def block_size(canaries: int) -> int:
 
 
 def train(included: NDArray[np.bool_], how: Recipe, steps: int, seed: int) -> Trained:
-    r"""Return what training on the images and the included canaries leaves.
+    r"""Return the result of training on the images and the included canaries.
 
-    A canary is an example whose loss is $10 C \theta_j$, with a coordinate j of its own; it is sampled,
-    clipped, summed and noised by the lines of code that do so with the images. Its gradient after clipping,
-    $C e_j$, is the same in every step, so the score $\sum_t \langle \theta_{t-1} - \theta_t, C e_j \rangle$
-    telescopes to $C (\theta_0 - \theta_T)_j$. In units of $\eta C^2 / (q n)$ its law is $N(0, T \sigma^2)$,
-    to which an included canary adds $\mathrm{Bin}(T, q)$.
+    A canary is an example with the loss $10 C \theta_j$ and a separate coordinate j. It is sampled, clipped,
+    summed and noised by the same code as the images. Its gradient after clipping, $C e_j$, is the same in
+    every step, so the score $\sum_t \langle \theta_{t-1} - \theta_t, C e_j \rangle$ telescopes to
+    $C (\theta_0 - \theta_T)_j$. In units of $\eta C^2 / (q n)$ its distribution is $N(0, T \sigma^2)$, to
+    which an included canary adds $\mathrm{Bin}(T, q)$.
 
     Args:
-        included: Whether a canary is in the data, shape (m,).
-        how: What a step does.
+        included: Whether each canary is in the data, shape (m,).
+        how: Parameters of a step.
         steps: Number T of steps, >= 0.
-        seed: Of the batches and the noise.
+        seed: Seed of the batches and the noise.
 
     Reference:
         Abadi et al. (2016), arXiv:1607.00133, Algorithm 1, with the canaries of arXiv:2410.22235v1,
@@ -165,7 +165,7 @@ def train(included: NDArray[np.bool_], how: Recipe, steps: int, seed: int) -> Tr
     present[: len(shown)] = True
     present[len(shown) : len(shown) + len(included)] = included
     rng = np.random.default_rng(seed)
-    # The same bits beside a GPU, and where the environment asks JAX for double precision.
+    # The same bits on machines with a GPU, and if the environment sets JAX to double precision.
     with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(False):
         weights = _descend(examples, present, how, steps, rng)
         predicted = (pixels @ np.asarray(weights.matrix) + np.asarray(weights.offset)).argmax(axis=1)
@@ -179,7 +179,7 @@ def train(included: NDArray[np.bool_], how: Recipe, steps: int, seed: int) -> Tr
 def _descend(
     examples: Examples, present: NDArray[np.bool_], how: Recipe, steps: int, rng: np.random.Generator
 ) -> CanaryWeights:
-    """Return the weights after so many steps from zero, each with a new Poisson batch and new noise."""
+    """Return the weights after all steps from zero, each with a new Poisson batch and new noise."""
     pixels = examples.pixels.shape[1]
     shapes = CanaryWeights(
         (pixels, CLASSES), (CLASSES,), (len(present) - np.count_nonzero(examples.places < 0),)
@@ -204,7 +204,7 @@ def loss(weights: CanaryWeights, example: Examples) -> Any:
 
 
 def clip(gradient: CanaryWeights, norm: Any) -> CanaryWeights:
-    """Return the gradient, shortened to the norm where it is longer."""
+    """Return the gradient, scaled down to the norm if it is longer."""
     length = jnp.sqrt(sum(jnp.vdot(x, x) for x in gradient))
     scale = jnp.minimum(1.0, norm / jnp.maximum(length, 1e-30))
     return CanaryWeights(*(scale * x for x in gradient))
@@ -214,7 +214,7 @@ def clip(gradient: CanaryWeights, norm: Any) -> CanaryWeights:
 def _step(
     weights: CanaryWeights, examples: Examples, batch: Any, count: Any, noise: CanaryWeights, how: Recipe
 ) -> CanaryWeights:
-    """Return the weights after a step on the first `count` examples that the batch names."""
+    """Return the weights after a step on the first `count` examples of the batch."""
     total = _sum_of_gradients(weights, examples, batch, count, how.example_norm)
     mean = clip(CanaryWeights(*(x / how.batch for x in total)), how.mean_norm)
     noisy = (g + how.noise / how.batch * z for g, z in zip(mean, noise, strict=True))

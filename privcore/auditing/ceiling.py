@@ -1,4 +1,4 @@
-"""The limit of every audit by counts: the epsilon at which a private mechanism is as often correct."""
+"""Limit of every audit by counts: the epsilon at which a private mechanism attains the counts."""
 
 import math
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.papers import MAHLOUJIFAR
 
 _PRECISION = 1e-7
-"""Relative precision of the search: far below what the accuracies that are tried leave open."""
+"""Relative precision of the search, far below the gap due to the finite choice of accuracies."""
 _MOST_MU = 60.0
 _LEAST_MU = 1e-6
-"""The epsilon of a Gaussian mechanism with less is bounded by that of this mu."""
+"""Least mu in computations; the epsilon for a smaller mu is bounded by the epsilon for this mu."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingCeiling(Method[AuditCeiling]):
     """Enclose the largest refutable epsilon by an audit and by a mechanism that attains the counts.
 
-    From below by the best audit that is known: `auditing.combined`, or for the Gaussian family
-    `auditing.gaussian`. From above by the least epsilon at which a private mechanism has so many correct
-    guesses with more than probability 1 - confidence: to refute that epsilon would be an error.
+    The lower end is the best known audit: `auditing.combined`, or `auditing.gaussian` for the Gaussian
+    family. The upper end is the least epsilon at which a private mechanism has this many correct guesses with
+    probability above 1 - confidence: refuting this epsilon would be an error.
     """
 
     name = "auditing.ceiling"
@@ -54,19 +54,19 @@ class AuditingCeiling(Method[AuditCeiling]):
 
 
 def ceiling_cost(guesses: int) -> Cost:
-    """Return the cost of both ends of the largest refutable epsilon."""
+    """Return the cost of bounding the largest refutable epsilon from below and above."""
     root = guesses**0.5
     return Cost(seconds=0.1 + 3e-4 * root, bytes=2e6 + 4e4 * root)
 
 
 def refutable(problem: AuditCeiling) -> tuple[float, float]:
-    """Return both ends of the largest epsilon that a valid audit can refute, the ceiling being the upper one.
+    """Return lower and upper bounds of the largest epsilon that a valid audit can refute.
 
     Args:
-        problem: Counts of inclusion guesses, delta, confidence and the family.
+        problem: Counts of inclusion guesses, delta, confidence and family.
 
     Returns:
-        What an audit refutes, rounded down, and what none can exceed, rounded up; in nats.
+        Epsilon that an audit refutes, rounded down, and ceiling of all audits, rounded up; in nats.
 
     Example:
         >>> counts = {"canaries": 1000, "guesses": 1000, "correct": 691}
@@ -96,7 +96,7 @@ def refutable(problem: AuditCeiling) -> tuple[float, float]:
 
 
 def _least(attained: Callable[[float], bool], start: float, most: float) -> float:
-    """Return a parameter at which the counts are attained, the least to within the precision."""
+    """Return the least parameter at which the counts are attained, rounded up to the precision."""
     if attained(0.0):
         return 0.0
     low, high = start, min(most, 1.05 * start + 0.1)

@@ -1,4 +1,4 @@
-"""Algorithm 3 for DP-SGD: what counts say if the mechanism is Poisson-sampled Gaussian steps."""
+"""Algorithm 3 for DP-SGD: audits under the model of Poisson-sampled Gaussian steps."""
 
 import math
 from collections.abc import Callable
@@ -25,17 +25,17 @@ from privcore.papers import MAHLOUJIFAR
 
 _LEAST_NOISE, _MOST_NOISE = 0.05, 1e6
 _SCOUT = 3.0
-"""How much coarser the laws are by which the noise is first looked for."""
+"""Factor on the width of cells in the first, coarse search for the noise multiplier."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
-    r"""The epsilon of the least noise multiplier that the counts refute, at the given sampling and steps.
+    r"""Epsilon of the smallest noise multiplier that the counts refute, at the given sampling and steps.
 
-    The trade-off function of each noise multiplier comes from the certified law of its likelihood ratio, by
-    supporting lines from below, for adding and removing an example. More noise is more private, so noise is
-    refuted from above. Laws are rounded to the safe side, but what is refuted are members of a family: the
-    number rests on the mechanism being DP-SGD, and stays an estimate.
+    The trade-off function of each noise multiplier is bounded by supporting lines, from the certified
+    likelihood-ratio distribution for adding and removing an example. More noise is more private, so if a
+    noise multiplier is refuted, all larger ones are. Distributions are rounded to the safe side, but the
+    audit refutes members of a family: the value assumes that the mechanism is DP-SGD, and is an estimate.
     """
 
     name = "auditing.dpsgd"
@@ -56,7 +56,7 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
             return Cost(seconds=1e-4, bytes=1e4)
         products = powering(problem.steps)
         cells = 30.0 / first_fineness("epsilon", self.tolerance, products) + 30.0
-        depth = max(1.0, -math.log10(_resolution(problem, 1.0).tail) / 15.0)  # deep tails take more cells
+        depth = max(1.0, -math.log10(_resolution(problem, 1.0).tail) / 15.0)  # longer tails take more cells
         seconds = 0.06 + 4.0 * (products + 1) * (6e-4 + 1e-8 * cells * cells)
         return Cost(seconds=depth * seconds, bytes=2e7)
 
@@ -86,7 +86,7 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
 
 
 def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:
-    """Return cells that leave out nothing of the size of the probabilities in the recursion."""
+    """Return a resolution whose tails are negligible against the probabilities in the recursion."""
     errors = max(1, problem.guesses - problem.correct)
     least = min(problem.delta, (1.0 - problem.audit_confidence) * errors / problem.canaries)
     tail = tier(SHARE * max(least, SMALLEST_DELTA)) * tier(1.0 / problem.steps)
@@ -100,9 +100,9 @@ def _law(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> RatioBrac
 
 
 def _refuted(problem: AuditDpsgdEpsilon, noise: float, res: Resolution, beyond: list[float]) -> bool:
-    """Return whether the counts refute a noise multiplier; not if its law is out of the range of doubles.
+    """Return whether the counts refute a noise multiplier; False if its ratio exceeds the range of doubles.
 
-    Such noise is appended to `beyond`.
+    A noise multiplier beyond the range is appended to `beyond`.
     """
     try:
         law = _law(problem, noise, res).upper
@@ -116,13 +116,13 @@ def _refuted(problem: AuditDpsgdEpsilon, noise: float, res: Resolution, beyond: 
 def _least_refuted(
     refuted: Callable[[float], bool], start: float, step: float, precision: float
 ) -> float | None:
-    """Return the least noise that is refuted, to within a relative precision; None where there is none.
+    """Return the least refuted noise multiplier, to a relative precision; None if all are accepted.
 
     Args:
-        refuted: Rises from false to true with the noise.
-        start: Where to begin.
-        step: Relative size of the first step; each further one is twice as large.
-        precision: Relative.
+        refuted: Predicate that is false for small noise and true for large noise.
+        start: First noise multiplier of the search.
+        step: Relative size of the first step; each further step is twice as large.
+        precision: Relative precision.
     """
     high, up = start, step
     while not refuted(high):

@@ -1,4 +1,4 @@
-"""Expected numbers of correct guesses: a cap for every mechanism, and attacks that come near."""
+"""Expected numbers of correct guesses: a cap for every mechanism, and attacks close to it."""
 
 import math
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ _Z = _STEP * np.arange(-7600.0, 7601.0)
 class AuditingExpected(Method[AuditExpectedCorrect]):
     r"""Enclose the largest expectation by a cap from Lemma 11 and by an attack.
 
-    With $\gamma = c' / m$ at most $c' a$ guesses are correct in expectation, where a is the largest root of
-    $\Phi^{-1}(\gamma a) - \Phi^{-1}(\gamma (1 - a) / (k - 1)) = \mu$. For k = 2 likelihood ratios of
-    independent Gaussian canaries attain this. For k > 2 the attack is on the corners of a regular simplex at
-    distance mu.
+    With $\gamma = c' / m$ at most $c' a$ guesses are correct in expectation, with a the largest root of
+    $\Phi^{-1}(\gamma a) - \Phi^{-1}(\gamma (1 - a) / (k - 1)) = \mu$. For k = 2 the attack by likelihood
+    ratios on independent Gaussian canaries attains the cap. For k > 2 the attack is on the corners of a
+    regular simplex with edges of length mu.
     """
 
     name = "auditing.expected"
@@ -51,7 +51,7 @@ class AuditingExpected(Method[AuditExpectedCorrect]):
 
 
 def success_cap(mu: float, canaries: int, guesses: int, alternatives: int) -> float:
-    r"""Return the share a of correct guesses that no expectation about a mu-GDP mechanism exceeds.
+    r"""Return an upper bound a of the expected share of correct guesses about a mu-GDP mechanism.
 
     $$\Phi^{-1}(\gamma a) - \Phi^{-1}\Bigl(\frac{\gamma (1 - a)}{k - 1}\Bigr) = \mu, \qquad \gamma = c' / m$$
 
@@ -91,7 +91,7 @@ def success_cap(mu: float, canaries: int, guesses: int, alternatives: int) -> fl
 
 
 def simplex_success(mu: float, alternatives: int) -> float:
-    r"""Return how often the nearest of k corners is the right one, at pairwise distance mu and unit noise.
+    r"""Return the probability that the nearest of k corners is correct, at distances mu and unit noise.
 
     $$\int \varphi(z) \, \Phi(z + \mu / \sqrt 2)^{k - 1} \, dz$$
 

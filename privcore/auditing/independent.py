@@ -1,4 +1,4 @@
-"""An audit that assumes independent canaries: exact for them, and no test of privacy without that."""
+"""Audit under the assumption of independent canaries, without which it is not a test of privacy."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from privcore.papers import XIANG
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingIndependent(Method[AuditEpsilon]):
-    """The largest mu at which independent Gaussian scores have so few errors with probability below 5 %.
+    """Largest mu at which independent Gaussian scores have this few errors with probability 1 - confidence.
 
-    Or below 1 - confidence. Under the assumption it is exact, and far above what holds without. A mechanism
-    that is mu-GDP and makes its canaries fail or succeed together is rejected far too often: so this is an
-    estimate, whatever its confidence.
+    Under the assumption of independence the audit is exact, and its value is far above every valid audit
+    without it. A mu-GDP mechanism whose canaries are guessed correctly all together or not at all is refuted
+    far too often: so the value is an estimate, even at a high confidence.
     """
 
     name = "auditing.independent"

@@ -1,4 +1,4 @@
-"""The audit by many runs for the Gaussian family: what the error rates say if the mechanism is Gaussian."""
+"""Audit by many runs for the Gaussian family: error rates under the model of Gaussian noise."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from privcore.papers import NASR
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingNasr(Method[AuditRunsEpsilon]):
-    r"""The epsilon of the least private Gaussian mechanism that the error rates refute.
+    r"""Epsilon of the least private Gaussian mechanism that the error rates refute.
 
     $$\mu_- = \Phi^{-1}(1 - \mathrm{FPR}_+) - \Phi^{-1}(\mathrm{FNR}_+)$$
 
-    with the rates of `auditing.runs`, at the same confidence. To refute mu-GDP is not to refute its epsilon
-    at delta, unless the mechanism is Gaussian: this is an estimate that rests on the model.
+    with the rates of `auditing.runs`, at the same confidence. Refuting mu-GDP does not refute its epsilon at
+    delta, unless the mechanism is Gaussian: the value is an estimate that depends on the model.
     """
 
     name = "auditing.nasr"
@@ -39,7 +39,7 @@ class AuditingNasr(Method[AuditRunsEpsilon]):
 
 
 def refuted_mu(true_positive: float, false_positive: float) -> float:
-    """Return the mu below which no Gaussian mechanism has such rates, rounded down; 0 at least.
+    """Return the least mu of a Gaussian mechanism with these rates, rounded down; at least 0.
 
     Args:
         true_positive: Lower bound of the true positive rate, in [0, 1].

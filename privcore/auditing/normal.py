@@ -1,4 +1,4 @@
-"""The normal distribution and its inverse for compiled loops, to a few units of rounding."""
+"""Normal distribution function and its inverse for compiled loops, to a few units of rounding."""
 
 import math
 
@@ -23,10 +23,10 @@ def below(x: float) -> float:
 def quantile(p: float) -> float:
     """Return the x below which a standard normal variable lies with probability p.
 
-    P. Acklam's rational approximation, of relative error 1.2e-9, with one step of Halley's method on top.
+    P. Acklam's rational approximation, with relative error 1.2e-9, is refined by one step of Halley's method.
 
     Args:
-        p: Probability; infinities are returned for 0 and less, and for 1 and more.
+        p: Probability; values <= 0 return -infinity, values >= 1 return infinity.
 
     Example:
         >>> round(quantile(0.975), 12), quantile(0.0)

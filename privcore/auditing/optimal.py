@@ -1,4 +1,4 @@
-"""The optimal attacker on independent Gaussian canaries: how many of the guesses are correct."""
+"""Optimal attack on independent Gaussian canaries: number of correct guesses."""
 
 from functools import cache
 
@@ -11,16 +11,16 @@ from privcore.numerics.sums import dot
 
 @cache
 def _quadrature() -> tuple[Array, Array]:
-    """Return nodes and weights, which take longer to make than the module to import."""
+    """Return nodes and weights, which are computed on first use since this takes longer than the import."""
     return np.polynomial.legendre.leggauss(400)
 
 
 def thresholds(mu: float, rates: Array) -> Array:
-    r"""Return t with $Q(t) + Q(t - \mu) = \gamma$: beyond t, and below $\mu - t$, scores lead to a guess.
+    r"""Return t with $Q(t) + Q(t - \mu) = \gamma$: a guess is made for scores above t and below $\mu - t$.
 
     Args:
         mu: Distance of the means of the scores with and without the canary, in standard deviations, > 0.
-        rates: Shares gamma of the canaries about which there is a guess, in (0, 1].
+        rates: Shares gamma of the canaries with a guess, in (0, 1].
     """
     rates = np.asarray(rates, dtype=float)
     low, high = np.full(rates.shape, 0.5 * mu), -scipy.special.ndtri(0.25 * rates) + mu
@@ -32,7 +32,7 @@ def thresholds(mu: float, rates: Array) -> Array:
 
 
 def error_rates(mu: float, rates: Array) -> Array:
-    """Return which share of the guesses is wrong, for shares of canaries about which there is a guess."""
+    """Return the share of wrong guesses, for each share of canaries with a guess."""
     if mu == 0.0:
         return np.full(np.shape(rates), 0.5)
     t = thresholds(mu, rates)
@@ -44,8 +44,9 @@ def expected_correct(canaries: int, guesses: int, mu: float) -> float:
     r"""Return the expected number of correct guesses, $c' Q(t - \mu) / (Q(t - \mu) + Q(t))$.
 
     Args:
-        canaries: Number m of canaries, each in with probability 1/2.
-        guesses: Number c' of guesses: the highest c'/2 scores are in, the lowest c'/2 are out.
+        canaries: Number m of canaries, each included with probability 1/2.
+        guesses: Number c' of guesses: the canaries with the c'/2 highest scores are guessed to be in, those
+            with the c'/2 lowest scores to be out.
         mu: As for `thresholds`, >= 0.
 
     Reference:
@@ -59,15 +60,16 @@ def expected_correct(canaries: int, guesses: int, mu: float) -> float:
 
 
 def few_errors(canaries: int, guesses: int, errors: int, mu: float) -> float:
-    r"""Return the probability of at most so many wrong guesses among the c' with the clearest scores.
+    r"""Return the probability of at most `errors` wrong guesses about the c' canaries with clearest scores.
 
-    The share of clearer scores that the first one left out would have is $W \sim \mathrm{Beta}(m - c', c' +
-    1)$, and given W the errors are binomial with the error rate beyond it.
+    The threshold is the clearest score without a guess. The probability that a score is less clear is
+    $W \sim \mathrm{Beta}(m - c', c' + 1)$, and given W the number of errors is binomial with the error rate
+    beyond the threshold.
 
     Args:
         canaries: Number m of canaries.
         guesses: Number c' of guesses, >= 1.
-        errors: Number of wrong ones.
+        errors: Number of wrong guesses.
         mu: As for `thresholds`, >= 0.
 
     Reference:
@@ -82,7 +84,7 @@ def few_errors(canaries: int, guesses: int, errors: int, mu: float) -> float:
 
 
 def _at_most(errors: int, guesses: int, rates: Array) -> Array:
-    """Return binomial probabilities of at most so many errors."""
+    """Return binomial probabilities of at most `errors` errors."""
     if errors >= guesses:
         return np.ones(rates.shape)
     return np.asarray(scipy.special.betaincc(errors + 1.0, guesses - errors, rates))

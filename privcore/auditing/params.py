@@ -1,4 +1,4 @@
-"""Parameters of audits, declared once, as in `params`."""
+"""Parameters of audits, each declared once, as in `params`."""
 
 from privcore.parameter import Choice, Integer, Real
 

@@ -1,4 +1,4 @@
-"""Epsilon that an audit will refute if as many guesses are correct as can be expected."""
+"""Epsilon that an audit refutes if the number of correct guesses is the expected number."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ from privcore.papers import MAHLOUJIFAR, STEINKE
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingPlanned(Method[AuditPlannedEpsilon]):
-    """Audit the expected counts: the lower end is what the audit reports, the upper one no audit exceeds.
+    """Audit the expected counts: the lower end is the result of the audit, the upper end limits all audits.
 
-    The detail has the counts and what the other family refutes. That of the Gaussian family rests on a model;
-    that of (epsilon, delta) does not.
+    The detail has the counts and the epsilon that is refuted for the other family. The epsilon for the
+    Gaussian family depends on a model; the epsilon for (epsilon, delta)-DP does not.
     """
 
     name = "auditing.planned"
@@ -54,14 +54,14 @@ class AuditingPlanned(Method[AuditPlannedEpsilon]):
 
 
 def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confidence: float) -> AuditEpsilon:
-    """Return the audit in which as many guesses are correct as expected, rounded to the nearest number.
+    """Return the audit with the expected number of correct guesses, rounded to the nearest whole number.
 
     Args:
         canaries: Number m of canaries.
-        guesses: Number c' of guesses, the clearer half of them in and the other half out.
+        guesses: Number c' of guesses; half of them are guesses of in, half of them guesses of out.
         mu: Gaussian differential privacy of the mechanism, >= 0.
-        delta: In (0, 1).
-        confidence: Of the audit, in [1/2, 1).
+        delta: Delta of the refuted claim, in (0, 1).
+        confidence: Confidence of the audit, in [1/2, 1).
 
     Reference:
         arXiv:2410.22235v1, Section 5, idealised setting.
@@ -77,7 +77,7 @@ def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confiden
 
 
 def refuted_by(audit: AuditEpsilon, family: str) -> float:
-    """Return the epsilon that an audit refutes, rounded down: without a model, or in the Gaussian family."""
+    """Return the epsilon that an audit refutes, rounded down: without a model, or for the Gaussian family."""
     if family == "approximate":
         return AuditingCombined().answer(audit, 0).lower
     return epsilon_of(refuted_mu(audit), audit.delta)
@@ -85,10 +85,10 @@ def refuted_by(audit: AuditEpsilon, family: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
-    """Audit the expected counts by `auditing.approximate`: a valid audit, so the largest is no smaller.
+    """Audit the expected counts by `auditing.approximate`: a lower bound of the largest epsilon.
 
-    `auditing.planned` takes the better one of this and of the bound of Steinke et al.; alone it is a curve of
-    its own in the figures.
+    The audit is valid. `auditing.planned` takes the better of this audit and the bound of Steinke et al. This
+    method is for figures that show the audit as a separate curve.
     """
 
     name = "auditing.plannedapproximate"
@@ -107,12 +107,12 @@ class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
 
 
 def without_a_model(problem: AuditPlannedEpsilon) -> str | None:
-    """Return the reason why an audit of (epsilon, delta) does not answer a problem, or None."""
+    """Return the reason why an audit of (epsilon, delta)-DP does not apply to a problem, or None."""
     return None if problem.family == "approximate" else "The audit refutes (epsilon, delta)-DP only."
 
 
 def all_correct(problem: AuditPlannedEpsilon) -> AuditEpsilon:
-    """Return the audit in which every guess is correct: the dearest one, for estimates of the cost."""
+    """Return the audit in which every guess is correct, which is the most expensive, to estimate costs."""
     return AuditEpsilon(
         canaries=problem.canaries,
         guesses=problem.guesses,
@@ -135,7 +135,7 @@ def refuted_as_planned(problem: AuditPlannedEpsilon, audit: Method) -> Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingPlannedSteinke(Method[AuditPlannedEpsilon]):
-    """Audit the expected counts by `auditing.steinke`: a valid audit, so the largest is no smaller."""
+    """Audit the expected counts by `auditing.steinke`: a lower bound of the largest epsilon."""
 
     name = "auditing.plannedsteinke"
     problems = (AuditPlannedEpsilon,)

@@ -1,4 +1,4 @@
-"""Questions before an audit, about several runs, about DP-SGD with every step seen, and about a training."""
+"""Problems about planning an audit, about audits by several runs, about DP-SGD, and about a training."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -22,10 +22,10 @@ _REFUTABLE = proved(delta=falls(LESS_PRIVATE), audit_confidence=falls(_STRICTER)
 
 @dataclass(frozen=True, kw_only=True)
 class AuditExpectedCorrect(GuessedCanaries):
-    """Largest expected number of correct guesses about a mu-GDP mechanism, c' guesses being expected.
+    """Largest expected number of correct guesses about a mu-GDP mechanism, for c' guesses in expectation.
 
-    For inclusion, k = 2, independent Gaussian canaries and likelihood ratios attain it. For more alternatives
-    mu is the privacy of replacing a record by another one.
+    For guesses of inclusion, k = 2, an attack by likelihood ratios on independent Gaussian canaries attains
+    it. For more alternatives, mu is the privacy of replacing one record by another.
     """
 
     name = "audit-expected-correct"
@@ -38,11 +38,11 @@ class AuditExpectedCorrect(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditCeiling(Counts):
-    r"""Largest epsilon that a valid audit can refute from these counts: no audit can report more.
+    r"""Largest epsilon that a valid audit can refute from these counts.
 
-    It is the largest at which no private mechanism and attacker have so many correct guesses with more than
-    probability 1 - confidence, or 0. In the Gaussian family private means mu-GDP, and the epsilon is that of
-    mu at delta.
+    This is the largest epsilon at which no private mechanism and attacker have this many correct guesses with
+    probability above 1 - confidence, or 0. For the Gaussian family, private means mu-GDP, and epsilon is that
+    of mu at delta.
     """
 
     name = "audit-ceiling"
@@ -56,9 +56,10 @@ class AuditCeiling(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPlannedEpsilon(GuessedCanaries):
-    """Largest epsilon that a valid audit can refute where as many inclusion guesses are correct as expected.
+    """Largest epsilon that a valid audit can refute if the number of correct guesses is the expected number.
 
-    As many as an optimal attacker on independent Gaussian canaries expects, rounded to the nearest number.
+    The expected number is that of guesses of inclusion by an optimal attacker on independent Gaussian
+    canaries, rounded to the nearest whole number.
     """
 
     name = "audit-planned-epsilon"
@@ -73,9 +74,10 @@ class AuditPlannedEpsilon(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditBestGuesses(AuditProblem):
-    """Number of inclusion guesses, an even one, with which an audit refutes the largest epsilon.
+    """Even number of guesses of inclusion with which an audit refutes the largest epsilon.
 
-    Where as many are correct as an optimal attacker on independent Gaussian canaries expects.
+    The number of correct guesses is the expected number for an optimal attacker on independent Gaussian
+    canaries.
     """
 
     name = "audit-best-guesses"
@@ -91,11 +93,11 @@ class AuditBestGuesses(AuditProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPower(GuessedCanaries):
-    """Probability that an audit refutes a claim about independent Gaussian canaries of another mu.
+    """Probability that an audit refutes a claim, for independent Gaussian canaries with the true mu.
 
     The attacker guesses about the canaries with the clearest scores, and the claim is refuted by Algorithm 3
-    or by the bound of Steinke et al., whichever needs fewer correct guesses. In the Gaussian family Algorithm
-    3 has to refute the mu of which the claim is the epsilon at delta.
+    or by the bound of Steinke et al., whichever needs fewer correct guesses. For the Gaussian family,
+    Algorithm 3 must refute the mu whose epsilon at delta is the claim.
     """
 
     name = "audit-power"
@@ -111,11 +113,12 @@ class AuditPower(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRunsEpsilon(AuditProblem):
-    """Epsilon at this delta that an attack refutes over many runs: the truth is larger, but for an error.
+    """Largest epsilon, at this delta, refuted by an attack's error rates over many runs.
 
-    Some runs have one canary in their data and the others do not; the attack says of each whether it is in.
-    Runs are independent, and their numbers, the canary and the attack with its threshold are fixed before.
-    The error has a probability of at most 1 - confidence over all runs, whatever the mechanism is.
+    Some runs have a canary in their data and the others do not; for each run the attack decides whether the
+    canary is in. Runs are independent, and their numbers, the canary and the attack with its threshold are
+    fixed beforehand. The probability that the true epsilon is smaller is at most 1 - confidence over all
+    runs, for every mechanism.
     """
 
     name = "audit-runs-epsilon"
@@ -132,11 +135,12 @@ class AuditRunsEpsilon(AuditProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditDpsgdCorrect(GuessedCanaries):
-    """Expected number of correct guesses about canaries of DP-SGD by scores that are summed over its steps.
+    """Expected number of correct guesses about canaries of DP-SGD, by scores summed over the steps.
 
-    Every canary that is in has a coordinate of its own, to which a step adds its clipped gradient, of norm 1,
-    with the sampling probability, and noise of deviation sigma. The c'/2 highest sums are guessed to be in,
-    and the c'/2 lowest ones out, by thresholds beyond which that many are expected.
+    Every canary has a separate coordinate. In each step, a canary in the data adds its clipped gradient, of
+    norm 1, with the sampling probability, and the coordinate gets noise of standard deviation sigma. The
+    canaries with the c'/2 highest sums are guessed to be in, those with the c'/2 lowest sums to be out, by
+    thresholds beyond which this many canaries are expected.
     """
 
     name = "audit-dpsgd-correct"
@@ -149,12 +153,13 @@ class AuditDpsgdCorrect(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditTraining(AuditProblem):
-    """Epsilon at this delta that the audit of a training refutes: its own is larger, but for an error.
+    """Largest epsilon, at this delta, refuted by the audit of a training.
 
-    The training is DP-SGD on a small real data set and on canaries, each included with probability 1/2, with
-    Poisson batches, and with a bug or without. The error has a probability of at most 1 - confidence over the
-    inclusions, the batches and the noise. What the training claims is no part of the question: a refuted
-    epsilon above the claim catches a bug. Runs of other numbers are other trainings of the same kind.
+    The training is DP-SGD with Poisson batches, with or without a bug, on a small real data set and on
+    canaries, each included with probability 1/2. The probability that the true epsilon is smaller is at most
+    1 - confidence over the inclusions, the batches and the noise. The claim of the training is not part of
+    the problem: a refuted epsilon above the claim detects a bug. Runs with other numbers are independent
+    trainings of the same kind.
     """
 
     name = "audit-training"

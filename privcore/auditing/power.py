@@ -1,4 +1,4 @@
-"""The power of an audit: the probability that it refutes a claim that is false."""
+"""Power of an audit: the probability that it refutes a false claim."""
 
 import math
 from dataclasses import dataclass
@@ -26,9 +26,10 @@ _LEAST_MU, _MOST_MU = 1e-100, 60.0
 class AuditingPower(Method[AuditPower]):
     r"""Find the least count that refutes the claim, and the probability of that many correct guesses.
 
-    p-values fall with the count, so bisection finds it. Given the share W of clearer scores that the first
-    canary left out would have, $\mathrm{Beta}(c' + 1, m - c')$, errors are binomial with a rate that grows
-    with W. So the probability lies between two sums over cells of W; the value is by Gauss quadrature.
+    p-values fall with the count, so bisection finds the least count. The threshold is the clearest score
+    without a guess. Let $W \sim \mathrm{Beta}(c' + 1, m - c')$ be the probability that a score is clearer.
+    Given W, the number of errors is binomial with a rate that grows with W. So the probability lies between
+    two sums over cells of W; the value is computed by Gauss quadrature.
     """
 
     name = "auditing.power"
@@ -52,7 +53,7 @@ class AuditingPower(Method[AuditPower]):
 
 
 def least_refuting(problem: AuditPower) -> int | None:
-    """Return the least number of correct guesses that refutes the claim, None if even all do not.
+    """Return the least number of correct guesses that refutes the claim, None if no number does.
 
     Example:
         >>> plan = {"canaries": 1000, "guesses": 100, "mu": 1.0, "claimed_epsilon": 1.0, "delta": 1e-5}
@@ -82,7 +83,7 @@ def least_refuting(problem: AuditPower) -> int | None:
 
 
 def claimed_mu(epsilon: float, delta: float) -> float:
-    """Return the mu of the Gaussian mechanism that has this epsilon at delta, rounded up; at most 60.
+    """Return the mu of the Gaussian mechanism with this epsilon at delta, rounded up; at most 60.
 
     Args:
         epsilon: In nats, in [0, 700].
@@ -98,16 +99,16 @@ def claimed_mu(epsilon: float, delta: float) -> float:
 
 
 def few_errors_bounds(canaries: int, guesses: int, errors: int, mu: float) -> tuple[float, float]:
-    r"""Return both ends of the probability of at most so many errors among the guesses that are clearest.
+    r"""Return bounds of the probability of at most `errors` errors among the clearest guesses.
 
     Args:
         canaries: Number m of independent Gaussian canaries.
         guesses: Number c' of guesses, >= 1.
-        errors: Number of wrong ones.
+        errors: Number of wrong guesses.
         mu: Distance of the means of the scores with and without the canary, in standard deviations, >= 0.
 
     Returns:
-        Probabilities, rounded down and up; a few 1e-4 apart at most.
+        Probabilities, rounded down and up; they differ by a few 1e-4 at most.
 
     Reference:
         Xiang, Wang, Xiao, Tian and Wang (2025), arXiv:2509.08704v1.
@@ -127,14 +128,14 @@ def few_errors_bounds(canaries: int, guesses: int, errors: int, mu: float) -> tu
 
 
 def _at_most(errors: int, guesses: int, rates: Array) -> Array:
-    """Return the probabilities of at most so many errors; scipy's bdtr is wrong for 1e7 trials and more."""
+    """Return the probabilities of at most `errors` errors; bdtr of scipy is wrong from 1e7 trials on."""
     if errors >= guesses:
         return np.ones(rates.shape)
     return np.asarray(scipy.special.betaincc(errors + 1.0, float(guesses - errors), rates))
 
 
 def _cells(canaries: int, guesses: int) -> tuple[Array, Array]:
-    """Return ends of cells of W, which may be anywhere, and how probable every cell is."""
+    """Return ends of cells of W and the probabilities of the cells; any choice of ends is valid."""
     a, b = guesses + 1.0, float(canaries - guesses)
     inner = scipy.special.betaincinv(a, b, np.linspace(0.0, 1.0, _CELLS + 1)[1:-1])
     shares = np.concatenate([[0.0], np.maximum.accumulate(inner), [1.0]])

@@ -1,4 +1,4 @@
-"""Questions about the counts of an audit in one run: the epsilon they refute, and their p-values."""
+"""Problems about the counts of an audit in one run: the epsilon that they refute, and their p-values."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,14 +18,14 @@ FEWER_GUESSES: tuple[Constraint, ...] = (AtMost("guesses", "canaries"),)
 
 @dataclass(frozen=True, kw_only=True)
 class AuditProblem(Problem):
-    """Base of all questions about audits."""
+    """Base of all problems about audits."""
 
     topic = "auditing"
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuessedCanaries(AuditProblem):
-    """Base of the questions about c' guesses about m canaries."""
+    """Base of the problems with c' guesses about m canaries."""
 
     constraints = FEWER_GUESSES
 
@@ -35,9 +35,10 @@ class GuessedCanaries(AuditProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class Counts(GuessedCanaries):
-    """Base of the questions about m canaries, of which at most c' are guessed and c of them correctly.
+    """Base of the problems with m canaries, at most c' guesses and c correct guesses.
 
-    The number of guesses is fixed beforehand, and every canary counts that was randomised, guessed or not.
+    The number of guesses is fixed beforehand, and m counts all canaries with randomised inclusion, including
+    those without a guess.
     """
 
     constraints = (*FEWER_GUESSES, AtMost("correct", "guesses"))
@@ -47,15 +48,16 @@ class Counts(GuessedCanaries):
 
     @property
     def counts(self) -> tuple[float, float, float, float]:
-        """Canaries, guesses, correct guesses and alternatives, as the compiled recursion takes them."""
+        """Canaries, guesses, correct guesses and alternatives, as arguments of the compiled recursion."""
         return float(self.canaries), float(self.guesses), float(self.correct), float(self.alternatives)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEpsilon(Counts):
-    """Largest epsilon at this delta that the counts refute: the mechanism's own is larger, but for an error.
+    """Largest epsilon, at this delta, that the counts refute.
 
-    The error has a probability of at most 1 - confidence over the run, whatever the mechanism is.
+    The probability that the true epsilon is smaller is at most 1 - confidence over the run, for every
+    mechanism.
     """
 
     name = "audit-epsilon"
@@ -67,10 +69,10 @@ class AuditEpsilon(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditDpsgdEpsilon(Counts):
-    """Largest epsilon at this delta that the counts refute for DP-SGD whose noise multiplier is not known.
+    """Largest epsilon, at this delta, that the counts refute for DP-SGD with an unknown noise multiplier.
 
-    DP-SGD of so many Gaussian steps, each of which includes every example with the same probability. If the
-    mechanism is one of these, its own epsilon is larger, but for an error of probability 1 - confidence.
+    In DP-SGD every Gaussian step includes every example with the same probability. If the mechanism is
+    DP-SGD, the probability that its true epsilon is smaller is at most 1 - confidence.
     """
 
     name = "audit-dpsgd-epsilon"
@@ -84,7 +86,7 @@ class AuditDpsgdEpsilon(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditTail(Counts):
-    """p-value of a claim: largest probability of so many correct guesses under (epsilon, delta)-DP."""
+    """p-value of a claim: largest probability of this many correct guesses under (epsilon, delta)-DP."""
 
     name = "audit-tail"
     asks = "probability"
@@ -99,7 +101,7 @@ class AuditTail(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditGaussianTail(Counts):
-    """p-value of Gaussian privacy: largest probability of so many correct guesses under mu-GDP."""
+    """p-value of Gaussian privacy: largest probability of this many correct guesses under mu-GDP."""
 
     name = "audit-gaussian-tail"
     asks = "probability"
@@ -110,7 +112,7 @@ class AuditGaussianTail(Counts):
 
 
 MOST = 700.0
-"""Largest epsilon that an audit is asked about."""
+"""Largest epsilon that an audit reports."""
 
 
 def refuted(problem: AuditEpsilon, epsilon: float, detail: str) -> Answer:
@@ -128,8 +130,8 @@ def unlikely_at_most(probability: float, detail: str) -> Answer:
 
 
 def recursion_cost(problem: Counts) -> Cost:
-    """Return the cost of a search with Algorithm 3, whose steps are few beside the correct guesses."""
-    steps = min(problem.correct, 2000) + 10.0 * problem.canaries**0.5  # the latter where it is a near thing
+    """Return the cost of a search with Algorithm 3, which needs few steps for many correct guesses."""
+    steps = min(problem.correct, 2000) + 10.0 * problem.canaries**0.5  # the second term for close decisions
     return Cost(seconds=0.01 + 1e-5 * steps, bytes=1e6)
 
 

@@ -1,4 +1,4 @@
-"""Theorem 9 as a linear programme: all events of counts at once, for audits of up to 500 guesses."""
+"""Theorem 9 as a linear programme over all events of counts at once, for audits of up to 500 guesses."""
 
 import math
 from dataclasses import dataclass
@@ -22,11 +22,12 @@ _MOST_GUESSES = 500
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingProgramme(Method[CountTail]):
-    r"""Maximise the probability of the count over all laws p of correct guesses that Theorem 9 allows.
+    r"""Maximise the probability of the count over all distributions p that Theorem 9 allows.
 
-    Its inequalities for all sets of counts are $\sum_i (i p_i - e^s (c' - i + 1) p_{i-1} / (k - 1))_+ \le m
-    \delta(s)$ for all real s, where $\delta(s)$ is the privacy profile. Some s are enough for a bound, which
-    is then read off the dual solution: multipliers that are not negative prove it whatever the solver did.
+    Here p is the distribution of the number of correct guesses. The inequalities of the theorem for all sets
+    of counts are $\sum_i (i p_i - e^s (c' - i + 1) p_{i-1} / (k - 1))_+ \le m \delta(s)$ for all real s,
+    where $\delta(s)$ is the privacy profile. A finite choice of s gives a valid bound, which is computed from
+    the dual solution: non-negative multipliers prove it, even if the solver is inaccurate.
     """
 
     name = "auditing.programme"
@@ -57,7 +58,7 @@ class AuditingProgramme(Method[CountTail]):
 def _profile(problem: CountTail, points: int) -> tuple[Array, Array]:
     """Return values of s, and of the privacy profile there, rounded up."""
     if isinstance(problem, AuditTail):
-        # The profile of max(...) is piecewise: exact at epsilon and -epsilon, and two more are free.
+        # The profile of (epsilon, delta)-DP is decided by its values at epsilon and -epsilon.
         epsilon, delta = problem.claimed_epsilon, problem.delta
         s = np.array(sorted({-epsilon, epsilon}))
         values = [max(delta, 1.0 - math.exp(x) * (1.0 - delta)) if x <= 0.0 else delta for x in s.tolist()]
@@ -68,7 +69,7 @@ def _profile(problem: CountTail, points: int) -> tuple[Array, Array]:
 
 
 def _coefficients(problem: Counts, s: float) -> tuple[Array, Array]:
-    """Return what multiplies p_i and p_(i - 1) in the expressions for i = 1, ..., c'."""
+    """Return the coefficients of p_i and p_(i - 1) in the expressions for i = 1, ..., c'."""
     i = np.arange(1.0, problem.guesses + 1.0)
     return i, math.exp(s) * (problem.guesses - i + 1.0) / (problem.alternatives - 1.0)
 
@@ -76,7 +77,7 @@ def _coefficients(problem: Counts, s: float) -> tuple[Array, Array]:
 def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
     """Return multipliers of the expressions, shape (points, c'), from the dual of the programme."""
     n, points = problem.guesses, slopes.size
-    # Variables: p_0, ..., p_n, then the positive parts, point by point.
+    # Variables: p_0, ..., p_n, then the positive parts for each point of the profile.
     rows, columns, entries = [], [], []
     for j, s in enumerate(slopes.tolist()):
         plus, minus = _coefficients(problem, s)
@@ -104,17 +105,17 @@ def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
 
 
 def proved_bound(problem: Counts, slopes: Array, profile: Array, multipliers: Array) -> float:
-    r"""Return the bound that multipliers prove, whatever they are.
+    r"""Return the bound that non-negative multipliers prove.
 
     With $0 \le w_{s,i} \le \lambda_s = \max_i w_{s,i}$, $\lambda_s \sum_i (x_i)_+ \ge \sum_i w_{s,i} x_i$, so
-    the probability is at most $\max_i (1\{i \ge c\} - \text{what } p_i \text{ is multiplied with}) + \sum_s
-    \lambda_s m \delta(s)$.
+    the probability is at most $\max_i (1\{i \ge c\} - a_i) + \sum_s \lambda_s m \delta(s)$, where $a_i$ is
+    the coefficient of $p_i$ in $\sum_{s, i} w_{s,i} x_i$.
 
     Args:
         problem: The counts.
         slopes: Values of s, shape (points,).
         profile: Privacy profile at them, shape (points,).
-        multipliers: w, not negative, shape (points, c').
+        multipliers: w, non-negative, shape (points, c').
     """
     total = np.zeros(problem.guesses + 1)
     total[problem.correct :] = 1.0

@@ -1,6 +1,6 @@
-"""Algorithm 3: bounds of the probability of many correct guesses under a trade-off function, compiled.
+"""Algorithm 3, compiled: bounds of the probability of many correct guesses under a trade-off function.
 
-The p-values of `auditing.recursion` are the least level at which the algorithm refutes a claim.
+The p-value of `auditing.recursion` is the least level at which the algorithm refutes a claim.
 """
 
 import math
@@ -22,16 +22,16 @@ from privcore.papers import MAHLOUJIFAR
 Array = NDArray[np.float64]
 
 GAUSSIAN, LAPLACE, APPROXIMATE, LINES = range(4)
-"""Families of trade-off functions: of N(mu, 1), Laplace noise, (epsilon, delta), and by supporting lines."""
+"""Families of trade-off functions: Gaussian, Laplace, (epsilon, delta), and maxima of supporting lines."""
 
 Claim = tuple[int, float, float]
-"""A family with its parameter, mu or epsilon, and with delta, which only the third family has."""
+"""A family, its parameter mu or epsilon, and delta, which is used by the third family only."""
 Counts = tuple[float, float, float, float]
 """Canaries, guesses, correct guesses, and alternatives for every canary."""
 Lines = tuple[Array, Array]
-"""Slopes of supporting lines of g, rising, and their values at 0; empty but for the last family."""
+"""Slopes of supporting lines of g, ascending, and their values at 0; used by the last family only."""
 _STALLED = 1e-13
-"""Relative growth that is taken for none: near a fixed point rounding would creep on, a step a guess."""
+"""Relative growth that counts as zero: near a fixed point, rounding alone would continue the recursion."""
 NO_LINES: Lines = (np.zeros(0), np.zeros(0))
 
 
@@ -41,8 +41,8 @@ def inverse(claim: Claim, lines: Lines, y: float) -> float:
 
     Args:
         claim: Family and parameters of f.
-        lines: For the last family alone.
-        y: Probability; above 1 it is infinite.
+        lines: Supporting lines, for the last family only.
+        y: Probability; the result is infinite for y > 1.
     """
     family, a, b = claim
     if y > 1.0:
@@ -55,10 +55,10 @@ def inverse(claim: Claim, lines: Lines, y: float) -> float:
             return math.exp(a) * y - math.expm1(a)
         return 0.25 * math.exp(-a) / x if x <= 0.5 else math.exp(-a) * y
     if family == APPROXIMATE:
-        # The third is 1 - delta - e^epsilon (1 - y), in which nothing cancels for small y.
+        # The third term is 1 - delta - e^epsilon (1 - y), written without cancellation for small y.
         return max(0.0, math.exp(-a) * (y - b), math.exp(a) * y - math.expm1(a) - b)
     slopes, offsets = lines
-    low, high = 0, slopes.size - 1  # the lines are ordered so that the largest is found by bisection
+    low, high = 0, slopes.size - 1  # lines are sorted by slope, so bisection finds the largest
     while low < high:
         middle = (low + high) // 2
         if offsets[middle] + slopes[middle] * y < offsets[middle + 1] + slopes[middle + 1] * y:
@@ -70,11 +70,11 @@ def inverse(claim: Claim, lines: Lines, y: float) -> float:
 
 @compiled()
 def unlikely(claim: Claim, lines: Lines, counts: Counts, tau: float) -> bool:
-    """Return whether so many correct guesses have a probability of at most tau for every such mechanism.
+    """Return whether every mechanism with this claim has the count with probability at most tau.
 
-    The recursion of the paper from the last guess to the first, which stops as soon as its end is known: what
-    does not grow in a step never passes the limit, and what grows once never falls. What grows by rounding
-    alone is taken not to grow, which refutes less.
+    This is the recursion of the paper from the last guess to the first. It stops as soon as the outcome is
+    decided: a sequence that does not grow in a step never exceeds the limit, and a sequence that grows once
+    never falls. Growth by rounding alone counts as no growth, which refutes less.
     """
     canaries, guesses, correct, alternatives = counts
     if guesses == 0.0 or correct == 0.0:
@@ -111,14 +111,14 @@ def smallest_level(claim: Claim, lines: Lines, counts: Counts) -> float:
 
 @compiled()
 def largest_refuted(family: int, delta: float, counts: Counts, tau: float, most: float) -> float:
-    """Return the largest parameter of a nested family at which the count is unlikely, 0 if there is none.
+    """Return the largest parameter of a nested family at which the count is unlikely, or 0.
 
     Args:
         family: Gaussian, Laplace or (epsilon, delta); a larger parameter is less private.
-        delta: Of the last.
+        delta: Delta of the (epsilon, delta) family.
         counts: Canaries, guesses, correct guesses, alternatives.
         tau: Significance level.
-        most: Where the search ends; infinity is returned if even this is refuted.
+        most: Largest parameter of the search; infinity is returned if it is refuted.
     """
     if not unlikely((family, 0.0, delta), NO_LINES, counts, tau):
         return 0.0
@@ -140,19 +140,20 @@ def largest_refuted(family: int, delta: float, counts: Counts, tau: float, most:
 
 
 def gaussian_limit(canaries: int, guesses: int, correct: int, alternatives: int, tau: float) -> float:
-    r"""Return what the Gaussian parameter of an audit never exceeds, from the first step of the recursion.
+    r"""Return an upper bound of the Gaussian parameter of an audit, from the first step of the recursion.
 
     $$\mu_A = \Phi^{-1}(\tau c / m) - \Phi^{-1}(\tau (c' - c) / ((k - 1) m))$$
 
     Args:
         canaries: Number m of canaries.
         guesses: Number c' of guesses.
-        correct: Number c of correct ones.
-        alternatives: Number k of choices for every canary.
+        correct: Number c of correct guesses.
+        alternatives: Number k of alternatives for every canary.
         tau: Significance level in (0, 1).
 
     Returns:
-        Upper bound, also the limit for many guesses at the same rates; infinite without an error.
+        Upper bound, which is the limit for many guesses at the same rates; infinite if all guesses are
+        correct.
 
     Example:
         >>> round(gaussian_limit(100_000, 1500, 1429, 2, 0.05), 4)
@@ -163,7 +164,7 @@ def gaussian_limit(canaries: int, guesses: int, correct: int, alternatives: int,
 
 
 _LARGEST_EPSILON = 300.0
-"""The slopes e^epsilon of the lines stay far within the range of doubles."""
+"""Largest epsilon of a line, so that the slope e^epsilon stays within the range of doubles."""
 
 
 def supporting_lines(epsilons: Array, deltas: Array) -> Lines:
@@ -171,15 +172,15 @@ def supporting_lines(epsilons: Array, deltas: Array) -> Lines:
 
     $$g(y) = \sup_\varepsilon \max(e^{-\varepsilon} (y - \delta), 1 - \delta - e^\varepsilon (1 - y))$$
 
-    Finitely many lines stay below g, and a profile that is rounded up moves them down: an audit with them
-    refutes less, and stays valid.
+    The maximum of finitely many lines is at most g, and a privacy profile that is rounded up moves the lines
+    down: an audit with these lines refutes less, and is valid.
 
     Args:
         epsilons: Values >= 0, shape (n,).
-        deltas: Privacy profile at them, the worse of both directions, shape (n,).
+        deltas: Privacy profile at these epsilons, the maximum of both directions, shape (n,).
 
     Returns:
-        Slopes, rising, and values at 0 of the lines on the upper envelope.
+        Slopes, ascending, and values at 0 of the lines on the upper envelope.
 
     Reference:
         Dong, Roth and Su, arXiv:1905.02383, Proposition 2.12; arXiv:2410.22235v1, Algorithm 3.
@@ -196,7 +197,7 @@ def supporting_lines(epsilons: Array, deltas: Array) -> Lines:
     kept: list[tuple[float, float]] = []
     for line in zip(slopes[order].tolist(), offsets[order].tolist(), strict=True):
         if kept and kept[-1][0] == line[0]:
-            kept.pop()  # the other one is lower
+            kept.pop()  # the previous line is lower
         while len(kept) > 1 and _hides(kept[-2], line, kept[-1]):
             kept.pop()
         kept.append(line)
@@ -204,14 +205,14 @@ def supporting_lines(epsilons: Array, deltas: Array) -> Lines:
 
 
 def _hides(a: tuple[float, float], c: tuple[float, float], b: tuple[float, float]) -> bool:
-    """Return whether lines of smaller and larger slope hide the one between them."""
+    """Return whether line b, with a slope between those of a and c, is nowhere the maximum."""
     return (c[1] - a[1]) * (b[0] - a[0]) >= (b[1] - a[1]) * (c[0] - a[0])
 
 
 def lines_of(law: RatioDistribution) -> Lines:
-    """Return lines below g for every pair, added and removed, that a law dominates.
+    """Return lines below g for every pair, in both directions, that the distribution dominates.
 
-    The profile of a law bends at its atoms only, so that lines through them lose nothing.
+    The privacy profile of a discrete distribution has kinks at its atoms only, so lines through them suffice.
     """
     bends = np.abs(np.log(law.x[law.x > 0.0]))
     epsilons = np.append(0.0, np.unique(bends[bends < _LARGEST_EPSILON]))
@@ -221,12 +222,12 @@ def lines_of(law: RatioDistribution) -> Lines:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingRecursion(Method[CountTail]):
-    r"""The least level at which Algorithm 3 refutes the claim bounds the probability of the count.
+    r"""Least level at which Algorithm 3 refutes the claim, which bounds the probability of the count.
 
-    The recursion follows $\alpha_i = \sum_{t \ge i} \frac tm p_t$ and $\beta_i = \sum_{t \ge i}
-    \frac{c' - t}m p_t$ of the law p of the correct guesses downwards: $\beta_i \ge (k - 1) g(\alpha_{i+1})$
-    with the inverse g of 1 - f. A total above c' / m is impossible, so the count is at most as likely as the
-    level.
+    The recursion follows $\alpha_i = \sum_{t \ge i} \frac tm p_t$ and
+    $\beta_i = \sum_{t \ge i} \frac{c' - t}m p_t$ of the distribution p of the number of correct guesses
+    downwards: $\beta_i \ge (k - 1) g(\alpha_{i+1})$ with the inverse g of 1 - f. A total above c' / m is
+    impossible, so the probability of the count is at most the level.
     """
 
     name = "auditing.recursion"

@@ -1,6 +1,6 @@
-"""The bound of Steinke, Nasr and Jagielski (2023): randomized responses, some of which are revealed.
+"""Bound of Steinke, Nasr and Jagielski (2023): randomized responses, some of them revealed.
 
-The p-values of `auditing.revealed` take it at one (epsilon, delta), or along the curve of a Gaussian.
+The p-values of `auditing.revealed` use it at one (epsilon, delta), or along the privacy curve of a Gaussian.
 """
 
 import math
@@ -19,7 +19,7 @@ from privcore.papers import STEINKE
 
 
 def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
-    r"""Return their bound of the probability of so many correct guesses under (epsilon, delta)-DP.
+    r"""Return their bound of the probability of this many correct guesses under (epsilon, delta)-DP.
 
     $$\Pr[B \ge c] + 2 m \delta \max_{1 \le i \le c} \frac 1i \Pr[c > B \ge c - i], \qquad
       B \sim \mathrm{Bin}(c', 1 / (1 + e^{-\varepsilon}))$$
@@ -27,7 +27,7 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
     Args:
         canaries: Number m of canaries.
         guesses: Number c' of guesses.
-        correct: Number c of correct ones.
+        correct: Number c of correct guesses.
         epsilon: In nats, >= 0.
         delta: In [0, 1].
 
@@ -50,7 +50,7 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
         nearest = correct - (law.first + below.size - 1)  # 1, or more where c is above the window
         distances = nearest + np.arange(below.size)
         share = float((np.cumsum(below) / distances).max(initial=0.0))
-        # What lies below the window would count more the nearer it is to c.
+        # Probabilities below the window are bounded as if they were at distance 1 from c.
         share = max(share, 1e-290)
         probability += 2.0 * canaries * delta * share
     return probability_at_most(probability, BINOMIAL_WINDOW, 1e-290)
@@ -61,11 +61,11 @@ _POINTS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingRevealed(Method[CountTail]):
-    r"""Their bound at the claimed (epsilon, delta), or the least one over the curve of a Gaussian mechanism.
+    r"""Their bound at the claimed (epsilon, delta), or its minimum over the curve of a Gaussian mechanism.
 
-    A mechanism that is mu-GDP is $(\varepsilon, \delta(\varepsilon))$-DP for every epsilon, and all the
-    bounds concern the probability of one and the same event: the least of them holds, without a correction
-    for the search.
+    A mechanism that is mu-GDP is $(\varepsilon, \delta(\varepsilon))$-DP for every epsilon, and all these
+    bounds are for the probability of the same event: their minimum holds, without a correction for the
+    search.
     """
 
     name = "auditing.revealed"
@@ -96,7 +96,7 @@ class AuditingRevealed(Method[CountTail]):
         def at(epsilon: float) -> float:
             return revealed_tail(*counts, epsilon, gaussian_delta_bounds(1.0 / problem.mu, epsilon)[1])
 
-        # Where delta is of any use it lies between what makes a single guess likely and 1 / m^2.
+        # At `largest`, delta is far below 1 / m^2, so larger epsilons do not help.
         largest = problem.mu * (0.5 * problem.mu + 12.0)
         coarse = np.linspace(0.0, largest, _POINTS).tolist()
         values = [at(x) for x in coarse]

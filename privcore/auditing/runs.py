@@ -1,4 +1,4 @@
-"""The audit by many runs: exact confidence bounds of both error rates of an attack, and what they refute."""
+"""Audit by many runs: exact confidence bounds of both error rates of an attack, and the refuted epsilon."""
 
 import math
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from privcore.numerics.rounding import FEW_FUNCTIONS
 
 
 class Rates(NamedTuple):
-    """Confidence bounds of the rates of an attack: the true ones from below, the false ones from above.
+    """Confidence bounds of the rates of an attack: lower bounds of true rates, upper bounds of false rates.
 
-    Only two are bounds of their own; the others are their complements, each rounded to its own safe side.
+    Only two of them are independent bounds; the others are their complements, each rounded to the safe side.
     """
 
     true_positive: float
@@ -32,9 +32,9 @@ class AuditingRuns(Method[AuditRunsEpsilon]):
 
     Each is the definition of $(\varepsilon, \delta)$-DP for one event: a positive or a negative run. Since
     $\mathrm{FNR}_+ = 1 - \mathrm{TPR}_-$ and $\mathrm{TNR}_- = 1 - \mathrm{FPR}_+$, two one-sided bounds of
-    Clopper and Pearson serve both, and nothing is paid for taking the larger epsilon. The runs with the
-    canary are independent of those without, so both bounds hold at once with the stated confidence where
-    each holds with its square root: a little more than half the error for each.
+    Clopper and Pearson serve both forms, and taking the larger epsilon needs no correction. The runs with the
+    canary are independent of those without. So both bounds hold at once with the stated confidence if each
+    holds with the square root of it, which is a little more than half the error for each bound.
     """
 
     name = "auditing.runs"
@@ -59,13 +59,13 @@ class AuditingRuns(Method[AuditRunsEpsilon]):
 
 
 def runs_cost(problem: AuditRunsEpsilon) -> Cost:
-    """Return the cost of four bounds, each the tail of a binomial law in a window around its mode."""
+    """Return the cost of four bounds, each a tail of a binomial distribution in a window around its mode."""
     size = 4e3 + 76.0 * (problem.runs_with**0.5 + problem.runs_without**0.5)
     return Cost(seconds=2e-3 + 1e-7 * size, bytes=1e5 + 50.0 * size)
 
 
 def error_rates(problem: AuditRunsEpsilon) -> Rates:
-    """Return bounds of the rates of an attack that hold at once with the confidence of the problem.
+    """Return bounds of the rates of an attack that hold jointly with the confidence of the problem.
 
     Example:
         >>> counts = {"runs_with": 1000, "true_positives": 900, "runs_without": 1000, "false_positives": 50}
@@ -85,7 +85,7 @@ def error_rates(problem: AuditRunsEpsilon) -> Rates:
 
 
 def _refuted(least: float, most: float, delta: float) -> float:
-    """Return the epsilon below which an event has no such probabilities, rounded down; 0 if there is none."""
+    """Return the least epsilon at which an event may have these probabilities, rounded down."""
     if least <= delta or most <= 0.0:
         return 0.0
     return max(0.0, math.log((least - delta) / most) - FEW_FUNCTIONS) * (1.0 - FEW_FUNCTIONS)

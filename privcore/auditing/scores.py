@@ -1,4 +1,4 @@
-"""From the scores of canaries to guesses of their inclusion, and how many of these are correct."""
+"""Guesses of inclusion from the scores of canaries, and the number of correct guesses."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,32 +13,33 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _RARE = 1e-9
-"""A share of included canaries that is less probable than this did not come from fair coins."""
+"""Two-sided p-value below which the share of included canaries is rejected as not from fair coins."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guesses:
-    """Which canaries are guessed to be in, and which to be out; about the others there is no guess."""
+    """Indices of the canaries that are guessed to be in, and to be out; the others have no guess."""
 
     inside: Indices
     outside: Indices
 
     def correct(self, included: Array) -> int:
-        """Return how many guesses are correct, for the inclusion bits of all canaries."""
+        """Return the number of correct guesses, given the inclusion bits of all canaries."""
         return int(included[self.inside].sum()) + self.outside.size - int(included[self.outside].sum())
 
 
 def guess(scores: Array, guesses: int, *, one_sided: bool = False) -> Guesses:
     """Return guesses about the canaries with the highest and the lowest scores.
 
-    The half with the highest scores is guessed to be in, that with the lowest to be out. Ties are broken by a
-    permutation that is seeded with the SHA-256 of the scores: equal files get equal guesses, and guesses
-    depend on nothing but the scores, which is what the theorems ask for.
+    Half of the guesses are "in", for the highest scores, and half are "out", for the lowest scores. Ties are
+    broken by a permutation that is seeded with the SHA-256 of the scores: equal files give equal guesses, and
+    guesses depend only on the scores, as the theorems require.
 
     Args:
-        scores: Score of every canary that was randomised, higher for those more likely in, without NaN.
-        guesses: Number c' of guesses, fixed before the scores were seen; even unless one-sided.
-        one_sided: Guess the highest scores to be in, and nothing to be out.
+        scores: Score of every canary with randomised inclusion, higher for canaries more likely to be in,
+            without NaN.
+        guesses: Number c' of guesses, fixed before the scores were known; even unless one-sided.
+        one_sided: Guess that the canaries with the highest scores are in, and make no guesses of "out".
 
     Raises:
         DomainError: The number of guesses is odd or too large, or a score is NaN.
@@ -56,17 +57,17 @@ def guess(scores: Array, guesses: int, *, one_sided: bool = False) -> Guesses:
         raise DomainError(f"Expected guesses <= canaries, got guesses={guesses}, canaries={scores.size}.")
     if guesses % 2 and not one_sided:
         raise DomainError(f"Expected an even number of guesses, half in and half out, got {guesses}.")
-    scores = scores + 0.0  # no two zeros
+    scores = scores + 0.0  # turns -0.0 into 0.0
     order = np.lexsort((_generator(scores, "ties").permutation(scores.size), scores))
     out = 0 if one_sided else guesses // 2
     return Guesses(inside=order[scores.size - guesses + out :], outside=order[:out])
 
 
 def check_included(included: Array) -> None:
-    """Raise `DomainError` where inclusion bits are not 0 and 1, or plainly not those of fair coins.
+    """Raise `DomainError` if inclusion bits are not 0 or 1, or plainly do not come from fair coins.
 
-    The theorems are about canaries that are in with probability 1/2 each, independently. With other
-    probabilities guesses are correct without any leak.
+    The theorems need canaries that are included independently with probability 1/2 each. With other
+    probabilities many guesses are correct without any leak.
     """
     wrong = (included != 0.0) & (included != 1.0)
     if wrong.any():
@@ -81,25 +82,25 @@ def check_included(included: Array) -> None:
 
 
 def correct_if_shuffled(scores: Array, included: Array, guesses: Guesses, repetitions: int) -> Indices:
-    """Return how many of these guesses are correct after the inclusion bits are shuffled, many times.
+    """Return the numbers of correct guesses after repeated shuffles of the inclusion bits.
 
-    Shuffled bits know nothing of the scores: an audit at confidence q should refute privacy in no more than
-    about a share of 1 - q of the repetitions.
+    Shuffled bits are independent of the scores, so an audit at confidence q should refute privacy in a share
+    of at most about 1 - q of the repetitions.
 
     Args:
-        scores: The scores, which seed the permutations with their SHA-256.
+        scores: The scores; their SHA-256 is the seed of the permutations.
         included: Inclusion bits, 0 or 1.
         guesses: The guesses.
         repetitions: Number of permutations.
 
     Returns:
-        Correct guesses, shape (repetitions,).
+        Numbers of correct guesses, shape (repetitions,).
     """
     rng = _generator(scores, "shuffles")
     return np.array([guesses.correct(rng.permutation(included)) for _ in range(repetitions)], dtype=np.int64)
 
 
 def _generator(scores: Array, purpose: str) -> np.random.Generator:
-    """Return random numbers that are a function of the scores, independent for every purpose."""
+    """Return a generator seeded by the scores and the purpose, independent for each purpose."""
     seed = hashlib.sha256(purpose.encode() + np.ascontiguousarray(scores, dtype="<f8").tobytes()).digest()
     return np.random.default_rng(int.from_bytes(seed, "little"))

@@ -1,4 +1,4 @@
-"""The audit of Steinke, Nasr and Jagielski (2023), for inclusion guesses."""
+"""Audit of Steinke, Nasr and Jagielski (2023), for guesses of inclusion."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ from privcore.papers import STEINKE
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingSteinke(Method[AuditEpsilon]):
-    """Refute (epsilon, delta)-DP where their bound of the probability of the count is below 1 - confidence.
+    """Refute (epsilon, delta)-DP if their bound of the probability of the count is below 1 - confidence.
 
-    The bound grows with epsilon, so the largest epsilon that is refuted is found by bisection.
+    The bound grows with epsilon, so the largest refuted epsilon is found by bisection.
     """
 
     name = "auditing.steinke"

@@ -1,4 +1,4 @@
-"""Correct guesses about canaries of DP-SGD, from the distribution of summed scores, without training."""
+"""Expected correct guesses about canaries of DP-SGD, from the distribution of summed scores."""
 
 import math
 from collections.abc import Callable
@@ -16,16 +16,16 @@ from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
 
 _NEGLIGIBLE = 1e-25
-"""Probabilities of participations that are left out; all of them together stay below the slack."""
+"""Smaller probabilities of participations are left out; their sum stays below the slack."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingSummed(Method[AuditDpsgdCorrect]):
-    r"""Find both thresholds, and add up what is right beyond them.
+    r"""Find both thresholds, and add the probabilities of correct guesses beyond them.
 
-    The score is $\mathcal N(0, T \sigma^2)$ without the canary, and with it $\mathrm{Bin}(T, q)$ more. The
-    upper threshold t has $\bar F_0(t) + \bar F_1(t) = c' / m$ and the lower one s has $F_0(s) + F_1(s) = c' /
-    m$; the expectation is $\frac m2 (\bar F_1(t) + F_0(s))$.
+    The score is $\mathcal N(0, T \sigma^2)$ without the canary; with the canary, $\mathrm{Bin}(T, q)$ is
+    added. The upper threshold t has $\bar F_0(t) + \bar F_1(t) = c' / m$ and the lower one s has
+    $F_0(s) + F_1(s) = c' / m$; the expectation is $\frac m2 (\bar F_1(t) + F_0(s))$.
     """
 
     name = "auditing.summed"
@@ -50,20 +50,20 @@ class AuditingSummed(Method[AuditDpsgdCorrect]):
 
 
 class Scores:
-    """The laws of a score with and without its canary."""
+    """Distributions of a score with and without its canary."""
 
     def __init__(self, sigma: float, rate: float, steps: int) -> None:
-        """Take the participations that are not negligible."""
+        """Compute the probabilities of all participations that are not negligible."""
         participations = window(steps, rate)
         kept = participations.law > _NEGLIGIBLE
         self.law, self.times = participations.law[kept], participations.counts[kept]
         self.deviation = sigma * math.sqrt(steps)
 
     def correct(self, rate: float) -> tuple[float, float]:
-        r"""Return both ends of how often a canary is guessed about, and correctly.
+        r"""Return bounds of the probability that a canary has a guess and that the guess is correct.
 
         Args:
-            rate: Share $c' / m$ of canaries about which there is a guess, in (0, 1].
+            rate: Share $c' / m$ of canaries with a guess, in (0, 1].
 
         Example:
             >>> low, high = Scores(15.507, 4096 / 50_000, 2500).correct(0.1)
@@ -85,11 +85,11 @@ class Scores:
         return least, 0.5 * (self.above(inside) + float(scipy.special.ndtr(beyond / self.deviation)))
 
     def above(self, x: float) -> float:
-        """Return how often a score with its canary is above x."""
+        """Return the probability that a score with its canary is above x."""
         return float(dot(self.law, self._normal((self.times - x) / self.deviation)))
 
     def below(self, x: float) -> float:
-        """Return how often a score with its canary is below x."""
+        """Return the probability that a score with its canary is below x."""
         return float(dot(self.law, self._normal((x - self.times) / self.deviation)))
 
     @staticmethod
@@ -99,7 +99,7 @@ class Scores:
 
 
 def _crossing(falls: Callable[[float], float], level: float, low: float, high: float) -> tuple[float, float]:
-    """Return neighbouring numbers between which a falling function crosses a level."""
+    """Return two neighbouring numbers between which a falling function crosses a level."""
     while True:
         middle = 0.5 * (low + high)
         if not low < middle < high:

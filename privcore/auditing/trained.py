@@ -1,4 +1,4 @@
-"""An audit from end to end: train once with canaries, guess which were included, refute an epsilon."""
+"""Audit from end to end: train once with canaries, guess their inclusion, refute an epsilon."""
 
 import math
 from dataclasses import dataclass
@@ -18,17 +18,18 @@ from privcore.papers import MAHLOUJIFAR
 _IMAGES, _WEIGHTS = 1797, 650
 _MOST_CANARIES = 20_000
 _MOST_NUMBERS = 5e10
-"""Of all gradients together, some forty seconds; a training that is longer is not a point of a sweep."""
+"""Largest total size of all gradients, in numbers: about forty seconds, enough for a point of a sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingTrained(Method[AuditTraining]):
-    r"""Train a classifier of digits by DP-SGD, its canaries included by coin flips, and audit what it became.
+    r"""Train a classifier of digits by DP-SGD, with canaries included by coin flips, and audit the result.
 
-    Every canary has a coordinate of its own, and its score is how far training moved that coordinate. The
-    highest c'/2 scores are guessed to be in, the lowest c'/2 to be out, ties in random order. The lower end
-    is the epsilon that the count of correct guesses refutes, with c' fixed beforehand and whatever the
-    mechanism is. The value is what it refutes if the mechanism is Gaussian: an estimate that rests on this.
+    Every canary has a separate coordinate, and its score is the movement of this coordinate by training. The
+    canaries with the c'/2 highest scores are guessed to be in, those with the c'/2 lowest scores to be out,
+    with ties in random order. The lower end is the epsilon that the count of correct guesses refutes, with c'
+    fixed beforehand, for every mechanism. The value is the epsilon that it refutes if the mechanism is
+    Gaussian, an estimate that depends on this assumption.
     """
 
     name = "auditing.trained"
@@ -50,13 +51,13 @@ class AuditingTrained(Method[AuditTraining]):
     def cost(self, problem: AuditTraining) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
-        # Compilation, the points with as many canaries share it; then the gradients, a batch and its noise.
+        # Compilation, shared by all points with as many canaries; then the gradients, a batch and its noise.
         drawn = _IMAGES + 2 * problem.canaries + _WEIGHTS
         seconds = 0.12 + 8e-10 * _numbers(problem) + problem.steps * (1e-4 + 1e-8 * drawn)
         return Cost(seconds=seconds, bytes=5e6 + 1500.0 * (drawn + problem.guesses))
 
     def answer(self, problem: AuditTraining, seed: int) -> Answer:
-        # Half a second to import, and not installed everywhere.
+        # The import takes half a second, and the package is optional.
         from privcore.auditing.canary_training import recipe, train
 
         rng = np.random.default_rng(seed)
@@ -88,12 +89,12 @@ class AuditingTrained(Method[AuditTraining]):
 def count_correct(
     scores: NDArray[np.float64], included: NDArray[np.bool_], guesses: int, rng: np.random.Generator
 ) -> int:
-    """Return how many guesses are correct: the highest scores are in, as many of the lowest are out.
+    """Return the number of correct guesses: highest scores are in, as many of the lowest scores are out.
 
     Args:
         scores: Scores of the canaries, shape (m,).
-        included: Whether a canary was in the data, shape (m,).
-        guesses: Number c' of guesses in 0, ..., m; of an odd number, one more is in.
+        included: Whether each canary was in the data, shape (m,).
+        guesses: Number c' of guesses in 0, ..., m; if it is odd, there is one more guess of "in".
         rng: Source of the order among equal scores.
 
     Returns:
@@ -114,7 +115,7 @@ def count_correct(
 
 
 def _numbers(problem: AuditTraining) -> float:
-    """Return how many numbers the gradients of all steps have, at least a chunk of them in a step."""
+    """Return the total size of the gradients of all steps, in numbers; a step has at least one chunk."""
     rate = problem.sampling_probability * (2.0 if problem.bug == "rate-doubled" else 1.0)
     batch = 64.0 + min(1.0, rate) * (_IMAGES + 0.5 * problem.canaries)
     return problem.steps * batch * (_WEIGHTS + problem.canaries + 512.0)
@@ -122,5 +123,5 @@ def _numbers(problem: AuditTraining) -> float:
 
 @cache
 def _can_learn() -> bool:
-    """Return whether the packages of the extra are there."""
+    """Return whether the packages of the extra `learn` are installed."""
     return all(find_spec(package) for package in ("jax", "sklearn"))
