@@ -1,1 +1,1 @@
-"""The convex-order engine: enclosures of the distribution of a likelihood ratio."""
+"""Convex-order engine: enclosures of likelihood-ratio distributions."""

@@ -1,8 +1,8 @@
 r"""A likelihood ratio X = dP/dQ under Q, bracketed in convex order by two discrete distributions.
 
 Both directions of the hockey-stick divergence are expectations of convex functions of X. A mean-preserving
-spread of X is a pair that dominates, a conditional expectation of X is post-processing, and both relations
-survive averaging (random allocation), products (composition) and affine maps (subsampling).
+spread of X belongs to a dominating pair, and a conditional mean of X to a post-processing. Averaging (random
+allocation), products (composition) and affine maps (subsampling) keep both relations.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ UNDERFLOW = 1e-307
 SMALLEST_MASS = 1e-280
 """Smaller atoms of a lower distribution are dropped, which lowers it: their means would lack digits."""
 PICTURE = 48
-"""Atoms per factor of the coarse picture from which a grid is chosen."""
+"""Number of atoms of each factor in the coarse picture from which a grid is chosen."""
 
 
 class LikelihoodRangeError(ArithmeticError):
@@ -32,13 +32,13 @@ class LikelihoodRangeError(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True)
 class RatioDistribution:
-    """Atoms of X under Q, the mean at infinity (mass of P where Q has none), and what rounding did.
+    """Atoms of X under Q, the mean at infinity (mass of P outside the support of Q), and errors by rounding.
 
-    The distribution that was meant lies within three errors of this one. Masses differ by a factor of at most
-    e^`mass_error` and values by a factor of at most e^`value_error`, everywhere; beyond that, values at the
-    two ends differ a little more, which moves E(X - kappa)_+ by at most `drift_remove` and
-    E(1 - kappa X)_+ by at most `drift_add`, for every kappa and after every later combination; of a
-    distribution by `symmetric.chosen`, for kappa up to the largest that it was made for.
+    The exact distribution differs from this one by three kinds of errors. All masses differ by a factor of at
+    most e^`mass_error`, and all values by a factor of at most e^`value_error`. Values at the two ends may
+    differ more, which changes E(X - kappa)_+ by at most `drift_remove` and E(1 - kappa X)_+ by at most
+    `drift_add`, for every kappa and after every later combination. A distribution of `symmetric.chosen` has
+    this property only for kappa up to the largest value that was requested.
     """
 
     x: Array
@@ -60,11 +60,11 @@ class RatioBracket:
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """How fine the cells are, in local standard deviations, and how far they go.
+    """Width of the cells in local standard deviations, and extent of the grid.
 
     Attributes:
         fineness: Width of a cell over the local standard deviation.
-        tail: Mass or mean that may be cut off outwards at either end.
+        tail: Mass or mean that may lie beyond the grid at either end.
     """
 
     fineness: float
@@ -124,12 +124,12 @@ def combine(
 
 
 def merged(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
-    """Return the distribution with every cell at its conditional mean: a post-processing of the cells.
+    """Return the lower distribution of the cells: every cell is moved to its conditional mean.
 
     Args:
         cells: Left ends and masses of the cells, with the errors so far.
         moment: Moments of the cells about their left ends.
-        additions: How many terms a cell sums at most, for the bound on rounding.
+        additions: Largest number of terms in the sum of a cell, for the bound on rounding.
     """
     keep = cells.p > SMALLEST_MASS
     x = cells.x[keep] + moment[keep] / cells.p[keep]
@@ -137,12 +137,12 @@ def merged(cells: RatioDistribution, moment: Array, additions: int) -> RatioDist
 
 
 def spread_out(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
-    """Return the distribution with every cell spread to its ends, mean kept: it dominates the cells.
+    """Return the upper distribution of the cells: a mean-preserving spread of every cell to its ends.
 
     Args:
         cells: Left ends and masses of the cells, with the errors so far.
         moment: Moments of the cells about their left ends.
-        additions: How many terms a cell sums at most, for the bound on rounding.
+        additions: Largest number of terms in the sum of a cell, for the bound on rounding.
     """
     p, beyond = spread(cells.x, cells.p, moment)
     keep = p > 0.0
@@ -155,11 +155,12 @@ def _rounded(
 ) -> RatioDistribution:
     """Return the distribution with the rounding of one combination added to its errors.
 
-    Masses and moments err by the factor 1 + u, u = (additions + 16) x 2^-53, with room for the few operations
-    around them. A mean so errs by u times the width of its cell. The first and the last cell have no width in
-    proportion to their place, but little mass there. In the first, the value errs by the factor 1 + u, which
-    moves E(1 - kappa X R)_+ by at most u times its mass, and E(X R - kappa)_+ by at most u times its mean,
-    for any independent R >= 0 of mean at most 1. In the last, what is above its edge does.
+    Masses and moments have relative errors of at most u = (additions + 16) x 2^-53, which includes the few
+    operations around them. So the error of a conditional mean is u times the width of its cell. The first and
+    the last cell are wide, but hold little mass. The value of the first cell has the relative error u, which
+    changes E(1 - kappa X R)_+ by at most u times its mass, and E(X R - kappa)_+ by at most u times its mean,
+    for any independent R >= 0 of mean at most 1. In the last cell the excess over its edge has the relative
+    error u.
     """
     u = 2.0 * (additions + 16) * UNIT
     inner = cells.x[1:]
@@ -203,12 +204,12 @@ def product_of(base: RatioBracket, times: int, res: Resolution) -> RatioBracket:
 
 
 def mixed(base: RatioBracket, probability: float, res: Resolution) -> RatioBracket:
-    """Return the bracket of 1 - probability + probability X: a step that includes the example so often.
+    """Return the bracket of 1 - probability + probability X: a step that samples the example.
 
     Args:
         base: Bracket of X.
-        probability: In (0, 1].
-        res: Resolution of what follows; only its tail counts.
+        probability: Sampling probability, in (0, 1].
+        res: Resolution of the later combinations; only its tail is used.
     """
     return RatioBracket(
         lower=_mixed(base.lower, probability, res.tail), upper=_mixed(base.upper, probability, res.tail)
@@ -216,19 +217,20 @@ def mixed(base: RatioBracket, probability: float, res: Resolution) -> RatioBrack
 
 
 def _mixed(distribution: RatioDistribution, probability: float, tail: float) -> RatioDistribution:
-    """Return the mixed distribution, whose values hardly depend on X but where X is large.
+    """Return the distribution of the mixture, whose values depend strongly on X only if X is large.
 
-    A value errs by what X does, times the share s that X has in it: by a factor of at most 1 + s (e^v - 1).
-    The largest values are seldom and would set the error of all, so those that hold no more than the tail pay
-    by drifts instead. For R >= 0 independent of X and of mean at most 1, and an error d of the value x,
-    E(x R - kappa)_+ moves by at most d, and E(1 - kappa x R)_+ by at most d / x.
+    With v the error of X and s the share of X in a value, the value differs by a factor of at most 1 + s (e^v
+    - 1). The largest values are rare but would dominate the error of all others. Those whose errors change
+    the mean by at most `tail` in total are charged to the drifts instead. For R >= 0 independent of X and of
+    mean at most 1, an error d of the value x changes E(x R - kappa)_+ by at most d, and E(1 - kappa x R)_+ by
+    at most d / x.
     """
     x = (1.0 - probability) + probability * distribution.x
     share = np.divide(probability * distribution.x, x, out=np.zeros_like(x), where=x > 0.0)
-    error = float(np.expm1(min(distribution.value_error, 100.0)))  # beyond, nothing can be read off anyway
+    error = float(np.expm1(min(distribution.value_error, 100.0)))  # a larger error makes every bound trivial
     above = (
         2.0 * error * np.cumsum((distribution.p * probability * distribution.x)[::-1])[::-1]
-    )  # twice: masses err, too
+    )  # factor 2, since masses have errors, too
     inner = int(np.searchsorted(-above, -tail))
     return replace(
         distribution,

@@ -1,4 +1,4 @@
-"""Refine the distributions until the bracket of an epsilon or a delta is as narrow as asked."""
+"""Refinement of distributions until the bracket of an epsilon or a delta has the requested width."""
 
 import math
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.method import Cost
 
 SMALLEST_DELTA = 1e-100
-"""Below this the products of two tail masses would leave the range of doubles."""
+"""Smallest delta for which the products of two tail masses are in the range of doubles."""
 SHARE = 1e-4
-"""Part of delta that may be cut off in all."""
+"""Share of delta that may be cut off in total."""
 SMALLEST_SHARE = 1e-30
 ATTEMPTS = 24
 FIRST_DELTA = 1e-5
-"""Where the search for the size of an unknown delta starts."""
+"""Start of the search for the order of magnitude of an unknown delta."""
 SCOUT = 1.0 / 5.0
-"""Resolution of that search, in local standard deviations."""
+"""Width of cells in this search, in local standard deviations."""
 FINEST = 1.0 / 1000.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is read off: epsilon at a delta, or delta at an epsilon, for one adjacency."""
+    """Quantity to compute: epsilon at a delta, or delta at an epsilon, for one adjacency."""
 
     asks: str
     at: float
@@ -37,16 +37,16 @@ class Question:
 
     @property
     def guess(self) -> float:
-        """The delta in question; where it is what is asked for, a small one."""
+        """The delta of the question if it is given, otherwise a small delta."""
         return self.at if self.asks == "epsilon" else 1e-20
 
     def upper(self, distribution: RatioDistribution) -> float:
-        """Return the upper bound that a dominating distribution gives."""
+        """Return the upper bound from an upper distribution."""
         read = profile.epsilon_upper if self.asks == "epsilon" else profile.delta_upper
         return read(distribution, self.at, self.adjacency)
 
     def lower(self, distribution: RatioDistribution) -> float:
-        """Return the lower bound that a lower distribution gives."""
+        """Return the lower bound from a lower distribution."""
         read = profile.epsilon_lower if self.asks == "epsilon" else profile.delta_lower
         return read(distribution, self.at, self.adjacency)
 
@@ -61,19 +61,20 @@ def enclose(
     ease: float = 1.0,
     tight: bool = True,
 ) -> tuple[float, float, str]:
-    """Return a bracket of the asked quantity and how it was reached.
+    """Return a bracket of the quantity in question, and a note about its computation.
 
     Args:
-        build: The bracket at a resolution, both ends in the same cells; may raise `LikelihoodRangeError`.
-            The lower end decides whether a finer resolution would still help.
-        question: What to read off.
-        tolerance: Asked relative width; refinement stops there, or after `ATTEMPTS` resolutions.
-        copies: Largest number of times that something cut off enters the result.
-        outer: A bracket known beforehand; the result lies within.
+        build: Function that returns the bracket at a resolution, with both distributions in the same cells;
+            it may raise `LikelihoodRangeError`. The lower distribution decides whether a finer resolution
+            would help.
+        question: Quantity to compute.
+        tolerance: Requested relative width; refinement stops at this width, or after `ATTEMPTS` resolutions.
+        copies: Largest number of times that a cut-off tail enters the result.
+        outer: A known bracket; the result lies within it.
         combinations: Number of combinations of two distributions in a build, which sets the first resolution.
-        ease: Factor on the width of a cell at first, where the usual one is known to be too fine.
-        tight: Whether the lower distribution bounds the quantity, too: not if the upper one rests on a
-            reduction that is itself not tight.
+        ease: Factor on the initial width of a cell, if the default width is known to be too small.
+        tight: Whether the lower distribution bounds the quantity: False if the upper distribution is derived
+            from a reduction that is not tight.
 
     Returns:
         Lower end, upper end, detail.
@@ -82,7 +83,7 @@ def enclose(
     delta = question.at if question.asks == "epsilon" else min(upper, FIRST_DELTA)
     if delta < SMALLEST_DELTA:
         return lower, upper, f"closed-form bounds; delta below {SMALLEST_DELTA:g}"
-    scouting = question.asks == "delta"  # a first look, coarse, tells how far the tails must reach
+    scouting = question.asks == "delta"  # a coarse search finds the extent of the tails
     finest = ease * first_fineness(question.asks, tolerance, combinations)
     fineness = SCOUT if scouting else finest
     detail = "closed-form bounds"
@@ -105,7 +106,7 @@ def enclose(
             fineness = SCOUT if scouting else finest
             continue
         if max(bracket.upper.drift_remove, bracket.upper.drift_add) > 0.01 * delta and share > SMALLEST_SHARE:
-            share *= 1e-10  # rounding in the cells at the ends shows: they must hold less
+            share *= 1e-10  # rounding in the cells at the ends is visible: reduce their mass
             continue
         gap = new_upper / new_lower - 1.0 if new_lower > 0.0 else math.inf
         rounding = bracket.upper.value_error + bracket.lower.value_error
@@ -117,7 +118,7 @@ def enclose(
             or gap <= enough(question.asks, tolerance, new_lower)
             or new_upper - new_lower < 3.0 * rounding
         ):
-            break  # done, or what is left is rounding
+            break  # the width suffices, or is due to rounding
         if new_lower <= 0.0 and delta <= SMALLEST_DELTA:
             break
         last_gap = gap
@@ -131,30 +132,31 @@ def enclose(
 def enough(asks: str, tolerance: float, value: float) -> float:
     """Return the relative width at which to stop.
 
-    A delta far below 1e-11 moves by many times what its epsilon moves; a width in proportion to its logarithm
-    is what the same work gives.
+    A delta far below 1e-11 changes by many times the relative change of its epsilon; the same work gives a
+    width in proportion to its logarithm.
     """
     return tolerance if asks == "epsilon" or value <= 0.0 else tolerance * max(1.0, -math.log(value) / 25.0)
 
 
 def first_fineness(asks: str, tolerance: float, combinations: int) -> float:
-    """Return the width of a cell, in local standard deviations, that should give the asked tolerance.
+    """Return the width of a cell, in local standard deviations, that should give the requested tolerance.
 
-    Every combination adds a relative variance of about a quarter of its square, which epsilon follows with
-    factor 1/2; delta is several times more sensitive.
+    Every combination adds a relative variance of about a quarter of the squared width, which changes epsilon
+    by half of it; delta is several times more sensitive.
     """
     width = min(1.0 / 6.0, math.sqrt(6.0 * tolerance / (combinations + 2)))
     return width if asks == "epsilon" else 0.3 * width
 
 
 def cost(question: Question, s: float, tolerance: float, combinations: int) -> Cost:
-    """Return a conservative estimate for one bracket; measured in tests/privcore.
+    """Return a conservative estimate of the cost of one bracket; it is measured in tests/privcore.
 
     Args:
-        question: What is asked; a small delta needs long tails.
-        s: Inverse noise multiplier, which sets how many local standard deviations a distribution is wide.
-        tolerance: Asked relative width.
-        combinations: How many combinations of two distributions one resolution takes.
+        question: Quantity to compute; a small delta needs long tails.
+        s: Inverse noise multiplier, which determines the width of a distribution in local standard
+            deviations.
+        tolerance: Requested relative width.
+        combinations: Number of combinations of two distributions at one resolution.
     """
     wide = (20.0 + 1.5 * s * s) * max(1.0, math.sqrt(-math.log10(question.guess) / 10.0))
     cells = min(wide / first_fineness(question.asks, tolerance, combinations), MOST_CELLS)
@@ -164,7 +166,7 @@ def cost(question: Question, s: float, tolerance: float, combinations: int) -> C
 
 
 def powering(times: int) -> int:
-    """Return how many combinations binary powering takes."""
+    """Return the number of combinations in binary powering."""
     return times.bit_length() + times.bit_count() - 2
 
 

@@ -1,10 +1,10 @@
-"""Edges of the cells: fine where the privacy profile is decided, coarse elsewhere.
+"""Edges of the cells: fine in the region that determines the privacy profile, coarse elsewhere.
 
-The choice affects tightness only, never validity. A cell of width w that is spread or merged moves the
-profile by w^2 / 12 times its curvature; relative to the profile at x, and measured in epsilon relative to
-epsilon, this is about w^2 / (12 |x - bulk| e(x)) with e the mean excess E[X - x | X > x] (on the left the
-mean shortfall). So w is chosen proportional to the square root of |x - bulk| e(x), which is the standard
-deviation for a Gaussian, and grows with x in heavy tails.
+The choice affects tightness only, never validity. Moving a cell of width w to its ends or to its conditional
+mean changes the profile by w^2 / 12 times its curvature. Relative to the profile at x, and measured in
+epsilon relative to epsilon, this is about w^2 / (12 |x - bulk| e(x)) with e the mean excess E[X - x | X > x]
+(on the left the mean shortfall). So w is chosen proportional to the square root of |x - bulk| e(x), which is
+the standard deviation for a Gaussian, and grows with x in heavy tails.
 """
 
 import numpy as np
@@ -15,22 +15,22 @@ from privcore.numerics.compiled import compiled
 SMALLEST_BULK = 1e-147
 """Smallest median of a likelihood ratio; the product of two stays within the range of doubles."""
 MOST_CELLS = 4096
-"""Bound on the work of one combination; a coarser grid is still valid."""
+"""Largest number of cells, which limits the work of one combination; a coarser grid is still valid."""
 
 
 @compiled(error_model="numpy")
 def choose_edges(
     x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float, highest: float
 ) -> Array:
-    """Return the edges of the cells for a distribution whose coarse picture is known.
+    """Return the edges of the cells for a distribution, given a coarse picture of it.
 
     Args:
         x: Atoms of the picture, ascending, non-negative.
-        p: Their masses, about 1 in total.
+        p: Masses of the atoms, about 1 in total.
         fineness: Width of a cell in local standard deviations, such as 1/20.
         tail: The last edge leaves at most about this much mean beyond it, the first positive edge about
             this much mass below it.
-        product: The distribution will be multiplied, so that distances above the bulk are taken in log x too.
+        product: Whether the distribution will be multiplied; then distances above the bulk are also in log x.
         lowest: No positive value lies below this; an edge goes there if mass may lie below the picture.
         highest: No value lies above this; an edge goes exactly there if the picture ends there.
 
@@ -58,7 +58,7 @@ def choose_edges(
     if q50 < SMALLEST_BULK:
         return np.empty(0)
     bulk = q50 - below_moment[middle] / below[middle]
-    if bulk < 2e-15 * q50:  # half of the mass stands on the smallest atom
+    if bulk < 2e-15 * q50:  # half of the mass is on the smallest atom
         bulk = max(min(above_moment[middle] / above[middle] - q50, q50), 1e-15 * q50)
     rate = np.empty(high - low + 1)
     for k in range(low, high + 1):
@@ -66,7 +66,7 @@ def choose_edges(
         shortfall = x[k] - below_moment[k] / below[k]
         distance = x[k] - q50
         body = bulk
-        if x[k] < q50 or product:  # in proportion to x, as epsilon is
+        if x[k] < q50 or product:  # in proportion to x, like epsilon
             distance = abs(np.log(x[k] / q50)) * x[k]
             body = bulk * x[k] / q50
         scale = max(min(excess, shortfall), 0.05 * body + 0.005 * distance)
@@ -80,7 +80,7 @@ def choose_edges(
         count[k] = count[k - 1] + cells
     size = min(max(8, int(np.ceil(count[-1]))), MOST_CELLS)
     inner = np.exp(np.interp(np.linspace(0.0, count[-1], size + 1), count, place))
-    if abs(inner[size] - highest) < 1e-12 * highest:  # not above the edge by a rounding error
+    if abs(inner[size] - highest) < 1e-12 * highest:  # otherwise `highest` may exceed the edge by rounding
         inner[size] = highest
     if not (0.0 < lowest < inner[0] and (inner[0] < 1.5 * lowest or below[low] > tail)):
         lowest = inner[0]
@@ -89,7 +89,7 @@ def choose_edges(
 
 @compiled()
 def _from_zero(lowest: float, inner: Array) -> Array:
-    """Return 0, the lowest edge and the inner ones, without those that all but coincide."""
+    """Return 0, the lowest edge and the inner edges, without edges that almost coincide."""
     edges = np.empty(inner.size + 2)
     edges[0], edges[1] = 0.0, lowest
     size = 2

@@ -16,23 +16,23 @@ Array = NDArray[np.float64]
 def collect(
     xa: Array, pa: Array, xb: Array, pb: Array, edges: Array, square: bool, product: bool
 ) -> tuple[Array, Array]:
-    """Return per cell the mass and the moment about its left end of a sum or product of two distributions.
+    """Return, per cell, mass and moment about its left end of a sum or product of two distributions.
 
-    The moment is that of v - left, not of v: its rounding is then relative to the width of the cell.
+    The moment is the mean of v - left times the mass, so its rounding is relative to the width of the cell.
 
     Args:
-        xa: Values of the first, ascending, shape (n,), non-negative.
-        pa: Their masses.
-        xb: Values of the second, ascending, shape (m,), non-negative.
-        pb: Their masses.
+        xa: Values of the first distribution, ascending, shape (n,), non-negative.
+        pa: Masses of these values.
+        xb: Values of the second distribution, ascending, shape (m,), non-negative.
+        pb: Masses of these values.
         edges: Left ends of the cells, ascending, the first 0; the last cell has no right end.
-        square: The two distributions are one and the same, so that half the pairs suffice.
-        product: Multiply instead of add.
+        square: Whether the two distributions are the same, so that half of the pairs suffice.
+        product: Whether to multiply instead of add.
     """
     right = np.append(edges[1:], np.inf)
     mass = np.zeros(edges.size)
     moment = np.zeros(edges.size)
-    one = np.uintp(1)  # unsigned indices cannot count from the end, which spares a test at every access
+    one = np.uintp(1)  # unsigned indices need no test for negative values at every access
     first = np.uintp(0)
     for i in range(np.uintp(xa.size)):
         begin = i if square else np.uintp(0)
@@ -68,15 +68,15 @@ def collect(
 
 @compiled()
 def spread(edges: Array, mass: Array, moment: Array) -> tuple[Array, float]:
-    """Return masses on the edges with the mean of every cell kept, and the mean sent to infinity.
+    """Return masses on the edges that keep the mean of every cell, and the mean moved to infinity.
 
-    A mean-preserving spread: the distribution dominates the one in the cells. Beyond the last edge the mass
-    stays there and the excess mean moves to infinity, the limit of spreads.
+    This is a mean-preserving spread, so the result dominates the distribution in the cells. The mass beyond
+    the last edge is moved to this edge and its excess mean to infinity, as a limit of spreads.
 
     Args:
         edges: Left ends of the cells, ascending; the last cell has no right end.
         mass: Mass of every cell.
-        moment: Its moment about the left end.
+        moment: Moment of every cell about its left end.
     """
     last = edges.size - 1
     p = np.zeros(edges.size)
@@ -90,7 +90,7 @@ def spread(edges: Array, mass: Array, moment: Array) -> tuple[Array, float]:
 
 @compiled()
 def coarsen(x: Array, p: Array, atoms: int) -> tuple[Array, Array]:
-    """Return about `atoms` atoms: neighbouring ones merged, mass and mean kept, fewer at the ends."""
+    """Return about `atoms` atoms: groups of neighbours at their means, with smaller groups at the ends."""
     group = max(1, (x.size + atoms - 1) // atoms)
     mass = np.zeros(x.size)
     moment = np.zeros(x.size)
@@ -109,7 +109,7 @@ def coarsen(x: Array, p: Array, atoms: int) -> tuple[Array, Array]:
 
 
 def all_pairs(xa: Array, pa: Array, xb: Array, pb: Array, product: bool) -> tuple[Array, Array]:
-    """Return the distribution of the sum or product of two small ones, every pair an atom, ascending."""
+    """Return the sum or product of two small distributions, with an atom for every pair, ascending."""
     x = (np.multiply if product else np.add).outer(xa, xb).ravel()
     order = np.argsort(x, kind="stable")  # merges the rows, which ascend
     return x[order], np.multiply.outer(pa, pb).ravel()[order]

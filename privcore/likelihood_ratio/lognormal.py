@@ -1,4 +1,4 @@
-"""The likelihood ratio of one Gaussian step: lognormal, in cells with exact masses and means."""
+"""Likelihood ratio of one Gaussian step: lognormal, in cells with exact masses and means."""
 
 import numpy as np
 import scipy
@@ -53,8 +53,8 @@ def lognormal(s: float, res: Resolution) -> RatioBracket:
 def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:
     """Return mass and moment about the left end of every cell, and the relative error of both.
 
-    Inside, both are integrals of non-negative smooth functions, by Gauss-Legendre; the first cell (from 0)
-    and the last (to infinity) are closed forms in the normal distribution function.
+    In the inner cells both are integrals of non-negative smooth functions, by Gauss-Legendre quadrature; the
+    first cell (from 0) and the last cell (to infinity) have closed forms in the normal distribution function.
 
     Args:
         s: Inverse noise multiplier.

@@ -1,4 +1,4 @@
-"""Distributions as privacy loss distributions of `dp-accounting`, and back."""
+"""Conversion of distributions to privacy loss distributions of `dp-accounting`, and back."""
 
 import math
 from typing import TYPE_CHECKING
@@ -17,10 +17,11 @@ MOST_LOSSES = 10**7
 
 
 def to_pld(distribution: RatioDistribution, loss_step: float) -> "PrivacyLossDistribution":
-    r"""Return a privacy loss distribution that dominates the distribution, in both directions.
+    r"""Return a privacy loss distribution that dominates a given distribution, in both directions.
 
-    Every value is spread, its mean kept, over the two neighbours $e^{jh}$; the losses are then $\pm jh$.
-    Rounding enters as values moved outwards, a factor on all masses, and mass at infinity.
+    Every value is moved to its two neighbours $e^{jh}$ by a mean-preserving spread; the losses are then
+    $\pm jh$. Errors by rounding are covered by moving values outwards, by a factor on all masses, and by mass
+    at infinity.
 
     Args:
         distribution: A dominating distribution.
@@ -63,7 +64,7 @@ def to_pld(distribution: RatioDistribution, loss_step: float) -> "PrivacyLossDis
 
 
 def _on_edges(distribution: RatioDistribution, factor: float, edges: Array) -> tuple[Array, float]:
-    """Return the masses on the edges, with all values times a factor, and the mean beyond."""
+    """Return the masses on the edges, with all values times a factor, and the mean moved to infinity."""
     mass, moment = collect(
         distribution.x * factor, distribution.p, np.ones(1), np.ones(1), edges, False, True
     )
@@ -71,17 +72,18 @@ def _on_edges(distribution: RatioDistribution, factor: float, edges: Array) -> t
 
 
 def from_pld(pld: "PrivacyLossDistribution") -> RatioDistribution:
-    r"""Return a distribution that dominates whatever a privacy loss distribution dominates.
+    r"""Return a distribution that dominates every pair that a privacy loss distribution dominates.
 
-    Ratios above 1 are taken from its losses in direction remove, those below 1 from direction add: there the
-    probabilities are accurate, while $e^{-\ell}$ times the rounding of a negative loss's would not be. What
-    total mass and mean then lack of 1 goes to where it raises the profile: to infinity, or from 1 to 0.
+    Ratios above 1 are taken from its losses in direction remove, those below 1 from direction add: these
+    probabilities are accurate, while $e^{-\ell}$ would amplify the rounding of the probability of a negative
+    loss. Mass is then moved to restore the total mass 1 and the mean 1, in the direction that raises the
+    profile: to infinity, or from 1 to 0.
 
     Args:
         pld: A pessimistic privacy loss distribution; the distribution is as valid as it is.
 
     Raises:
-        DomainError: It is an optimistic one.
+        DomainError: The privacy loss distribution is optimistic.
     """
     # dp-accounting has no public view of the probabilities.
     remove, add = pld._pmf_remove.to_dense_pmf(), pld._pmf_add.to_dense_pmf()
@@ -98,10 +100,10 @@ def from_pld(pld: "PrivacyLossDistribution") -> RatioDistribution:
 
 
 def _balanced(x: Array, p: Array, infinite: float) -> RatioDistribution:
-    """Return the distribution with total mass 1 and mean 1; the first two atoms are those at 0 and at 1.
+    """Return the distribution with total mass 1 and mean 1; the first two atoms must be those at 0 and 1.
 
-    Where rounded losses leave nothing at 1 to take from, masses are too large by a known factor, and what the
-    mean exceeds 1 by moves E(1 - kappa X)_+ by no more than that.
+    If rounded losses leave no mass at 1 to be moved, masses are too large by a known factor, and the excess
+    of the mean over 1 changes E(1 - kappa X)_+ by at most this excess.
     """
     total = float(np.sum(p))
     p = p / max(1.0, total)

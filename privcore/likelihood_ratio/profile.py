@@ -1,4 +1,4 @@
-"""Read the privacy profile, and its inverse, off distributions of a likelihood ratio, on the safe side."""
+"""Bounds of the privacy profile and its inverse from likelihood-ratio distributions, rounded safely."""
 
 import math
 from bisect import bisect_left
@@ -19,13 +19,13 @@ DIRECTIONS: dict[str, tuple[Direction, ...]] = {
 }
 
 LARGEST_EPSILON = 600.0
-"""Beyond this an upper bound is no longer read off a distribution; e^epsilon must be a double."""
+"""Largest epsilon of bounds from a distribution; e^epsilon must be in the range of doubles."""
 
 
 def delta_upper(distribution: RatioDistribution, epsilon: float, adjacency: str) -> float:
     """Return an upper bound of delta for every pair that the distribution dominates, rounding included."""
     shift, factor = _slack(distribution, epsilon)
-    if factor == math.inf:  # rounding has drowned the distribution
+    if factor == math.inf:  # rounding errors exceed the masses
         return 1.0
     return min(
         1.0,
@@ -49,7 +49,7 @@ def delta_lower(distribution: RatioDistribution, epsilon: float, adjacency: str)
 
 
 def epsilon_upper(distribution: RatioDistribution, delta: float, adjacency: str) -> float:
-    """Return an upper bound of the smallest epsilon >= 0 with profile at most delta; maybe infinity."""
+    """Return an upper bound of the smallest epsilon >= 0 with profile at most delta, possibly infinity."""
     epsilon = max(0.0, *(_epsilon(distribution, delta, d) for d in DIRECTIONS[adjacency]))
     return _first(
         _away_from(epsilon, 1.0), lambda e: delta_upper(distribution, e, adjacency) <= delta, math.inf
@@ -65,7 +65,7 @@ def epsilon_lower(distribution: RatioDistribution, delta: float, adjacency: str)
 
 
 def _away_from(epsilon: float, side: float) -> list[float]:
-    """Return epsilon and ever larger steps from it, as far as it may go, above 0."""
+    """Return epsilon and points at growing distances from it on one side, within (0, `LARGEST_EPSILON`]."""
     found, step = [], 1e-15
     while 0.0 < epsilon <= LARGEST_EPSILON or (epsilon == 0.0 and side > 0.0):
         found.append(epsilon)
@@ -75,13 +75,13 @@ def _away_from(epsilon: float, side: float) -> list[float]:
 
 
 def _first(candidates: list[float], holds: Callable[[float], bool], otherwise: float) -> float:
-    """Return the first candidate for which a predicate holds that holds from some candidate on."""
+    """Return the first candidate for which a monotone predicate holds, or `otherwise`."""
     at = bisect_left(candidates, True, key=holds)
     return candidates[at] if at < len(candidates) else otherwise
 
 
 def _slack(distribution: RatioDistribution, epsilon: float) -> tuple[float, float]:
-    """Return the shift of epsilon and the factor on delta that cover all rounding, also that of reading."""
+    """Return the shift of epsilon and the factor on delta that cover all rounding, also in this module."""
     shift = distribution.value_error + 8.0 * UNIT * (2.0 + abs(epsilon))
     error = distribution.mass_error + shift + 4.0 * (distribution.x.size + 4) * UNIT
     return shift, math.exp(error) if error < 1.0 else math.inf
@@ -109,9 +109,10 @@ def _log(x: Array) -> Array:
 
 
 def _epsilon(distribution: RatioDistribution, delta: float, direction: Direction) -> float:
-    """Return the epsilon, any real or infinite, at which the profile of the distribution itself equals delta.
+    """Return the epsilon, real or infinite, at which the profile of the distribution equals delta.
 
-    Between atoms the profile is linear in e^epsilon (remove) or e^-epsilon (add): one search, one division.
+    The profile is piecewise linear in e^epsilon (remove) or e^-epsilon (add), so a search and a division
+    suffice. Errors by rounding are not covered.
     """
     x, p = distribution.x, distribution.p
     if direction == "remove":

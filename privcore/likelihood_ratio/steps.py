@@ -1,4 +1,4 @@
-"""One-step mechanisms by distributions of their likelihood ratios: Gaussian, Laplace, randomized response."""
+"""Likelihood-ratio distributions of one-step mechanisms: Gaussian, Laplace, randomized response."""
 
 import math
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from privcore.numerics.rounding import UNIT
 
 
 class Step(ABC):
-    """A mechanism of one step; equal steps have equal distributions, so it serves as a key of caches."""
+    """Mechanism of one step; equal steps have equal distributions, so a step can be a key of caches."""
 
     @abstractmethod
     def ratio(self, res: Resolution) -> RatioBracket:
@@ -33,7 +33,7 @@ class Step(ABC):
 
     @abstractmethod
     def width(self) -> float:
-        """Return how far the logarithm of the ratio reaches, about, in units that `cost` understands."""
+        """Return the approximate range of the logarithm of the ratio, as the argument s of `cost`."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,11 @@ class GaussianStep(Step):
 
 @dataclass(frozen=True)
 class ResponseStep(Step):
-    r"""Randomized response: the truth is told with probability $e^{\varepsilon_0} / (1 + e^{\varepsilon_0})$.
+    r"""Randomized response: the true answer has probability $e^{\varepsilon_0} / (1 + e^{\varepsilon_0})$.
 
-    It dominates every pair whose likelihood ratio lies in $[e^{-\varepsilon_0}, e^{\varepsilon_0}]$: of all
-    distributions there with mean 1, the one on the two ends is a spread of every other.
+    It dominates every pair whose likelihood ratio lies in $[e^{-\varepsilon_0}, e^{\varepsilon_0}]$: the
+    distribution of mean 1 on the two ends is a mean-preserving spread of every other distribution of mean 1
+    on this interval.
     """
 
     local_epsilon: float
@@ -81,7 +82,7 @@ class ResponseStep(Step):
 class LaplaceStep(Step):
     r"""Laplace noise of scale b at sensitivity 1: the logarithm of the ratio is $(|y| - |y - 1|) / b$.
 
-    It has atoms at both ends, $\mp 1/b$, with masses $1/2$ and $e^{-1/b}/2$, and a density between.
+    It has atoms at both ends, $\mp 1/b$, with masses $1/2$ and $e^{-1/b}/2$, and a density in between.
     """
 
     scale: float
@@ -103,11 +104,12 @@ class LaplaceStep(Step):
 
 
 def laplace_cells(scale: float, cut: Array) -> RatioBracket:
-    """Return the bracket of the ratio, in cells that are cut at given outputs.
+    """Return the bracket of the ratio, in cells with given outputs as edges.
 
-    The atoms stand on the first and on the last cut; between, mass and moment about the left end are
-    integrals of non-negative smooth functions, by Gauss-Legendre. The cuts are exact by definition, and the
-    ratios there, to which all values refer, are rounded as an exponential is.
+    The atoms are at the first and at the last cut. In between, mass and moment about the left end are
+    integrals of non-negative smooth functions, by Gauss-Legendre quadrature. The cuts are exact by
+    definition, and the ratios at the cuts, to which all values refer, have the rounding error of an
+    exponential.
 
     Args:
         scale: Scale of the noise.

@@ -1,14 +1,14 @@
-r"""The likelihood ratio of k steps out of t, from below: elementary symmetric means of one-step ratios.
+r"""Lower distributions of the ratio of k steps out of t, an elementary symmetric mean of one-step ratios.
 
-With $e_i$ the elementary symmetric polynomial, the ratio of k out of t is $e_k(X_1..X_t) / \binom tk$. Of
-every part of n steps one keeps, in cells, the conditional means of $e_i / \binom ni$ for all $i \le k$; two
-parts combine by Vandermonde's identity, whose weights are hypergeometric. Which cell an outcome falls in is
-all that is kept of it, so the result is a lower distribution whatever the cells. They are cut along the
-conditional mean of the final ratio: what one would want to know at the end. Of the counts i, a part keeps
-those that it has with more than a negligible probability when k of t are drawn, far fewer than k where it is
-small; leaving out the others lowers the ratio.
+With $e_i$ the elementary symmetric polynomial, the ratio of k out of t is $e_k(X_1..X_t) / \binom tk$. For
+every part of n steps, the algorithm stores the conditional means of $e_i / \binom ni$ in cells, for all
+$i \le k$. Two parts are combined by Vandermonde's identity, whose weights are hypergeometric. Only the cell
+of an outcome is stored, so the result is a lower distribution for every choice of cells. The cells are
+intervals of the conditional mean of the final ratio. A part stores only the counts i that have more than a
+negligible probability when k of t steps are drawn, which are far fewer than k for a small part; leaving out
+the others lowers the ratio.
 
-One file, since parts are combined by the cells into which they are cut.
+The algorithm is in one file, since the combination of parts depends on their cells.
 """
 
 import math
@@ -29,11 +29,11 @@ from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import UNIT
 
 SMALLEST_MASS = 1e-200
-"""Atoms below are dropped, which only lowers both directions, before their moments lose digits."""
+"""Smaller atoms are dropped, which only lowers both directions, before their moments lose digits."""
 SMALLEST_VALUE = 1e-150
-"""What the underflow of a value, below 1e-300, can move E(1 - kappa X)_+, for every kappa up to 1e147."""
+"""Largest change of E(1 - kappa X)_+ by underflow of a value, below 1e-300, for every kappa up to 1e147."""
 LARGEST_THRESHOLD = 338.0
-"""Logarithm of that kappa: the epsilon beyond which a lower distribution of k of t says nothing."""
+"""Logarithm of this kappa: for larger epsilons a lower distribution of k of t gives no bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +53,15 @@ def chosen(
 ) -> RatioDistribution:
     """Return a lower distribution of the ratio of some steps chosen at random out of many.
 
-    What is left out has a probability h of at most `res.tail` e^-most. It lowers E(X - kappa)_+, and raises
-    E(1 - kappa X)_+ by at most kappa h.
+    The counts that are left out have a total probability h of at most `res.tail` e^-most. Leaving them out
+    lowers E(X - kappa)_+, and raises E(1 - kappa X)_+ by at most kappa h.
 
     Args:
         base: A lower distribution of the ratio of one step, its values ascending.
-        participations: Steps that use the example, 1 <= k <= steps.
-        steps: Steps among which they are chosen.
-        res: Width of the cells in local standard deviations, and what may be cut off.
-        most: Largest epsilon at which the profile will be read.
+        participations: Number k of steps that use the example, 1 <= k <= steps.
+        steps: Number t of steps among which they are chosen.
+        res: Width of the cells in local standard deviations, and the mass that may be cut off.
+        most: Largest epsilon at which the profile will be used.
 
     Raises:
         LikelihoodRangeError: Products of ratios exceed the range of doubles.
@@ -84,8 +84,8 @@ def chosen(
         atoms = max(atoms, part.p.size)
     x = part.means[:, participations - part.least]
     order = np.argsort(x)
-    # A mean of e_i is a sum of non-negative products of two; by induction its logarithm errs by at most
-    # i (combinations + 1) times the rounding of one combination, and by i times that of a base value.
+    # A mean of e_i is a sum of non-negative products of two numbers; by induction its logarithm has an error
+    # of at most i (combinations + 1) roundings of one combination, plus i times that of a base value.
     one = 4.0 * (2 * atoms + 8 * participations + 32) * UNIT
     return RatioDistribution(
         x=x[order],
@@ -98,7 +98,7 @@ def chosen(
 
 
 def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resolution, nats: float) -> _Part:
-    """Return two disjoint parts of the steps as one, in cells along the mean of the final ratio."""
+    """Return the union of two disjoint parts of the steps, in cells of the mean of the final ratio."""
     n = a.steps + b.steps
     least, greatest = _counts(n, participations, steps, nats)
     size, skipped = greatest - least + 1, least - a.least - b.least
@@ -128,10 +128,11 @@ def _combined(a: _Part, b: _Part, participations: int, steps: int, res: Resoluti
 
 
 def _counts(n: int, participations: int, steps: int, nats: float) -> tuple[int, int]:
-    """Return the least and the greatest number of participations that n of the steps have, but for tails.
+    """Return the least and the greatest number of participations in n of the steps, except for tails.
 
-    Beyond either, a hypergeometric count lies with a probability of at most e^-nats: that of a k or more, or
-    fewer, is at most exp(-k KL(a || n/t)) (Hoeffding 1963, Theorems 1 and 4).
+    A hypergeometric count lies below the first or above the second with probability at most e^-nats each: the
+    probability of a count of at least (or at most) a k is at most exp(-k KL(a || n/t)) (Hoeffding 1963,
+    Theorems 1 and 4).
     """
     if n == steps:
         return participations, participations
@@ -157,7 +158,7 @@ def _edges(a: _Part, b: _Part, weights: Array, res: Resolution) -> Array:
 
 
 def _coarse(part: _Part) -> tuple[Array, Array]:
-    """Return about `PICTURE` atoms, neighbours merged, fewer at the two ends."""
+    """Return about `PICTURE` atoms: groups of neighbours at their means, smaller groups at the two ends."""
     sizes = np.arange(part.p.size)
     width = np.minimum(math.ceil(part.p.size / PICTURE), 1 + np.minimum(sizes, sizes[::-1]) // 3)
     starts = np.flatnonzero(np.diff(np.floor(np.cumsum(1.0 / width) + 1e-9), prepend=-1.0))
@@ -166,9 +167,10 @@ def _coarse(part: _Part) -> tuple[Array, Array]:
 
 
 def _hypergeometric(n: int, rest: int, draws: int, size: int) -> Array:
-    """Return the probabilities that 0, 1, ... of the draws without replacement fall in the first n.
+    """Return the probabilities that 0, 1, ... of the draws without replacement are among the first n.
 
-    By ratios of neighbours, in time that does not depend on n; only where cells are cut rests on it.
+    They are computed by ratios of neighbours, in time that does not depend on n, and decide only about the
+    edges of cells.
     """
     least = max(0, draws - rest)
     i = np.arange(least, size - 1, dtype=float)
@@ -182,7 +184,8 @@ def _hypergeometric(n: int, rest: int, draws: int, size: int) -> Array:
 def _vandermonde(n: int, m: int, left: int, right: int, size: int) -> Array:
     """Return C(n, a) C(m, b) / C(n + m, a + b) for a < left, b < right, a + b < size, else 0.
 
-    By ratios of neighbours: a difference of logarithms of factorials would lose digits for many steps.
+    Computed by ratios of neighbours: a difference of logarithms of factorials would lose digits for many
+    steps.
     """
     table = np.zeros((left, right))
     table[0, 0] = 1.0
@@ -205,18 +208,19 @@ def _collect(
     size: int,
     square: bool,
 ) -> tuple[Array, Array]:
-    """Return per cell the mass, and the moments of the kept e_i, of all pairs of two parts.
+    """Return, per cell, the mass and the moments of the stored e_i, of all pairs of two parts.
 
-    Unsigned indices cannot count from the end, which spares a test at every access.
+    Unsigned indices need no test for negative values at every access.
 
     Args:
-        one_part: Masses, means, and means times the weights that the other's have in the final ratio.
+        one_part: Masses, means, and means times the weights of the means of the other part in the final
+            ratio.
         other_part: Masses and means.
         edges: Left ends of the cells, ascending.
         split: Weights of Vandermonde's identity.
-        skipped: Sums of two counts that are not kept.
-        size: Counts that are kept.
-        square: The parts are the same; the diagonal counts once then, every other pair twice.
+        skipped: Number of the smallest sums of two counts that are not stored.
+        size: Number of stored counts.
+        square: Whether the parts are the same; then the diagonal counts once, every other pair twice.
     """
     (pa, ua, wa), (pb, ub) = one_part, other_part
     one, left, right = np.uintp(1), ua.shape[1], ub.shape[1]
@@ -240,7 +244,7 @@ def _collect(
             for b in range(np.uintp(right)):
                 held[b] = 0.0
             held_mass = 0.0
-            same = True  # also where v is beyond the doubles and lies in no cell
+            same = True  # also for v out of range, which lies in no cell
             while same:
                 p = 0.5 * pb[j] if square and j == i else pb[j]
                 held_mass += p
