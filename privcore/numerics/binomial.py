@@ -18,7 +18,7 @@ class Window:
 
     Attributes:
         first: Smallest count.
-        law: Probabilities of the counts from `first` on.
+        law: Probabilities of the counts, from `first` on.
     """
 
     first: int

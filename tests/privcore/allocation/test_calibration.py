@@ -1,4 +1,4 @@
-"""The least noise: both ends proved, the upper one safe, independent computations between them."""
+"""Least noise multiplier: both ends proved, the upper end safe, independent computations between them."""
 
 import csv
 import math
@@ -21,7 +21,7 @@ each_scheme = pytest.mark.parametrize("scheme", ["allocation", "poisson"])
 
 
 def at(scheme: str, sigma: float, steps: int, delta: float) -> Problem:
-    """Return the question for epsilon at this noise."""
+    """Return the epsilon problem at this noise multiplier."""
     if scheme == "allocation":
         return problem("allocation-epsilon", sigma=sigma, steps=steps, delta=delta)
     rate = {"sampling_probability": 1.0 / steps}
@@ -66,7 +66,7 @@ def test_one_step_needs_the_noise_of_the_gaussian_mechanism(epsilon: float, delt
 
 
 def two_step_delta(scheme: str, sigma: float, epsilon: float) -> float:
-    """Return delta of two steps, the worse direction, by quadrature over the first output.
+    """Return delta of two steps in the worse direction, by quadrature over the first output.
 
     The ratio is (X + Y)/2 for allocation and (1 + X)(1 + Y)/4 for Poisson sampling at rate 1/2: both are
     u + v Y given X, with Y lognormal, so the inner expectation is that of Black and Scholes.
@@ -172,7 +172,7 @@ def test_a_larger_budget_needs_no_more_noise(scheme: str) -> None:
 
 @pytest.mark.parametrize("steps", [3, 10, 1000])
 def test_poisson_sampling_needs_more_noise_than_allocation_here(steps: int) -> None:
-    """Not a theorem; the reason why the trade-off of Figure 3 goes away with tight accounting."""
+    """Not a theorem, but the reason why the trade-off of Figure 3 disappears with tight accounting."""
     allocation, poisson = (
         smallest_noise(scheme, epsilon=1.0, delta=1e-10, steps=steps, precision=1e-3)
         for scheme in ("allocation", "poisson")

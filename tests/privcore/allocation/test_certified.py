@@ -148,7 +148,7 @@ def test_pure_privacy_is_never_exceeded(kind: str) -> None:
 
 
 def test_questions_about_one_mechanism_share_its_laws() -> None:
-    """Twenty deltas of one law take less than twice the work of the first."""
+    """Twenty deltas of one distribution take less than twice the work of the first."""
     from privcore.allocation.reduction import one_of
 
     one_of.cache_clear()

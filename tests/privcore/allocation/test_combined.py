@@ -1,4 +1,4 @@
-"""The combined bound: the least of the published ones, in each direction, and above the truth."""
+"""Combined bound: the least of the published bounds in each direction, and above the truth."""
 
 import itertools
 import math
@@ -64,7 +64,7 @@ def test_it_is_the_least_of_its_parts_in_every_direction(
 def test_the_winner_changes_with_the_regime(
     fields: dict[str, float], delta: float, winner: str, low: float, high: float
 ) -> None:
-    """Values of the authors' program, rounded outward; sharper splits make the recursive one less."""
+    """Values of the authors' program, rounded outward; sharper splits reduce the recursive bound."""
     found = answer("allocation.combined", problem("allocation-epsilon", delta=delta, **fields))
     assert found.detail.startswith(f"remove: allocation.{winner}")
     assert low < found.upper < high

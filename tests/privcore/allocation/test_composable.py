@@ -1,4 +1,4 @@
-"""Distributions of random allocation compose in dp-accounting, and those of others are allocated."""
+"""Privacy loss distributions of random allocation compose in dp-accounting; given ones can be allocated."""
 
 import math
 from typing import Any
@@ -75,7 +75,7 @@ def test_two_given_mechanisms_are_never_mistaken_for_each_other() -> None:
 
 
 def test_a_mechanism_with_impossible_outcomes_keeps_them() -> None:
-    """(0, delta)-privacy: with probability 0.1 everything is revealed, wherever it is."""
+    """(0, delta)-privacy: with probability 0.1 the step that uses the example reveals everything."""
     given = privacy_loss_distribution.from_privacy_parameters(
         privacy_loss_distribution.common.DifferentialPrivacyParameters(0.0, 0.1)
     )

@@ -95,7 +95,7 @@ def test_a_bound_that_never_comes_down_is_infinite() -> None:
 
 
 def test_published_values_are_met_from_above() -> None:
-    """Rows of the method itself, to the asked tolerance and the trusted digits; lambda = thinning / t."""
+    """Rows of the same method, up to the tolerance and the trusted digits; lambda = thinning / t."""
     with TABLE.open() as lines:
         rows = [row for row in csv.DictReader(lines) if row["group"] == "F"]
     assert len(rows) == 8

@@ -81,7 +81,7 @@ def test_a_mixture_with_the_constant_1_is_poisson_sampling() -> None:
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("steps", [1, 2])
 def test_moments_between_orders_1_and_2_lie_above_a_quadrature(sigma: float, steps: int) -> None:
-    """The second ratio is integrated by Gauss-Hermite, as the first under P."""
+    """The second ratio is integrated by Gauss-Hermite quadrature, like the first under P."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(160)
     weights = weights / weights.sum()
     s = 1.0 / sigma
@@ -155,7 +155,7 @@ def test_one_step_gives_back_the_gaussian_for_add(sigma: float, copies: int) -> 
 
 
 def test_the_add_bound_is_that_of_the_mean_of_the_losses() -> None:
-    """Monte Carlo with the same noise: the loss is at most its bound everywhere, which has the stated law."""
+    """Monte Carlo with equal noise: the loss never exceeds its bound, which has the stated distribution."""
     rng = np.random.default_rng(2)
     sigma, steps, copies = 0.8, 5, 3
     s = 1.0 / sigma
@@ -173,7 +173,7 @@ def test_the_add_bound_is_that_of_the_mean_of_the_losses() -> None:
 
 
 def test_epsilon_is_small_where_delta_is_large_in_spite_of_the_shift() -> None:
-    """It may lie below the shift, where the Gaussian profile is taken at a negative epsilon."""
+    """Epsilon may be below the shift; then the Gaussian profile is evaluated at a negative epsilon."""
     shifted = jensen(1.0, [(100, 1)])
     assert 0.0 < shifted.epsilon(0.3) < shifted.shift
     assert shifted.delta(shifted.epsilon(0.3)) <= 0.3

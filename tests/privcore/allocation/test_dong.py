@@ -1,4 +1,4 @@
-"""The bound by overlaps: against all draws where they can be listed, and against published values."""
+"""Bound by overlaps: against all draws if they can be listed, and against published values."""
 
 import itertools
 import math
@@ -78,7 +78,7 @@ def test_many_participations_are_bounded_by_a_binomial_overlap(t: int, k: int) -
 def test_values_of_another_implementation_are_met_from_above(
     sigma: float, steps: int, k: int, epochs: int, delta: float, printed: float
 ) -> None:
-    """Of random-allocation 1.0.5, which has the same orders where it matters here."""
+    """Values of random-allocation 1.0.5, which has the same relevant orders for these problems."""
     fields = {"sigma": sigma, "steps": steps, "participations": k, "epochs": epochs, "delta": delta}
     upper = answer(problem("allocation-epsilon", **fields, adjacency="remove")).upper
     assert printed * (1.0 - 1e-12) <= upper <= printed * (1.0 + 1e-10)

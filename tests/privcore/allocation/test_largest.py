@@ -1,4 +1,4 @@
-"""The test on the largest output: equal to published values, below the truth, exact for one step."""
+"""Test on the largest output: equal to published values, below the truth, exact for one step."""
 
 import csv
 import math
@@ -50,13 +50,13 @@ def test_one_step_gives_back_the_gaussian_from_below(sigma: float, adjacency: st
 
 
 def log_all_below(cut: float, mean: float, count: int) -> mp.mpf:
-    """Return the logarithm of `all_below`, precise where it is nearly 0."""
+    """Return the logarithm of `all_below`, accurate also if it is nearly 0."""
     x = (mp.mpf(cut) - mp.mpf(mean)) / mp.sqrt(2)
     return count * (mp.log(mp.erfc(-x) / 2) if x < 0 else mp.log1p(-mp.erfc(x) / 2)) if count else mp.mpf(0)
 
 
 def test_probabilities_are_rounded_outwards_everywhere() -> None:
-    """From thresholds deep in the lower tail to those deep in the upper one, with enough digits."""
+    """Thresholds from deep in the lower tail to deep in the upper tail, with enough digits."""
     cuts = np.linspace(-31.0, 37.0, 69)
     for mean, chosen, count in ((1.0, 1, 1), (0.3, 2, 10**9), (20.0, 10**6, 10**12), (1e-6, 5, 10)):
         rest = ((count - chosen, 0.0),) if count > chosen else ()
@@ -82,7 +82,7 @@ def test_the_far_tail_keeps_its_logarithm() -> None:
 
 @pytest.mark.parametrize("adjacency", ["remove", "add"])
 def test_the_two_problems_agree(adjacency: str) -> None:
-    """At the epsilon shown for delta, some test shows that delta."""
+    """At the lower end of epsilon for delta, some test gives that delta as a lower end."""
     for sigma, steps, k, epochs, delta in (
         (0.5, 100, 1, 1, 1e-6),
         (1.0, 50, 3, 7, 1e-4),

@@ -1,4 +1,4 @@
-"""The simulation: its intervals cover the truth, its order statistics are those of the normal law."""
+"""Simulation: its intervals cover the truth, its order statistics are those of the normal distribution."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampling", ["order", "importance", "plain"])
 def test_many_samples_come_near_the_truth(sampling: str) -> None:
-    """Without bias: the mean lies within four standard errors, for both directions and several epochs."""
+    """No bias: the mean lies within four standard errors, for both directions and several epochs."""
     for sigma, steps, epochs, epsilon, adjacency in (
         (0.5, 100, 1, 1.0, "remove"),
         (0.9, 5, 1, 0.5, "add"),
@@ -84,7 +84,7 @@ def test_many_samples_come_near_the_truth(sampling: str) -> None:
         assert probability * low.mean - 4.0 * error <= truth.upper
         assert probability * high.mean + 4.0 * error >= truth.lower
         assert probability * high.mean - 4.0 * error <= truth.upper
-        assert low.total == pytest.approx(high.total, rel=1e-9)  # all outputs of so few are drawn
+        assert low.total == pytest.approx(high.total, rel=1e-9)  # with few steps, all outputs are drawn
 
 
 def test_importance_sampling_has_less_variance_than_plain_sampling() -> None:
@@ -138,7 +138,7 @@ def test_drawn_order_statistics_follow_the_beta_law(count: int) -> None:
     draws = draw_exceedances(np.random.default_rng(3), count, ranks, 4000)
     assert draws.shape == (4000, len(ranks))
     assert np.all(np.diff(draws, axis=1) >= 0.0)
-    below = -np.expm1(-draws)  # 1 - U, with law Beta(k, m - k + 1)
+    below = -np.expm1(-draws)  # 1 - U has the distribution Beta(k, m - k + 1)
     mean = ranks / (count + 1.0)
     deviation = np.sqrt(mean * (1.0 - mean) / (count + 2.0))
     assert np.all(np.abs(below.mean(axis=0) - mean) <= 6.0 * deviation / math.sqrt(4000))

@@ -1,12 +1,12 @@
 """Reference values of random allocation and its relatives lie between our bounds.
 
-`data/allocation.csv` holds values computed by other means than ours: closed forms, quadrature and contour
+`data/allocation.csv` has values computed by other means than ours: closed forms, quadrature and contour
 integrals in extended precision (kind exact), and bounds of the literature (kind upper or lower). Its column
-digits tells how many significant digits of a value can be trusted.
+digits is the number of significant digits of a value that can be trusted.
 
 The text that came with the table gives 28.4684733 for sigma 0.2, 1e6 steps, delta 1e-10; the table has
-29.8473933. The table is right: at the former epsilon the test on the largest output alone shows a delta of
-5.7e-10.
+29.8473933. The table is right: at an epsilon of 28.4684733 the test on the largest output alone proves a
+delta of at least 5.7e-10.
 """
 
 import csv
@@ -31,7 +31,7 @@ def rows() -> list[Row]:
 
 
 def question(row: Row) -> Problem:
-    """Return the problem whose truth the row tells about."""
+    """Return the problem whose true value the row gives."""
     topic = {"local": "unamplified", "poisson": "poisson"}.get(row["method"], "allocation")
     fields = {
         "sigma": float(row["sigma"]),
@@ -96,7 +96,7 @@ def test_the_table_has_something_to_say_about_every_method(method: type[Method])
 
 
 def largest_output_delta(sigma: str, steps: int, epsilon: str) -> mp.mpf:
-    """Return the delta that the test on the largest of all outputs shows: a lower bound, for remove."""
+    """Return the lower bound of delta, for remove, by the test on the largest of all outputs."""
 
     def below(x: mp.mpf) -> mp.mpf:
         return mp.erfc(-x / mp.mpf(sigma) / mp.sqrt(2)) / 2

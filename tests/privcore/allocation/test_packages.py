@@ -1,7 +1,7 @@
-"""Bounds that other packages print for random allocation: ours are no looser, and do not contradict them.
+"""Bounds that other packages print for random allocation: ours are as tight, and do not contradict them.
 
-`data/packages.csv` holds what random-allocation 1.0.5 and PLD-accounting 2.0 print; `make bench` runs them
-again. The column objection tells why a value is not compared.
+`data/packages.csv` has the output of random-allocation 1.0.5 and PLD-accounting 2.0; `make bench` runs them
+again. The column objection has the reason why a value is not compared.
 """
 
 import csv
@@ -69,7 +69,7 @@ def test_our_bracket_is_as_tight_as_the_tightest_of_the_packages_and_contradicts
 
 
 def test_a_poisson_value_of_random_allocation_is_below_the_truth() -> None:
-    """What docs/benchmarks.md says of figure 1: at its epsilon the largest output shows more than delta."""
+    """Claim of docs/benchmarks.md on figure 1: at its epsilon the largest output gives more than delta."""
     with mp.workdps(40):
         sigma, t = mp.mpf("0.2") * mp.mpf(10) ** (mp.mpf(5) / 19), 10**6
 

@@ -1,4 +1,4 @@
-"""The estimate agrees with the certified bracket, and refuses where rounding would spoil it."""
+"""The estimate agrees with the certified bracket, and is refused if rounding would dominate it."""
 
 import numpy as np
 import pytest

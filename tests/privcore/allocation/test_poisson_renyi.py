@@ -50,7 +50,7 @@ def test_integer_orders_are_exact_but_for_rounding_up(sigma: float, rate: float)
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("sigma", "rate"), [(0.5, 0.01), (0.5, 0.5), (1.0, 0.1), (3.0, 0.9)])
 def test_direction_add_diverges_less_at_every_order(sigma: float, rate: float) -> None:
-    """Mironov, Talwar and Zhang (2019), Theorem 5; here also the orders that are no integers."""
+    """Mironov, Talwar and Zhang (2019), Theorem 5, here also for orders that are not integers."""
     bounds = dict(zip(ORDERS, poisson_moments(sigma, rate), strict=True))
     for order in (FRACTIONS[20], FRACTIONS[60], FRACTIONS[76], 2.0, 5.0):
         remove = quadrature(sigma, rate, order, swapped=False)
@@ -68,7 +68,7 @@ def test_certainty_is_the_gaussian_mechanism_at_every_order() -> None:
 
 def test_fractional_orders_help_where_the_noise_is_small() -> None:
     second = math.log1p(0.1**2 * math.expm1(1.0 / 0.1**2))
-    bounds = fraction_moments(0.1, 0.1, second)  # the Gaussian one is 50 a (a - 1) at order a
+    bounds = fraction_moments(0.1, 0.1, second)  # the Gaussian log-moment is 50 a (a - 1) at order a
     chord = (FRACTIONS - 1.0) * second
     assert np.all(bounds <= chord * (1.0 + 1e-12))
     assert bounds[-8] < 0.6 * chord[-8]
@@ -76,7 +76,7 @@ def test_fractional_orders_help_where_the_noise_is_small() -> None:
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "remove", "add"])
 def test_a_published_value_is_met_in_every_direction(adjacency: str) -> None:
-    """Of random-allocation 1.0.5 and dp-accounting 0.6.0."""
+    """Values of random-allocation 1.0.5 and dp-accounting 0.6.0."""
     fields = {"sigma": 1.0, "steps": 1000, "sampling_probability": 1e-3, "delta": 1e-8}
     upper = answer(problem("poisson-epsilon", **fields, adjacency=adjacency)).upper
     assert upper == pytest.approx(1.2534719978482545, rel=1e-12)

@@ -1,4 +1,4 @@
-"""Identities and inequalities between the truths of different problems hold between their brackets."""
+"""Identities and inequalities between the true values of problems hold between their brackets."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ CERTIFIED = {
 
 
 def ask(topic: str, **fields: Any) -> Answer:
-    """Return the bracket of epsilon or delta, whichever the other one is given for."""
+    """Return the bracket of epsilon at a given delta, or of delta at a given epsilon."""
     asked = "epsilon" if "delta" in fields else "delta"
     answer = evaluate(Point(problem=problem(f"{topic}-{asked}", **fields), method=find(CERTIFIED[topic])()))
     assert answer.rigorous, answer
@@ -30,7 +30,7 @@ def intersect(one: Answer, other: Answer) -> bool:
 
 
 def thresholds(seed: int, count: int) -> list[dict[str, float]]:
-    """Return random epsilons and deltas, one of them a draw, in what users ask about."""
+    """Return random epsilons and deltas, one of them per draw, in the usual ranges."""
     rng = random.Random(seed)
     return [
         {"epsilon": rng.uniform(-3.0, 3.0)} if i % 2 else {"delta": 10.0 ** rng.uniform(-12.0, -0.5)}
@@ -63,7 +63,7 @@ def test_sampling_amplifies(sigma: float, steps: int) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
 def test_the_two_directions_are_reflections_of_each_other(sigma: float) -> None:
-    """delta_remove(eps) = 1 - e^eps + e^eps delta_add(-eps), whatever the pair."""
+    """delta_remove(eps) = 1 - e^eps + e^eps delta_add(-eps), for every pair."""
     questions: list[tuple[str, dict[str, float]]] = [
         ("allocation", {"steps": 100}),
         ("allocation", {"steps": 12, "participations": 12}),

@@ -1,4 +1,4 @@
-"""Shuffling: the clones against enumeration, the lower bound against the upper one."""
+"""Shuffling: the clones against enumeration, the lower bound against the upper bound."""
 
 import math
 
@@ -18,7 +18,7 @@ def answer(method: str, name: str, **fields: object) -> Answer:
 
 
 def enumerated(pair_epsilon: float, rate: float, others: int, epsilon: float) -> float:
-    """Return the divergence of the clones' counts by summing over all of them."""
+    """Return the divergence of the counts of clones by summing over all counts."""
     a, kappa = 1.0 / (1.0 + math.exp(-pair_epsilon)), math.exp(epsilon)
     total = 0.0
     for c in range(others + 1):
@@ -83,7 +83,7 @@ def test_the_lower_bound_stays_below_the_upper_one() -> None:
 
 
 def test_a_clone_must_come_from_the_opposite_gradient() -> None:
-    """With a distance of 1 between all examples, the clones would fall below what a test shows."""
+    """With a distance of 1 between all examples, the bound by clones would fall below a lower bound."""
     sigma, steps, epsilon, local = 0.7, 10**6, 1.2, 9.5
     shown = answer("shuffling.largest", "shuffling-delta", sigma=sigma, steps=steps, epsilon=epsilon).lower
     moved = steps * math.exp(log_gaussian_delta(sigma, local) - local) * (1.0 + math.exp(epsilon))
@@ -115,7 +115,7 @@ def test_clones_never_do_worse_than_no_amplification_and_sometimes_much_better()
 
 
 def test_allocation_is_no_less_private_than_its_shuffling_bound() -> None:
-    """With all other gradients zero, shuffling reveals what random allocation does."""
+    """With all other gradients zero, shuffling reveals as much as random allocation."""
     for sigma, steps, delta in ((0.5, 100, 1e-6), (1.0, 1000, 1e-8), (5.0, 10**4, 1e-6), (20.0, 1000, 1e-4)):
         fields = {"sigma": sigma, "steps": steps, "delta": delta}
         allocation = answer("allocation.certified", "allocation-epsilon", **fields)
@@ -140,7 +140,7 @@ def test_a_negative_epsilon_is_reflected() -> None:
 
 
 def test_the_approximate_pair_keeps_its_mean_and_moves_as_little_as_claimed() -> None:
-    """On a fine grid: sharing out the sum of two Gaussians gives a pure pair at the claimed distance."""
+    """On a fine grid, redistributing the sum of two Gaussians gives a pure pair at the claimed distance."""
     sigma, epsilon = 0.8, 1.3
     x = np.linspace(-12.0, 13.0, 400_001)
     step = x[1] - x[0]

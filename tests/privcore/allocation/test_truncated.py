@@ -1,4 +1,4 @@
-"""How rarely the posterior exceeds a sampling probability: exact for few steps, simulated, or void."""
+"""Tails of the posterior above a sampling probability: exact for few steps, simulated, or void."""
 
 import itertools
 import math
@@ -59,7 +59,7 @@ def three_steps_exceed(s: float, eta: float, direction: str) -> float:
 @pytest.mark.parametrize("rate", [by_truncation, by_recursion])
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_posterior_exceeds_the_rate_as_rarely_as_claimed(rate: Rate, direction: str) -> None:
-    """For two and three steps the probability is an integral that no theorem is needed for."""
+    """For two and three steps the probability is an integral, computed without a theorem."""
     met = 0
     for s, beta in itertools.product((0.02, 0.1, 0.3, 1.0, 2.0), (0.3, 1e-2, 1e-4, 1e-8)):
         for steps, exceed in ((2, two_steps_exceed), (3, three_steps_exceed)):
@@ -103,7 +103,7 @@ def test_exponential_moments_survive_the_ends_of_the_domain() -> None:
 
 
 def test_the_analytic_rate_is_the_formula_or_void() -> None:
-    """It is void exactly where gamma >= 1 - 1 / t."""
+    """The bound is void if and only if gamma >= 1 - 1 / t."""
     void = 0
     grid = itertools.product((0.0, 0.01, 0.3, 1.0, 4.0, 29.0), (1, 2, 10, 10**4, 10**9), (0.9, 1e-3, 1e-290))
     for local_epsilon, steps, delta in grid:
@@ -132,7 +132,7 @@ def test_the_analytic_rate_falls_in_delta_and_grows_with_epsilon() -> None:
 
 
 def test_a_clipped_step_of_mean_1_proves_the_analytic_bound() -> None:
-    """Its ratio stays within e^-epsilon_0 and e^epsilon_0, and the posterior exceeds as rarely as claimed."""
+    """The ratio stays within e^-epsilon_0 and e^epsilon_0; the posterior exceeds eta as rarely as claimed."""
     s, steps, first = 0.3, 100, 0.05
     local_epsilon = gaussian_epsilon_bounds(1.0 / s, first)[1]
 
@@ -142,7 +142,7 @@ def test_a_clipped_step_of_mean_1_proves_the_analytic_bound() -> None:
         return level * float(ndtr(place)) - float(ndtr(place - s))
 
     low, high = brentq(lambda level: put(level) - first, 1e-6, 2.0), math.exp(local_epsilon)
-    assert put(high) - high + 1.0 == pytest.approx(first)  # as much is cut off above as below
+    assert put(high) - high + 1.0 == pytest.approx(first)  # the same amount is cut off above and below
     assert math.exp(-local_epsilon) < low < 1.0
     draws = np.random.default_rng(6).standard_normal((20_000, steps))
     ratios = np.clip(np.exp(s * draws - 0.5 * s * s), low, high)
@@ -155,9 +155,9 @@ def test_a_clipped_step_of_mean_1_proves_the_analytic_bound() -> None:
 
 
 def test_the_published_bound_of_the_event_itself_does_not_hold() -> None:
-    """Claim B.8 compares an event about the true ratio with one about the clipped: here 0.5 is above 0.3.
+    """Claim B.8 compares events of the true ratio and of the clipped ratio: here 0.5 is above 0.3.
 
-    The bound of delta does hold, as clipping changes the outputs no more than delta_0.
+    The bound of delta does hold, since clipping changes the output distribution by at most delta_0.
     """
     s, first, second = 0.02, 0.1, 0.1
     eta = analytic_rate(gaussian_epsilon_bounds(1.0 / s, first)[1], 2, second)
@@ -167,7 +167,7 @@ def test_the_published_bound_of_the_event_itself_does_not_hold() -> None:
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_recursive_rate_is_void_exactly_where_even_1_leaves_too_much(direction: str) -> None:
-    """At rate 1 the correction is tau delta(ln(t) / 2); it decides, up to the accuracy of the law."""
+    """The rate exists if the correction at rate 1, tau delta(ln(t) / 2), is within the budget."""
     for sigma, steps in ((1.0, 10), (0.5, 30), (0.3, 100)):
         middle = 0.5 * math.log(steps)
         tau = 1.0 / (math.exp(middle) * math.expm1(middle)) * (steps if direction == "add" else 1.0)

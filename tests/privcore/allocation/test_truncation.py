@@ -1,4 +1,4 @@
-"""The bounds by truncated Poisson sampling: void domains, known values, monotonicity, and above the truth."""
+"""Bounds by truncated Poisson sampling: void domains, known values, monotonicity, and above the truth."""
 
 import csv
 import itertools
@@ -86,7 +86,7 @@ def test_the_tail_by_doob_and_chernoff_gives_known_values(
 
 
 def test_the_authors_splits_give_the_known_values() -> None:
-    """Rows computed by other means, to the asked tolerance; and what the authors' program printed."""
+    """Rows computed by other means, up to the tolerance, and the output of the authors' program."""
     with TABLE.open() as lines:
         rows = {row["id"]: row for row in csv.DictReader(lines)}
     for row, name in (("173", "recursive"), ("175", "recursive"), ("177", "analytic")):
@@ -123,7 +123,7 @@ def test_sinh_and_the_optimal_split_are_tighter() -> None:
 
 @each_method
 def test_blocks_compose_as_epochs_do(name: str) -> None:
-    """Only floor(t / k) and k E matter; what is left of t is not used."""
+    """Only floor(t / k) and k E matter; the remainder of t is not used."""
     base = epsilon(name, 8.0, 500, 1e-7, epochs=20)
     assert epsilon(name, 8.0, 5009, 1e-7, participations=10, epochs=2) == base
     assert epsilon(name, 8.0, 500, 1e-7) < 0.5 * base

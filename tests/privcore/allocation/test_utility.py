@@ -1,4 +1,4 @@
-"""The error of a private mean: the formula against enumeration, literal batches and the published setting."""
+"""Error of a private mean: the formula against enumeration, literal batches and the published setting."""
 
 import itertools
 import math
@@ -41,7 +41,7 @@ def test_the_formula_gives_the_reference_values(kind: type[ErrorOfMean], example
 
 
 def moment(asked: ErrorOfMean, power: int) -> float:
-    """Return a central moment of the estimate without noise, by going through all data and all choices."""
+    """Return a central moment of the estimate without noise, by enumeration of all data and all choices."""
     n, t, p = asked.examples, asked.steps, asked.proportion
     if isinstance(asked, AllocationError):
         counts = {1: 1.0}
@@ -78,7 +78,7 @@ def test_the_fourth_cumulant_is_what_enumeration_gives_or_more(
 
 
 def literal_error(asked: ErrorOfMean, sigma: float, repetitions: int, seed: int) -> tuple[float, float]:
-    """Return mean and standard error of the squared error, of the algorithm done step by step."""
+    """Return mean and standard error of the squared error of the algorithm, executed step by step."""
     rng = np.random.default_rng(seed)
     n, t, d = asked.examples, asked.steps, asked.dimension
     errors = np.empty(repetitions)
@@ -139,13 +139,13 @@ def test_with_one_step_the_schemes_are_the_same() -> None:
 
 @pytest.mark.parametrize(("epsilon", "dimension"), [(1.0, 1), (0.1, 1), (0.1, 1000)])
 def test_allocation_is_the_more_accurate_in_every_panel_of_figure_3(epsilon: float, dimension: int) -> None:
-    """The published bounds lose the third panel; with proved and tight noise there is no trade-off."""
+    """By the published bounds it loses in the third panel; with proved, tight noise it does not."""
     for examples in (100, 1000, 10_000, 100_000):
         fields = FIGURE_3 | {"epsilon": epsilon, "dimension": dimension, "examples": examples}
         allocation, poisson = (answer(kind(**fields), "utility.formula") for kind in KINDS)
         assert allocation.upper < poisson.lower
         if (examples, dimension) == (100_000, 1):
-            assert poisson.lower > 7.0 * allocation.upper, "what random participation adds dominates"
+            assert poisson.lower > 7.0 * allocation.upper, "the error of random participation dominates"
 
 
 # ---------------------------------------------------------------------- simulation
@@ -173,7 +173,7 @@ def test_simulations_stay_in_their_intervals_around_the_formula(kind: type[Error
 
 
 def test_chebyshev_is_applied_to_the_variance_of_a_squared_error() -> None:
-    """With one example and next to no noise, the fourth moment of what is drawn decides the width."""
+    """With one example and next to no noise, the fourth moment of the samples determines the width."""
     fields = {"epsilon": 1e4, "delta": 0.9, "steps": 3, "examples": 2, "proportion": 0.2}
     asked = PoissonError(**fields)  # type: ignore[arg-type]
     simulation = UtilitySimulation(repetitions=10**6, confidence=0.9)

@@ -1,4 +1,4 @@
-"""Laws of a record: one spelling each, their sums against direct ones, and columns of files."""
+"""Distributions of a record: canonical spellings, sums against direct sums, and columns of files."""
 
 import math
 from pathlib import Path

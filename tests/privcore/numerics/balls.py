@@ -1,4 +1,4 @@
-"""Ball arithmetic: numbers with proved error bounds, and what the functions of the product should return."""
+"""Ball arithmetic: numbers with proved error bounds, and reference values of functions of the product."""
 
 import math
 import random
@@ -41,7 +41,7 @@ def spread(seed: int, count: int, *ranges: tuple[float, float]) -> Iterator[tupl
 
 
 def sharpened(value: Callable[[], arb], bits: int = 80) -> arb:
-    """Return a value at the first precision, from 256 bits on, at which that many of its bits are known."""
+    """Return a value with a given number of known bits, at the first sufficient precision from 256 bits."""
     precision = PRECISION
     while precision <= 2**16:
         with ctx.workprec(precision):
@@ -58,7 +58,7 @@ def normal(x: arb) -> arb:
 
 
 def quantile(y: arb) -> arb:
-    """Return the x below which a standard normal variable is with a probability, known to many bits."""
+    """Return the normal quantile of a probability, known to many bits."""
     x = -arb(2).sqrt() * (2 * y.mid()).erfcinv()
     slope = (2 * arb.pi()).sqrt() * (x * x / 2).exp()  # it changes by far less than a factor of 2
     return x + y.rad() * slope * arb(0, 2)
@@ -91,15 +91,15 @@ def more_than(trials: float, p: arb, count: float) -> arb:
 
 
 def at_most(trials: float, p: arb, count: float) -> arb:
-    """Return the probability of at most that many successes, the count in [0, trials)."""
+    """Return the probability of at most a count of successes, the count in [0, trials)."""
     return beta_below(arb(trials) - arb(count), arb(count) + 1, 1 - p)
 
 
 def beta_below(a: arb, b: arb, x: arb) -> arb:
     """Return the regularised incomplete beta function for whole a and b, of small relative error.
 
-    The density is log-concave: it is integrated in panels from x on away from its peak, and what lies beyond
-    the last one is at most the density there over the derivative of its logarithm.
+    The density is log-concave. It is integrated in panels from x on, away from its peak. The integral beyond
+    the last panel is at most the density there divided by the derivative of its logarithm.
     """
     if a == 1:
         return -(b * (-x).log1p()).expm1()

@@ -1,4 +1,4 @@
-"""Compiled functions: they call one another, and work where their machine code cannot be kept."""
+"""Compiled functions: they call one another, and work if their machine code cannot be cached."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def test_a_compiled_function_is_called_from_compiled_code() -> None:
 def test_where_no_folder_can_be_written_a_function_is_compiled_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])  # all said that they cannot
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])  # no folder is writable
 
     @compiled()
     def third(x: float) -> float:

@@ -25,7 +25,7 @@ def exact_log_delta(sigma: mp.mpf, epsilon: float) -> mp.mpf:
 
 
 def draw(rng: random.Random) -> tuple[float, float]:
-    """Return sigma and epsilon: anywhere, around epsilon 0, or where delta falls from 1 to nothing."""
+    """Return sigma and epsilon: anywhere, around epsilon 0, or while delta falls from 1 to 0."""
     shift = 10.0 ** rng.uniform(-6.0, 10.5)  # sigma 1e-3 over sqrt(1e15) participations is 3e-11
     anywhere = rng.uniform(-100.0, 1e4)
     small = rng.choice((-1.0, 1.0)) * 10.0 ** rng.uniform(-300.0, 2.0)
@@ -45,7 +45,7 @@ def test_bounds_of_delta_enclose_the_exact_profile() -> None:
 
 
 def test_the_logarithm_is_exact_to_a_tenth_of_its_slack() -> None:
-    """But for the rounding of the argument a, which is what moving sigma outward accounts for."""
+    """Exact except for the rounding of the argument a, which the move of sigma accounts for."""
     rng = random.Random(2)
     with mp.workdps(DIGITS):
         for _ in range(1500):
@@ -66,7 +66,7 @@ def test_bounds_of_delta_are_tight() -> None:
 
 
 def test_bounds_of_epsilon_enclose_the_exact_inverse() -> None:
-    """Sigma is rounded on its way, as in a composition."""
+    """Sigma is rounded by intermediate operations, as in a composition."""
     rng = random.Random(3)
     with mp.workdps(DIGITS):
         for _ in range(400):
@@ -79,7 +79,7 @@ def test_bounds_of_epsilon_enclose_the_exact_inverse() -> None:
             where = (sigma, copies, delta)
             assert exact_log_delta(exact_sigma, upper) <= log_delta, where
             assert lower == 0.0 or exact_log_delta(exact_sigma, lower) >= log_delta, where
-            if delta < 0.9:  # closer to 1 the slack of log(delta) is felt
+            if delta < 0.9:  # closer to 1 the slack of log(delta) matters
                 assert upper - lower <= 1e-11 * max(upper, 1e-3 / sigma), where
 
 

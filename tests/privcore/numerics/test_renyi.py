@@ -1,4 +1,4 @@
-"""From Renyi divergences to epsilon and delta: above the truth, below what any single order gives."""
+"""Conversion of Renyi divergences to epsilon and delta: above the truth, below the bound of each order."""
 
 import math
 
@@ -19,7 +19,7 @@ def gaussian(sigma: float, orders: Floats) -> Floats:
 
 
 def exact_delta(order: float, log_moment: float, epsilon: float) -> mp.mpf:
-    """Return the bound that one order gives, in 40 digits."""
+    """Return the bound by a single order, in 40 digits."""
     with mp.workdps(40):
         a, g, x = mp.mpf(order), mp.mpf(log_moment), mp.mpf(epsilon)
         return mp.exp(g - (a - 1) * x) * (1 - 1 / a) ** a / (a - 1)
@@ -32,7 +32,7 @@ def test_one_order_gives_the_formula_rounded_up(order: float, log_moment: float)
         delta, _ = delta_from_moments(np.array([order]), np.array([log_moment]), epsilon)
         exact = min(exact_delta(order, log_moment, epsilon), mp.mpf(1))
         size = log_moment + (order - 1.0) * abs(epsilon) + order * math.log(order) + 1.0
-        # A chord leads from order 1 to the only one, and may give less than its end.
+        # A chord leads from order 1 to the only order; a point of it may give less than its end.
         assert 0.0 < delta <= exact * (1.0 + 1e-13 * size) + mp.mpf(5e-324)
         if delta == 1.0 or order < 1.001:
             continue
@@ -90,7 +90,7 @@ def test_epsilon_and_delta_are_inverse_to_each_other(sigma: float, delta: float)
 
 def test_epsilon_between_two_orders_is_the_best_on_their_chord() -> None:
     orders, delta = np.array([2.0, 64.0]), 0.1
-    moments = 1.0 * (orders - 1.0)  # those of a mechanism with pure epsilon 1
+    moments = 1.0 * (orders - 1.0)  # moments of a mechanism with pure epsilon 1
     epsilon, order = epsilon_from_moments(orders, moments, delta)
     assert 2.0 < order < 64.0
     a = np.linspace(2.0, 64.0, 200_001)
@@ -100,7 +100,7 @@ def test_epsilon_between_two_orders_is_the_best_on_their_chord() -> None:
 
 
 def test_a_bound_that_falls_replaces_those_of_smaller_orders() -> None:
-    """The divergence rises with the order, so that a large bound before a small one is not needed."""
+    """The divergence increases with the order, so a bound larger than that of a higher order is redundant."""
     orders = np.array([1.5, 2.0, 4.0])
     rising = 0.7 * (orders - 1.0)
     for delta in DELTAS:

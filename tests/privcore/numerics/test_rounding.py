@@ -1,4 +1,4 @@
-"""Every outward slack against ball arithmetic, over the domain of what it covers, and in one place only."""
+"""Every outward slack against ball arithmetic, over its domain, and in one place only."""
 
 import ast
 import math
@@ -61,12 +61,12 @@ from tests.privcore.numerics.balls import above, below, moved, near, spread
 
 U = rounding.UNIT
 UNNAMED = 8
-"""Factors such as 1 + 1e-12 that still stand inside of functions; lower it when one moves to rounding.py.
+"""Number of factors such as 1 + 1e-12 inside of functions; lower it when a factor moves to rounding.py.
 
-Four are no slack: where the search of a noise multiplier ends, where that of a level begins, which edges of
-cells all but coincide, and the clip of inner edges. Four are, and are neither counted nor checked as they
-stand: of the privacy profile in `auditing.programme`, of the threshold at which a quantile is tested in
-`labels.sampling`, and of both ends in `utility.simulation`.
+Four are not slacks: the end of the search of a noise multiplier, the start of that of a level, the distance
+of edges of cells that nearly coincide, and the clip of inner edges. Four are slacks that are neither counted
+nor checked: those of the privacy profile in `auditing.programme`, of the threshold at which a quantile is
+tested in `labels.sampling`, and of both ends in `utility.simulation`.
 """
 
 
@@ -78,7 +78,7 @@ def _bits() -> Iterator[None]:
 
 @pytest.fixture(params=[1, pytest.param(40, marks=pytest.mark.soak)])
 def often(request: pytest.FixtureRequest) -> int:
-    """Return the factor by which more points are tried."""
+    """Return the factor by which the number of points is multiplied."""
     return int(request.param)
 
 
@@ -114,7 +114,7 @@ def test_the_gaussian_profile_stays_within_its_slacks(often: int) -> None:
     sigmas, epsilons = (1e-8, 1e-3, 0.99, 1.0, 1.01, 30.0, 1e6, 1e14), (1e-12, 1e-3, 1.0, 50.0, 1e4)
     grid = [(s, side * e) for s in sigmas for e in (0.0, *epsilons) for side in (1.0, -0.01)]
     drawn = list(spread(2, 250 * often, (1e-8, 1e14), (1e-9, 1e4)))
-    # where delta is neither 1 nor 0
+    # arguments at which delta is neither 1 nor 0
     bulk = [(s, (a - 20.0 + 0.5 / s) / s) for s, a in spread(3, 250 * often, (1e-3, 1e6), (12.0, 60.0))]
     for sigma, epsilon in (*grid, *drawn, *bulk):
         if not -100.0 <= epsilon <= 1e4:
@@ -218,7 +218,7 @@ def counts(seed: int, number: int, most: float, least_mean: float = 0.0) -> Iter
 
 def test_windows_of_binomial_probabilities_stay_within_their_slack(often: int) -> None:
     rng = random.Random(7)
-    # of these the rounded p / (1 - p) is farthest off; the worst of the others
+    # for these, the rounded p / (1 - p) errs most; the worst of the others
     cases = [(n, p) for n in (1, 10, 10**4, 10**6) for p in (1e-9, 0.3, 0.5, 0.6224593312018546, 0.999)]
     for n, p in [*cases, *((10**9, p) for p in (0.5, 0.6224593312018546, 0.3)[: 1 if often == 1 else 3])]:
         law = window(n, p)
@@ -331,7 +331,7 @@ def sharp(epsilon: arb, odds: arb, substitution: bool) -> arb:
 
 
 def private(seed: int, number: int) -> Iterator[tuple[float, float]]:
-    """Yield epsilon and odds, many of them where the advantage begins or the formula changes."""
+    """Yield epsilon and odds, many of them near the start of the advantage or a change of the formula."""
     rng = random.Random(seed)
     for epsilon, odds in spread(seed, number, (2.3e-308, 700.0), (1e-6, 1e6)):
         yield epsilon, odds
@@ -471,7 +471,7 @@ def test_the_likelihood_ratio_of_least_squares_stays_within_its_slack(often: int
 
 
 def distance(counts: list[int], n: int, odds: float) -> arb:
-    """Return the mean distance of n records of a sample from the others, from all hypergeometric terms."""
+    """Return the mean distance of n records of a sample from the others, by all hypergeometric terms."""
     size, total = sum(counts), arb(0)
     g, rest = arb(odds), sum(counts) - n
     for k in set(counts):
@@ -523,7 +523,7 @@ def test_rates_of_losses_stay_within_their_slack(often: int) -> None:
 
 
 def refutes(family: int, at: float, delta: float, counted: tuple[float, ...], tau: float) -> bool | None:
-    """Return whether so many correct guesses are unlikely, by Algorithm 3; None after very many steps."""
+    """Return whether the counted correct guesses are unlikely, by Algorithm 3; None after very many steps."""
     with ctx.workprec(1024):  # a step loses about two bits
         return recursion(family, arb(at), arb(delta), [arb(x) for x in counted], arb(tau))
 
