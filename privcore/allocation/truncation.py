@@ -36,7 +36,7 @@ _COARSE = 0.3
 _STRIDES = (6.9, 2.3, 1.15, 0.6)
 """Strides of the search for the logarithm of the correction to delta."""
 
-_LOOKS = 20
+_MOST_PROBES = 20
 """Approximate largest number of probes of a search, for the cost."""
 
 _DELTA_FACTOR = 5.0
@@ -116,11 +116,11 @@ def cost_of(problem: Allocation, tolerance: float) -> Cost:
     question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
     s, combinations = 1.0 / problem.sigma, powering(steps * copies)
     if isinstance(problem, AllocationEpsilon):
-        once, looks = cost(question, s, tolerance, combinations), 0.0
+        once, probing = cost(question, s, tolerance, combinations), 0.0
     else:  # a probe computes one distribution; a bound computes about six
         once = cost(question, s, min(1.0, _DELTA_FACTOR * tolerance), combinations)
-        looks = _LOOKS / 6.0 * cost(question, s, _COARSE, combinations).seconds
-    return Cost(seconds=0.05 + directions * (once.seconds + looks), bytes=once.bytes)
+        probing = _MOST_PROBES / 6.0 * cost(question, s, _COARSE, combinations).seconds
+    return Cost(seconds=0.05 + directions * (once.seconds + probing), bytes=once.bytes)
 
 
 def _sampled(
@@ -177,20 +177,20 @@ def _delta(
     """
     tried: dict[float, tuple[float, float]] = {}
 
-    def look(log_budget: float) -> float:
+    def probe(log_budget: float) -> float:
         if log_budget not in tried:
             budget = math.exp(min(log_budget, 0.0))
             eta = rate(budget) if SMALLEST_DELTA < budget < known else None
-            total = math.inf if eta is None else _glance(problem, direction, eta, budget) + budget
+            total = math.inf if eta is None else _probed_delta(problem, direction, eta, budget) + budget
             tried[log_budget] = total, 0.0 if eta is None else eta
         return tried[log_budget][0]
 
     at = math.log(max(0.3 * known, SMALLEST_DELTA))
     for stride in _STRIDES:
         for step in (-stride, stride):
-            while look(at + step) < look(at):
+            while probe(at + step) < probe(at):
                 at += step
-    if look(at) == math.inf:
+    if probe(at) == math.inf:
         return 1.0, ""
     budget, eta = math.exp(at), tried[at][1]
     wide = min(1.0, _DELTA_FACTOR * tolerance)
@@ -198,7 +198,7 @@ def _delta(
     return min(1.0, (upper + budget) * (1.0 + TRUNCATED_RATE)), f"{detail}, correction {budget:.1e}"
 
 
-def _glance(problem: AllocationDelta, direction: str, rate: float, size: float) -> float:
+def _probed_delta(problem: AllocationDelta, direction: str, rate: float, size: float) -> float:
     """Return an upper bound of the delta of Poisson sampling, from a distribution that resolves its size."""
     steps, copies = block(problem)
     count = steps * copies
