@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
+from privcore.problem import Problem
+from privcore.registry import versions
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.macros import macros
@@ -50,31 +54,56 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
         StoreError: A part is damaged; the sentence names it.
         duckdb.Error: The disk or the memory is full; what was written is incomplete.
     """
-    of_problem: dict[str, list[Path]] = {problem.name: [] for problem in PROBLEMS}
+    of_problem: dict[str, list[Path]] = {}
     for part in parts:
         of_problem.setdefault(problem_of(part), []).append(part)
     kinds = {kind.name: kind for kind in PROBLEMS}
-    schemas: dict[str, pa.Schema] = {}
+    schemas = {name: schema_for(kind) for name, kind in kinds.items()}
+    path.write_bytes(_empty(tuple(PROBLEMS), tuple(versions().items())))
+    with _connected(path) as connection:
+        for problem, files in of_problem.items():
+            view = view_name(problem)
+            if problem in kinds:
+                connection.execute(f'drop view brackets."{view}"')
+            else:
+                schemas[problem] = _joint_schema(place, files)
+                _add_table(connection, problem, schemas[problem])
+            _load(connection, problem, files, place)
+            _drop_duplicates(connection, view)
+            _add_brackets(connection, view, fields_of(schemas[problem]))
+            if problem in kinds:
+                add_monotone_index(connection, kinds[problem])
+        _load_sweeps(connection, sweeps)
+        if schemas.keys() != kinds.keys():
+            connection.execute(";".join(views(schemas)))
+        connection.execute("checkpoint")  # closing does this too, but does not report a full disk
+
+
+def _connected(path: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection that writes a file; a folder beside the file holds what memory cannot."""
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": "false",
         "memory_limit": f"{LIMIT_BYTES}B",
         "temp_directory": f"{path}.spill",
     }
-    with duckdb.connect(str(path.absolute()), config=settings) as connection:  # `md:x` would be a URL
-        connection.execute("create schema brackets; create schema corners; create schema axes")
-        for problem, files in of_problem.items():
-            schema = schema_for(kinds[problem]) if problem in kinds else _joint_schema(place, files)
-            schemas[problem] = schema
-            _add_table(connection, problem, schema)
-            if files:
-                _load(connection, problem, files, place)
-                _drop_duplicates(connection, view_name(problem))
-            _add_brackets(connection, view_name(problem), fields_of(schema), bool(files))
-            if files and problem in kinds:
-                add_monotone_index(connection, kinds[problem])
-        _load_sweeps(connection, sweeps)
-        connection.execute(";".join([*views(schemas), *macros()]))
-        connection.execute("checkpoint")  # a close would do it too, but tells nobody where the disk is full
+    return duckdb.connect(str(path.absolute()), config=settings)  # `md:x` would be a URL
+
+
+@lru_cache(maxsize=1)
+def _empty(kinds: tuple[type[Problem], ...], _versions: tuple[tuple[str, int], ...]) -> bytes:
+    """Return the file of a snapshot without rows, to be copied: its 200 statements take half a second."""
+    schemas = {kind.name: schema_for(kind) for kind in kinds}
+    with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
+        path = Path(scratch) / "empty.duckdb"
+        with _connected(path) as connection:
+            connection.execute("begin; create schema brackets; create schema corners; create schema axes")
+            for problem, schema in schemas.items():
+                _add_table(connection, problem, schema)
+                view = view_name(problem)
+                query = best_of_one(f'main."{view}"', fields_of(schema))
+                connection.execute(f'create view brackets."{view}" as {query}')
+            connection.execute(";".join([*views(schemas), *macros(), "commit", "checkpoint"]))
+        return path.read_bytes()
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:
@@ -137,13 +166,8 @@ def _drop_duplicates(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     )
 
 
-def _add_brackets(
-    connection: duckdb.DuckDBPyConnection, view: str, fields: list[str], has_rows: bool
-) -> None:
+def _add_brackets(connection: duckdb.DuckDBPyConnection, view: str, fields: list[str]) -> None:
     """Make the table of best brackets, sorted by the fields so that statistics find rows fast."""
-    if not has_rows:
-        connection.execute(f'create view brackets."{view}" as {best_of_one(f"""main."{view}" """, fields)}')
-        return
     connection.execute(
         f"""
         create or replace temp table several as
