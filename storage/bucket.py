@@ -65,7 +65,7 @@ class Bucket(Folder):
         self.refresh()  # the copy of a store that is gone is none
         foreign = self.foreign()
         if foreign and not self.take(self.root / MARK):  # another machine may have made it in between
-            raise StoreError(f"Expected a store or no objects, got {self.address} with {foreign} in it.")
+            raise StoreError(f"Expected a store or no objects, got {self.address}, which has {foreign}.")
         if not foreign:
             self.write(self.root / MARK, content)
 
@@ -152,7 +152,7 @@ class Bucket(Folder):
             with self._scratch() as scratch:
                 if self._pulled(scratch):
                     return
-        raise StoreError(f"Cannot read {self.address}: it changes too quickly; try again.")
+        raise StoreError(f"Cannot read {self.address}: its objects change too quickly; try again.")
 
     def _pulled(self, scratch: Path) -> bool:
         """Make the folder equal to the bucket; return False where one listing may not show the whole.

@@ -131,7 +131,7 @@ def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path]
     # The condition has every row looked at; a bare count is answered from statistics.
     kept = connection.execute(f"select count(*) from {table} where point_id <> ''").fetchall()[0][0]
     if kept != read:
-        raise StoreError(f"DuckDB {duckdb.__version__} kept {kept} of {read} rows; do not use this version.")
+        raise StoreError(f"DuckDB {duckdb.__version__} kept only {kept} of {read} rows; use another version.")
 
 
 def _in_chunks(files: list[Path], place: Folder) -> Iterator[pa.Table]:

@@ -162,7 +162,7 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
             raise
         return None
     if not all(_plain(back[name]).equals(_plain(table[name])) for name in table.column_names):
-        raise StoreError(f"{place.shown(path)} reads back differently; nothing was deleted.")
+        raise StoreError(f"{place.shown(path)} does not read back as it was written; nothing was deleted.")
     return path, size
 
 

@@ -45,7 +45,7 @@ class Around:
         """Return the parts that are sound, sorted; the others are warned of."""
         found, foreign = survey(self.place)
         for path in foreign:
-            self._tell(f"{self.place.shown(path)} does not belong into a store; it is left out.")
+            self._tell(f"{self.place.shown(path)} is not part of the store; it is left out.")
         return [path for path in found if self._is_sound(path)]
 
     def manifests(self) -> list[Manifest]:
@@ -54,7 +54,7 @@ class Around:
         made: list[Replacement] = []
         for path in self.place.entries(layout.SWEEPS) + self.place.entries(layout.REPLACED):
             if layout.is_no_file(path):
-                self._tell(f"{self.place.shown(path)} does not belong into a store; it is left out.")
+                self._tell(f"{self.place.shown(path)} is not part of the store; it is left out.")
                 continue
             try:
                 if path.parent.name == layout.SWEEPS:
@@ -97,7 +97,7 @@ class Around:
                 table = read_part(self.place, path)
                 if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
                     shown = self.place.shown(path)
-                    self._tell(f"{shown} does not hold the points that its name promises; it is left out.")
+                    self._tell(f"The points in {shown} do not match the hash in its name; it is left out.")
                     return False
                 self._sound.add(state)
         except (OSError, StoreError) as error:

@@ -22,13 +22,13 @@ NAME = "store.sql"
 _HEAD = """\
 -- The views and macros of this store for DuckDB 2 or later, without privsweep. Start DuckDB in this folder:
 --     .read store.sql
--- or, elsewhere, say first: set file_search_path = '<this folder>';
--- Every run of a sweep writes this file anew. Parts that come later are seen without that, unless they are
--- the first ones of their problem.
+-- In another folder, first run: set file_search_path = '<this folder>';
+-- Every run of a sweep rewrites this file. The views also include parts that are added later, except the
+-- first parts of a problem.
 --
--- DuckDB does not notice a flipped bit in a part, nor that a part is missing: `privsweep verify` does. What
--- it would misread is refused here: parts of a newer release, and columns of another type.
--- Every query reads the parts; ask often, and a table is faster: create table r as from results;
+-- DuckDB does not detect a flipped bit or a missing part; `privsweep verify` does. This file refuses parts
+-- that the views would misread: parts of a newer release, and columns of another type.
+-- Every query reads the parts. For many queries, a table is faster: create table r as from results;
 """
 
 _PHYSICAL = {"double": "DOUBLE", "bigint": "INT64", "timestamptz": "INT64", "boolean": "BOOLEAN"}
@@ -42,7 +42,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
     """
     sink = pa.BufferOutputStream()
     if len(set(table.column_names)) < len(table.column_names):
-        raise QueryError(f"Expected columns of different names, got {', '.join(table.column_names)}.")
+        raise QueryError(f"Expected columns with different names, got {', '.join(table.column_names)}.")
     try:
         pq.write_table(table, sink, compression="zstd")
     except pa.ArrowException as error:
@@ -141,7 +141,7 @@ set variable privsweep_checked = (
         select file_name || ' holds rows of ' || value from described
         where key = '{PROBLEM_KEY.decode()}' and value <> problem
         union all
-        select file_name || ' has the column ' || name || ', which this file does not know'
+        select file_name || ' has the column ' || name || ', which store.sql does not list'
         from found anti join expected using (problem, name)
         union all
         select file_name || ' has ' || name || ' as ' || found.type || ', expected ' || expected.type

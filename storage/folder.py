@@ -78,7 +78,7 @@ class Folder:
             others = self.entries()
             if others and not mark.exists():  # another process may have made it in between
                 other = others[0].name
-                raise StoreError(f"Expected a store or an empty folder, got {self.root} with {other} in it.")
+                raise StoreError(f"Expected a store or an empty folder, got {self.root}, which has {other}.")
         else:
             self._remove_staged()
             self._appear(content)
@@ -103,7 +103,7 @@ class Folder:
         self.check_path()
         mark = self.root / MARK
         if not self.is_there():
-            raise StoreError(f"There is no store at {self.name}.")
+            raise StoreError(f"No store found at {self.name}.")
         try:
             version = json.loads(mark.read_bytes())["schema_version"]
         except FileNotFoundError:

@@ -173,12 +173,12 @@ def _parsed(content: Mapping[str, Any], run: str) -> Heartbeat:
     heartbeat = Heartbeat(**{**content, **times})
     kinds = {int: _NUMBERS, str: _WORDS}
     if not all(isinstance(content[name], kind) for kind, names in kinds.items() for name in names):
-        raise TypeError("A heartbeat has a field of another kind.")
+        raise TypeError("A heartbeat has a field of the wrong type.")
     if content["run"] != run or not all(0 <= content[name] < 2**53 for name in _NUMBERS):
-        raise ValueError("A heartbeat is that of another run, or counts beyond reason.")
+        raise ValueError("A heartbeat has the id of another run, or an impossible count.")
     pace = heartbeat.points_per_second
     if not all(time.tzinfo for time in times.values()) or not 0 < heartbeat.every <= LONGEST:
-        raise ValueError("A heartbeat has a time without a zone, or comes too rarely.")
+        raise ValueError("A heartbeat has a time without a time zone, or an impossible interval.")
     if pace is not None and not 0 < pace < math.inf:
-        raise ValueError("A heartbeat has a pace that none can be.")
+        raise ValueError("A heartbeat has an impossible pace.")
     return heartbeat

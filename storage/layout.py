@@ -30,8 +30,9 @@ def refuse_newer(version: object, where: object) -> None:
         StoreError: It is newer.
     """
     if type(version) is not int or version < 1:
-        raise DamagedError(f"{where} has no valid schema version, got {version!r}.")
+        raise DamagedError(f"{where} has an invalid schema version: {version!r}.")
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"{where} has schema version {version} and this release reads {SCHEMA_VERSION}: update privsweep."
+            f"{where} has schema version {version}, but this release reads {SCHEMA_VERSION}: "
+            "update privsweep."
         )

@@ -62,5 +62,5 @@ def _cache() -> Path:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "privsweep"
     except RuntimeError as error:
         raise StoreError(
-            f"Expected {CACHE_VARIABLE} to name a folder for copies of buckets, since this user has no home."
+            f"This user has no home folder to keep copies of buckets in: set {CACHE_VARIABLE} to a folder."
         ) from error

@@ -63,7 +63,8 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
     if lower > upper:
         raise StoreError(
             f"The store contradicts itself about {problem.name}: {lower_method} proved at least {lower!r} "
-            f"for {lower_from}, {upper_method} at most {upper!r} for {upper_from}; see the view conflicts."
+            f"for {lower_from}, but {upper_method} proved at most {upper!r} for {upper_from}; "
+            "see the view conflicts."
         )
     fields = problem.as_fields()
     return Found(

@@ -57,7 +57,7 @@ def lookup_table(store: Store) -> LookupTable:
     query = "select * exclude (part) from results where status = 'ok' order by problem, problem_id, point_id"
     rows = store.sql(query, limit_seconds=_PATIENCE)
     if not len(rows):
-        raise StoreError(f"There is no answer in {store.name} to make a lookup table of.")
+        raise StoreError(f"{store.name} has no answers, so no lookup table can be made from it.")
     return LookupTable(version=_version(rows), rows=rows)
 
 
@@ -114,11 +114,11 @@ def read_lookup_table(path: Path) -> LookupTable:
     metadata = rows.schema.metadata or {}
     version = metadata.get(KEY, b"").decode(errors="replace")
     if not version:
-        raise StoreError(f"{path} is not a lookup table: its metadata names no version.")
+        raise StoreError(f"{path} is not a lookup table: its metadata has no version.")
     schema_version = metadata.get(VERSION_KEY, b"").decode(errors="replace")
     layout.refuse_newer(int(schema_version) if schema_version.isdecimal() else schema_version, path)
     if not _are_answers(rows) or _version(rows) != version:
-        raise StoreError(f"{path} was changed: its rows are not those of version {version}.")
+        raise StoreError(f"{path} was changed: its rows do not match its version, {version}.")
     return LookupTable(version=version, rows=rows)
 
 
@@ -184,5 +184,5 @@ def _check(kind: type[Problem], rows: pa.Table) -> None:
         problem = kind.from_fields({name: row[name] for name in kind.parameters})
         point = canonical(problem, row["method"], row["method_version"], json.loads(row["knobs"]))
         if (row["problem_id"], row["point_id"]) != (problem_id(problem), hashed(point)):
-            raise StoreError(f"the row {row['point_id']} is not that of its fields, {point}")
+            raise StoreError(f"the id of row {row['point_id']} does not match its fields, {point}")
         Answer(**{name: row[name] for name in ("lower", "upper", "value", "confidence")})

@@ -142,7 +142,7 @@ def read_manifest(place: Folder, path: Path) -> Manifest:
         if not is_name(name):
             raise DamagedError(f"{shown} is damaged: it lists {name!r} as a part; run the sweep again.")
     if manifest.digest != path.stem:
-        raise DamagedError(f"{shown} is damaged: it is the manifest of {manifest.digest}.")
+        raise DamagedError(f"{shown} is damaged: it holds the manifest of sweep {manifest.digest}.")
     if expected not in (None, found):
         raise DamagedError(
             f"{shown} is damaged: its content does not match its SHA-256; run the sweep again."
@@ -153,13 +153,16 @@ def read_manifest(place: Folder, path: Path) -> Manifest:
 def _check(content: Mapping[str, Any], times: Mapping[str, datetime]) -> None:
     """Refuse what readers would stumble over; a hash does not vouch for manifests of earlier releases."""
     if not all(time.tzinfo for time in times.values()):
-        raise ValueError("its times have no zone")
+        raise ValueError("its times have no time zone")
     for key, kind in (("name", str), ("digest", str), ("spec", dict), ("counts", dict)):
         if not isinstance(content[key], kind):
-            raise TypeError(f"its {key} is {content[key]!r}"[:100])
+            raise TypeError(f"its {key} has the wrong type: {content[key]!r}"[:100])
 
 
 def missing(place: Folder, sweep: Manifest, name: str) -> str:
     """Return the sentence about a part that a manifest lists and the store lacks."""
     shown = place.shown(place.data / name)
-    return f"{shown} of sweep {sweep.name} is missing: restore it, or let privsweep repair compute it again."
+    return (
+        f"{shown} of sweep {sweep.name} is missing: restore it, "
+        "or run `privsweep repair` to compute it again."
+    )

@@ -147,7 +147,7 @@ def in_one_sentence(folder: Path) -> Iterator[None]:
     except (OSError, sqlite3.Error) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         where = f"{folder.parent}, the copy of a store in a bucket"
-        raise StoreError(f"Cannot use {where}: {why}; it can be deleted at any time.") from error
+        raise StoreError(f"Cannot use {where}: {why}; the folder can be deleted at any time.") from error
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class Objects:
         with self._asking("read", name) as server:
             found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=2)
             if "Name" not in found:  # every list has it; a page for people does not
-                raise ValueError("what answers is no S3 server")
+                raise ValueError("the endpoint is not an S3 server")
         # Consoles mark a folder by an empty object that has its name and a slash.
         objects = (one for one in found.get("Contents", []) if not (one["Key"] == prefix and not name))
         return next(objects, None)

@@ -64,7 +64,7 @@ def pack(table: pa.Table) -> Packed:
     if not problem or table.num_rows == 0:
         raise ValueError(f"Expected a table from to_table with at least one row, got {table.num_rows} rows.")
     if name := _with_nan(table):
-        raise ValueError(f"Expected {name} without NaN.")
+        raise ValueError(f"Expected no NaN in the column {name}.")
     content = _to_bytes(table)
     file = f"{ids_hash(table['point_id'].to_pylist())}-{hashlib.sha256(content).hexdigest()}.parquet"
     return Packed(name=f"problem={problem}/{file}", content=content)
@@ -128,7 +128,7 @@ def parts(place: Folder) -> list[Path]:
     """
     found, foreign = survey(place)
     if foreign:
-        raise StoreError(f"{foreign[0]} does not belong into a store; privsweep repair moves it away.")
+        raise StoreError(f"{foreign[0]} is not part of the store; `privsweep repair` will quarantine it.")
     return found
 
 
@@ -191,7 +191,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
     if match is None or hashlib.sha256(content).hexdigest() != match[2]:
         raise DamagedError(
             f"{shown} is damaged: its bytes do not match the SHA-256 in its name; "
-            "privsweep repair computes its points again."
+            "`privsweep repair` will compute its points again."
         )
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
@@ -207,7 +207,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
         ) from error
     table = _conform(shown, problem, table, columns)
     if name := _with_nan(table):
-        raise DamagedError(f"{shown} has NaN in {name}; privsweep repair moves it away.")
+        raise DamagedError(f"{shown} has NaN in the column {name}; `privsweep repair` will quarantine it.")
     return table
 
 
@@ -240,7 +240,7 @@ def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None)
     for name in table.column_names:
         if name not in schema.names:
             raise StoreError(
-                f"{shown} has the column {name}, which this release does not know: update privsweep."
+                f"{shown} has the column {name}, which this release cannot read: update privsweep."
             )
     defaults = problem.defaults()
     columns = [_column(shown, table, field, defaults.get(field.name)) for field in schema]
@@ -255,7 +255,9 @@ def _column(shown: str, table: pa.Table, field: pa.Field, default: Value | None)
     if field.name in table.column_names:
         column = table[field.name]
         if column.type != field.type:
-            raise DamagedError(f"{shown} has {field.name} as {column.type}, expected {field.type}.")
+            raise DamagedError(
+                f"{shown} has the column {field.name} as {column.type}, expected {field.type}."
+            )
     elif default is not None or field.nullable:
         column = pa.chunked_array([pa.nulls(len(table), field.type)])
     else:
@@ -263,5 +265,5 @@ def _column(shown: str, table: pa.Table, field: pa.Field, default: Value | None)
     if default is not None:
         column = column.fill_null(pa.scalar(default, field.type))
     if column.null_count and not field.nullable:
-        raise DamagedError(f"{shown} has rows without {field.name}.")
+        raise DamagedError(f"{shown} has rows without a value in the column {field.name}.")
     return column

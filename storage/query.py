@@ -55,7 +55,7 @@ def _refuse_all_but_select(cursor: duckdb.DuckDBPyConnection, query: str) -> Non
         statements = cursor.extract_statements(query)
     except UnicodeEncodeError as error:  # a byte of a command line that is no UTF-8
         raise QueryError(
-            f"Expected text in UTF-8, got another byte at character {error.start + 1}."
+            f"Expected text in UTF-8, got an invalid byte at character {error.start + 1}."
         ) from error
     except duckdb.Error as error:
         raise QueryError(_sentence(error)) from error
@@ -73,7 +73,9 @@ def _fetch(cursor: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         for batch in reader:
             size += batch.nbytes
             if size > LIMIT_BYTES:
-                raise LimitError(f"The result has more than {LIMIT_BYTES / 1e9:g} GB; select less.")
+                raise LimitError(
+                    f"The result exceeds {LIMIT_BYTES / 1e9:g} GB; select fewer rows or columns."
+                )
             batches.append(batch)
     except (duckdb.Error, pa.ArrowException, OSError) as error:  # from the start of a result, or its middle
         if "Out of Memory" in str(error):

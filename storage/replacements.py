@@ -64,19 +64,19 @@ def read_replacement(place: Folder, path: Path) -> Replacement:
     except OSError as error:
         raise StoreError(f"Cannot read {shown}: {reason(error)}.") from error
     if _hash(content) != path.stem:
-        raise DamagedError(f"{shown} is damaged; privsweep repair moves it away.")
+        raise DamagedError(f"{shown} is damaged; `privsweep repair` will quarantine it.")
     try:
         table = json.loads(content)
         version, old, new = table["schema_version"], tuple(table["old"]), tuple(table["new"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedError(
-            f"{shown} is damaged: expected a record of replaced parts; privsweep repair moves it away."
+            f"{shown} is damaged: expected a record of replaced parts; `privsweep repair` will quarantine it."
         ) from None
     layout.refuse_newer(version, shown)
     for name in (*old, *new):
         if not is_name(name):  # the old ones are deleted
             raise DamagedError(
-                f"{shown} is damaged: it lists {name!r} as a part; privsweep repair moves it away."
+                f"{shown} is damaged: it lists {name!r} as a part; `privsweep repair` will quarantine it."
             )
     return Replacement(old=old, new=new)
 

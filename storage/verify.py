@@ -98,7 +98,7 @@ def _look(place: Folder, seen: dict[Path, _Seen]) -> Verification:
     sweeps, made, report.findings = _records(place)
     found, foreign = survey(place)
     report.findings += [
-        _about(place, FOREIGN, path, "does not belong into a store; privsweep repair moves it away.")
+        _about(place, FOREIGN, path, "is not part of the store; `privsweep repair` will quarantine it.")
         for path in foreign
     ]
     answers: dict[str, list[pa.Table]] = {}
@@ -122,7 +122,7 @@ def _look(place: Folder, seen: dict[Path, _Seen]) -> Verification:
     for tables in answers.values():
         report.findings += _compared(place, tables)
     report.findings += [
-        _about(place, LEFTOVER, path, "is unfinished; privsweep gc deletes it when it is a day old.")
+        _about(place, LEFTOVER, path, "is unfinished; `privsweep gc` deletes it when it is a day old.")
         for path in place.leftovers(older_than=0.0)
     ]
     return report
@@ -134,8 +134,8 @@ def _untrue(place: Folder, made: dict[Path, Replacement], names: set[str]) -> It
     for path, one in made.items():
         held = reached(one.new, after) - after.keys()
         if not held or (names.intersection(one.old) and not names.issuperset(held)):
-            where = f"to {min(held - names)}, which is missing" if held else "in a circle"
-            yield _about(place, MANIFEST, path, f"leads {where}; privsweep repair moves it away.")
+            where = f"to {min(held - names)}, which is missing" if held else "back to itself"
+            yield _about(place, MANIFEST, path, f"leads {where}; `privsweep repair` will quarantine it.")
 
 
 def _about(place: Folder, kind: str, path: Path, predicate: str) -> Finding:
@@ -157,11 +157,11 @@ def _read(place: Folder, path: Path) -> _Seen:
             kind = DAMAGED if _is_complete(path) else TRUNCATED
         return _Seen(bytes=_size(path), findings=(_finding(place, kind, path, str(error)),))
     if not set(_ANSWERS) <= set(table.column_names):  # of a problem that this release does not know
-        foreign = _about(place, FOREIGN, path, "has no results in it; privsweep repair moves it away.")
+        foreign = _about(place, FOREIGN, path, "has no results; `privsweep repair` will quarantine it.")
         return _Seen(bytes=_size(path), findings=(foreign,))
     wrong: tuple[Finding, ...] = ()
     if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
-        misnamed = "does not hold the points that its name promises; privsweep repair moves it away."
+        misnamed = "has points that do not match the hash in its name; `privsweep repair` will quarantine it."
         wrong = (_about(place, MISNAMED, path, misnamed),)
     table = table.select(_ANSWERS)
     name = pa.repeat(str(path.relative_to(place.data)), len(table)).dictionary_encode()
@@ -190,7 +190,7 @@ def _records(place: Folder) -> tuple[list[Manifest], dict[Path, Replacement], li
     findings = []
     for path in place.entries(layout.SWEEPS) + place.entries(layout.REPLACED):
         if layout.is_no_file(path):
-            foreign = "does not belong into a store; privsweep repair moves it away."
+            foreign = "is not part of the store; `privsweep repair` will quarantine it."
             findings.append(_about(place, FOREIGN, path, foreign))
             continue
         try:
@@ -227,5 +227,5 @@ def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
         detail = f"Point {point} has different answers in {' and '.join(map(place.shown, files))}."
         yield _finding(place, CONTRADICTION, files[0], detail)
     for part, count in idle:
-        drop = f"has {count} rows of points that count elsewhere; privsweep gc drops them."
+        drop = f"has {count} rows of points whose answer is in another part; `privsweep gc` drops them."
         yield _about(place, DUPLICATE, place.data / part, drop)

@@ -152,7 +152,7 @@ def test_a_store_of_a_newer_release_is_refused_by_every_command_and_left_alone(
         out, err = capsys.readouterr()
         assert not out
         assert (
-            f"{root} has schema version {SCHEMA_VERSION + 1} and this release reads {SCHEMA_VERSION}" in err
+            f"{root} has schema version {SCHEMA_VERSION + 1}, but this release reads {SCHEMA_VERSION}" in err
         )
         assert err.count("\n") == 1
         assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before

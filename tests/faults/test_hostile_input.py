@@ -240,7 +240,7 @@ def test_links_in_a_store_lead_nobody_to_write_or_delete_outside(
     ):
         with faults.trial():
             place.symlink_to(outside if "linked" in place.name else outside / "precious.txt")
-            with open_store(root) as store, pytest.raises(StoreError, match="does not belong into a store"):
+            with open_store(root) as store, pytest.raises(StoreError, match="is not part of the store"):
                 store.sql("from results")
             assert files_below(outside) == before
             place.unlink()

@@ -58,12 +58,12 @@ def test_a_path_that_is_no_store_is_refused_in_one_sentence(tmp_path: Path) -> N
     broken.mkdir()
     (broken / "store.json").write_text("{")
     cases: list[tuple[str | Path, bool, str]] = [
-        (tmp_path / "none", False, f"There is no store at {tmp_path}/none."),
+        (tmp_path / "none", False, f"No store found at {tmp_path}/none."),
         (file, False, f"Expected a folder for the store, got the file {file}."),
         (file, True, f"Expected a folder for the store, got the file {file}."),
         (file / "below", True, f"Cannot read the store '{file}/below': Not a directory."),
         (full, False, f"{full} is not a store: it has no store.json."),
-        (full, True, f"Expected a store or an empty folder, got {full} with photo.jpg in it."),
+        (full, True, f"Expected a store or an empty folder, got {full}, which has photo.jpg."),
         (broken, False, f"{broken}/store.json is damaged: expected JSON with schema_version."),
         ("a\0b", True, "Cannot read the store 'a\\x00b': embedded null byte."),
     ]
@@ -81,7 +81,7 @@ def test_a_store_of_a_newer_release_is_refused_with_both_versions(root: Path, cr
     (root / "store.json").write_text(json.dumps({"schema_version": 2}))
     with pytest.raises(StoreError) as caught:
         open_store(root, create=create)
-    assert str(caught.value) == f"{root} has schema version 2 and this release reads 1: update privsweep."
+    assert str(caught.value) == f"{root} has schema version 2, but this release reads 1: update privsweep."
 
 
 def test_a_store_that_was_deleted_while_open_is_not_taken_for_an_empty_one(root: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_store_that_was_deleted_while_open_is_not_taken_for_an_empty_one(root:
     with open_store(root) as store:
         assert store.sql("from results").num_rows == 2
         shutil.rmtree(root)
-        with pytest.raises(StoreError, match="There is no store"):
+        with pytest.raises(StoreError, match="No store found"):
             store.sql("from results")
 
 

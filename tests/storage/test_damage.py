@@ -68,7 +68,7 @@ def test_a_part_that_was_deleted_is_missed_by_the_manifest_that_lists_it(root: P
         assert store.sql("from results").num_rows == 4
         lost.unlink()
         sentence = (
-            f"{lost} of sweep made-up is missing: restore it, or let privsweep repair compute it again."
+            f"{lost} of sweep made-up is missing: restore it, or run `privsweep repair` to compute it again."
         )
         assert store.verify() == [sentence]
         with pytest.raises(StoreError) as caught:
@@ -87,7 +87,7 @@ def test_a_part_whose_points_are_not_those_of_its_name_is_found(root: Path) -> N
     moved = part.with_name("0" * 32 + part.name[32:])
     part.rename(moved)
     assert open_store(root).verify() == [
-        f"{moved} does not hold the points that its name promises; privsweep repair moves it away."
+        f"{moved} has points that do not match the hash in its name; `privsweep repair` will quarantine it."
     ]
 
 

@@ -74,11 +74,11 @@ def test_columns_that_were_added_later_are_null_or_their_default(root: Path, bes
 @pytest.mark.parametrize(
     ("change", "ours", "plain"),
     [
-        ("newer", "has schema version 2 and this release reads 1", "has schema version 2, not 1."),
+        ("newer", "has schema version 2, but this release reads 1", "has schema version 2, not 1."),
         (
             "unknown",
             "has the column weather, which",
-            "has the column weather, which this file does not know.",
+            "has the column weather, which store.sql does not list.",
         ),
         ("retyped", "has sigma as string, expected double", "has sigma as BYTE_ARRAY, expected DOUBLE."),
         ("lacking", "lacks the column sigma", "lacks the column sigma."),

@@ -78,7 +78,7 @@ def test_a_table_whose_rows_were_changed_is_refused(root: Path) -> None:
     place = table.column_names.index("upper")
     changed = table.set_column(place, "upper", pa.array([upper[0] / 2, *upper[1:]]))
     pq.write_table(changed, path)
-    with pytest.raises(StoreError, match=r"was changed: its rows are not those of version 2026\.11\.01-"):
+    with pytest.raises(StoreError, match=r"was changed: its rows do not match its version, 2026\.11\.01-"):
         read_lookup_table(path)
 
 
@@ -87,7 +87,7 @@ def test_a_row_under_a_question_that_is_not_its_own_is_refused(root: Path, tmp_p
     table = table_of(root)
     place = table.rows.column_names.index("sigma")
     moved = table.rows.set_column(place, "sigma", pa.array([0.5, 0.6, 0.7]))
-    with pytest.raises(StoreError, match=r"the row \w{32} is not that of its fields"):
+    with pytest.raises(StoreError, match=r"the id of row \w{32} does not match its fields"):
         import_lookup_table(LookupTable(version=table.version, rows=moved), located(tmp_path / "other"))
     assert not (tmp_path / "other").exists()
 
@@ -133,7 +133,7 @@ def test_rows_that_no_store_answers_with_are_refused_though_their_version_is_rig
         table = table.set_column(table.column_names.index(name), name, values)
     path = root.with_suffix(".parquet")
     write_lookup_table(LookupTable(version=hashed(table), rows=table), path)
-    with pytest.raises(StoreError, match="was changed: its rows are not those of version"):
+    with pytest.raises(StoreError, match="was changed: its rows do not match its version,"):
         read_lookup_table(path)
 
 
@@ -141,8 +141,8 @@ def test_rows_that_no_store_answers_with_are_refused_though_their_version_is_rig
     ("metadata", "reason"),
     [
         ({KEY: b"\xff", VERSION_KEY: b"1"}, "was changed"),
-        ({KEY: b"x", VERSION_KEY: "²".encode()}, "has no valid schema version"),
-        ({KEY: b"x", VERSION_KEY: b"\xff"}, "has no valid schema version"),
+        ({KEY: b"x", VERSION_KEY: "²".encode()}, "has an invalid schema version"),
+        ({KEY: b"x", VERSION_KEY: b"\xff"}, "has an invalid schema version"),
         ({KEY: b"x", VERSION_KEY: b"9"}, "update privsweep"),
     ],
 )
@@ -170,8 +170,8 @@ def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_
     [
         ("lower", 1e9, "Expected lower <= upper"),
         ("confidence", 2.0, "Expected confidence in "),
-        ("point_id", "0" * 32, "is not that of its fields"),
-        ("method_version", 99, "is not that of its fields"),
+        ("point_id", "0" * 32, "does not match its fields"),
+        ("method_version", 99, "does not match its fields"),
         ("knobs", "no JSON", "Expecting value"),
     ],
 )
@@ -234,7 +234,7 @@ def test_what_is_no_parquet_file_is_refused(tmp_path: Path, content: bytes, reas
 
 def test_other_parquet_files_and_missing_ones_are_refused(root: Path, tmp_path: Path) -> None:
     part = put(root, rows(1))
-    with pytest.raises(StoreError, match="is not a lookup table: its metadata names no version"):
+    with pytest.raises(StoreError, match="is not a lookup table: its metadata has no version"):
         read_lookup_table(part)
     with pytest.raises(StoreError, match=r"Cannot read .*nowhere\.parquet: "):
         read_lookup_table(tmp_path / "nowhere.parquet")

@@ -61,10 +61,10 @@ def test_an_unknown_status_is_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"schema_version": 2}, "has schema version 2 and this release reads 1: update privsweep."),
-        ({"schema_version": "x"}, "has no valid schema version, got 'x'."),
+        ({"schema_version": 2}, "has schema version 2, but this release reads 1: update privsweep."),
+        ({"schema_version": "x"}, "has an invalid schema version: 'x'."),
         ({"started_at": "noon"}, "is damaged: Invalid isoformat string: 'noon'; run the sweep again."),
-        ({"digest": "ff00ff00"}, "is damaged: it is the manifest of ff00ff00."),
+        ({"digest": "ff00ff00"}, "is damaged: it holds the manifest of sweep ff00ff00."),
         ({"parts": None}, "is damaged: 'NoneType' object is not iterable; run the sweep again."),
         ({"parts": ["../a.parquet"]}, "is damaged: it lists '../a.parquet' as a part; run the sweep again."),
         ({"parts": ["/etc/passwd"]}, "is damaged: it lists '/etc/passwd' as a part; run the sweep again."),
@@ -99,7 +99,7 @@ def test_a_manifest_of_before_there_were_hashes_is_read(root: Path) -> None:
         ("name", 7, "its name is 7"),
         ("counts", [1], r"its counts is \[1\]"),
         ("spec", None, "its spec is None"),
-        ("started_at", "2026-11-01T12:00:00", "its times have no zone"),
+        ("started_at", "2026-11-01T12:00:00", "its times have no time zone"),
     ],
 )
 def test_a_manifest_without_a_hash_whose_content_is_of_another_kind_is_damaged(

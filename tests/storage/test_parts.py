@@ -132,7 +132,7 @@ def test_what_did_not_come_from_to_table_is_not_published(root: Path) -> None:
     with pytest.raises(ValueError, match="from to_table"):
         publish(located(root), pa.table({"point_id": ["a"]}))
     index = table.column_names.index("upper")
-    with pytest.raises(ValueError, match="Expected upper without NaN"):
+    with pytest.raises(ValueError, match="Expected no NaN in the column upper"):
         publish(located(root), table.set_column(index, table.schema.field(index), pa.array([float("nan")])))
     assert not root.exists()
 
@@ -145,7 +145,7 @@ def test_a_part_of_a_newer_release_is_refused_with_both_versions(root: Path) -> 
     )
     with pytest.raises(StoreError) as caught:
         read_rows(newer)
-    assert str(caught.value) == f"{newer} has schema version 7 and this release reads 1: update privsweep."
+    assert str(caught.value) == f"{newer} has schema version 7, but this release reads 1: update privsweep."
 
 
 def without_values(table: pa.Table, names: list[str]) -> pa.Table:
@@ -199,7 +199,7 @@ def test_columns_that_this_release_cannot_interpret_are_refused_by_name(root: Pa
     part = put(root, rows(2))
     table = pq.read_table(part, partitioning=None)
     strange = republish(part, table.append_column("weather", pa.array(["wet", "dry"])))
-    with pytest.raises(StoreError, match="has the column weather, which this release does not know"):
+    with pytest.raises(StoreError, match="has the column weather, which this release cannot read"):
         read_rows(strange)
     typed = republish(strange, table.set_column(6, "sigma", pa.array(["1", "inf"])))
     with pytest.raises(StoreError, match="has sigma as string, expected double"):
@@ -230,7 +230,7 @@ def test_a_foreign_file_is_refused_by_name(root: Path, name: str) -> None:
     foreign = root / "data" / name
     foreign.parent.mkdir(exist_ok=True)
     foreign.write_text("not ours")
-    with pytest.raises(StoreError, match="does not belong into a store") as caught:
+    with pytest.raises(StoreError, match="is not part of the store") as caught:
         parts(located(root))
     assert str(root / "data" / Path(name).parts[0]) in str(caught.value)
     (root / "data" / ".DS_Store").write_text("ignored")
@@ -284,7 +284,7 @@ def test_only_old_leftovers_of_killed_writers_are_removed(root: Path) -> None:
 def test_publishing_into_a_store_of_a_newer_release_is_refused(root: Path) -> None:
     open_store(root, create=True)
     (root / "store.json").write_text(json.dumps({"schema_version": 2}))
-    with pytest.raises(StoreError, match="schema version 2 and this release reads 1"):
+    with pytest.raises(StoreError, match="schema version 2, but this release reads 1"):
         put(root, rows(1))
     assert parts(located(root)) == []
 
@@ -297,7 +297,9 @@ def test_a_part_with_nan_in_an_answer_is_refused_by_name(root: Path, column: str
     harmed = republish(part, table.set_column(table.column_names.index(column), column, nan))
     with pytest.raises(StoreError) as caught:
         read_rows(harmed)
-    assert str(caught.value) == f"{harmed} has NaN in {column}; privsweep repair moves it away."
+    assert str(caught.value) == (
+        f"{harmed} has NaN in the column {column}; `privsweep repair` will quarantine it."
+    )
 
 
 def test_a_column_that_is_missing_or_of_another_type_is_refused_where_few_are_read(root: Path) -> None:

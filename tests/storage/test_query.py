@@ -89,7 +89,7 @@ def test_syntax_errors_are_told_in_one_sentence(store: Store) -> None:
         ("select 1; select 2", "Expected one SELECT, got 2 statements."),
         ("drop view results", "Expected one SELECT, got DROP."),
         ("", "Expected one SELECT, got 0 statements."),
-        ("select '\udcff'", "Expected text in UTF-8, got another byte at character 9."),
+        ("select '\udcff'", "Expected text in UTF-8, got an invalid byte at character 9."),
     ]:
         with pytest.raises(QueryError) as caught:
             store.sql(query)

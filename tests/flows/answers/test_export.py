@@ -197,7 +197,7 @@ def test_a_query_that_fails_leaves_the_file_as_it_was(store: Path, tmp_path: Pat
         (["select 1", "--format", "parquet"], "Expected --out FILE for the format parquet."),
         (["select 1", "--store-sql"], "Expected either a query or --store-sql."),
         ([], "Expected either a query or --store-sql."),
-        (["select 1 as a, 2 as a", "--format", "parquet", "--out", "{out}"], "columns of different names"),
+        (["select 1 as a, 2 as a", "--format", "parquet", "--out", "{out}"], "columns with different names"),
         (["select interval 1 day as a", "--out", "{out}"], "Parquet cannot hold this table"),
     ],
 )

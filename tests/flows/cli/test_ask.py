@@ -646,7 +646,7 @@ def test_sql_refuses_with_one_sentence(privsweep: Command, store: Path, query: s
 
 def test_sql_without_a_store_or_with_two_formats_is_misuse(privsweep: Command, store: Path) -> None:
     assert privsweep("sql", "select 1", "--store", "nowhere") == 2
-    assert "There is no store at nowhere" in privsweep.err
+    assert "No store found at nowhere" in privsweep.err
     assert privsweep("sql", "select 1", "--store", store, "--json", "--csv") == 2
 
 
