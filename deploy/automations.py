@@ -27,7 +27,7 @@ def deploy() -> None:
         for automation in yaml.safe_load(FILE.read_text())["automations"]:
             notifies = [a for a in automation["actions"] if a.get("block_document_id") == NOTIFY]
             if notifies and block is None:
-                print(f"{automation['name']}: left out, no notification block is called {BLOCK}")
+                print(f"{automation['name']}: left out, since no notification block is named {BLOCK}")
                 continue
             for action in notifies:
                 action["block_document_id"] = block

@@ -42,13 +42,12 @@ def checked(address: Address) -> Address:
         DomainError: It is no address.
         EngineError: Nobody does.
     """
-    where = f"Expected a Ray cluster at {address}"
     try:
         reason = why_unreachable(address.text)
     except DomainError as error:
-        raise DomainError(f"{where}, got: {error}.") from error
+        raise DomainError(f"Expected host:port of a Ray cluster, got {address}: {error}.") from error
     if reason:
-        raise EngineError(f"{where}, got: {reason}.")
+        raise EngineError(f"Cannot reach a Ray cluster at {address}: {reason}.")
     return address
 
 
@@ -64,21 +63,21 @@ def why_unreachable(address: str) -> str | None:
     Example:
         >>> why_unreachable("here")
         Traceback (most recent call last):
-        privcore.errors.DomainError: no port
+        privcore.errors.DomainError: the port is missing
     """
     if address == "auto":
         return None
     if address.startswith("ray://"):
         raise DomainError(
-            "an address of Ray Client; run privsweep on a node of the cluster and give its host:port"
+            "it is an address of Ray Client; run privsweep on a node of the cluster and give its host:port"
         )
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise DomainError("no valid port") from None
+        raise DomainError("the port is invalid") from None
     if not host or not port:
-        raise DomainError("no port" if host else "no host")
+        raise DomainError("the port is missing" if host else "the host is missing")
     return why_refused(host, port)
 
 

@@ -95,7 +95,7 @@ def send_code(address: Address) -> None:
         EngineError: It cannot be joined again.
     """
     _leave()
-    with _sentences(f"The Ray cluster at {address} does not take our code"), _silence():
+    with _sentences(f"The Ray cluster at {address} did not accept the code of this machine"), _silence():
         _init(
             address=address.text,
             runtime_env={"py_modules": [str(folder) for folder in folders()], "excludes": NOT_CODE},
@@ -126,8 +126,8 @@ def _sentences(beginning: str) -> Iterator[None]:
     except (AuthenticationError, ConnectionError) as error:
         # Somebody listens, as we know. What a wrong token raises depends on how far Ray came.
         raise SetupError(
-            f"{beginning}: it refuses our token, or is no Ray; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or "
-            "RAY_AUTH_TOKEN_PATH as on its nodes."
+            f"{beginning}: it refused the token, or is not a Ray head; set RAY_AUTH_MODE=token and "
+            "RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes."
         ) from error
     except (OSError, RuntimeError, ValueError, RayError) as error:
         reason = " ".join((str(error) or repr(error)).split())

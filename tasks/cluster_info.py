@@ -32,12 +32,12 @@ class ClusterInfo:
 
     def __str__(self) -> str:
         """Return one line for the user."""
-        whose = "our code was sent there" if self.sent else "the code there is ours"
+        whose = "code was sent to the nodes" if self.sent else "the nodes have the same code"
         if self.seeing == self.nodes:
-            how = "all see the store" if self.nodes else "no node is there yet"
+            how = "all nodes share the store" if self.nodes else "no node has joined yet"
         else:
-            see = "sees" if self.seeing == 1 else "see"
-            how = f"{self.seeing} {see} the store, and the parts of the others come back here to be stored"
+            share = "node shares" if self.seeing == 1 else "nodes share"
+            how = f"{self.seeing} {share} the store, and the others send their parts here to be stored"
         return f"Ray cluster of {self.nodes} {'node' if self.nodes == 1 else 'nodes'}: {whose}; {how}"
 
 
@@ -56,7 +56,7 @@ def probe_cluster(address: Address, store: str, token: str) -> ClusterInfo:
         if node["missing"]:
             raise SetupError(
                 f"Node {node['host']} of the Ray cluster at {address} lacks the package {node['missing']}: "
-                "install what requirements.lock lists."
+                "install the packages of requirements.lock."
             )
         if sentence := _why_other(node, code()):
             raise SetupError(sentence)

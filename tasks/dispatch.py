@@ -237,7 +237,7 @@ class Dispatch:
             return done
         self._deaths[id(batch)] += 1
         if self._deaths[id(batch)] >= DEATHS:
-            where = f"in a row under a batch of {batch.method.name} while nothing was finished"
+            where = f"in a row while computing a batch of {batch.method.name}, and no batch finished"
             raise StoppedError(f"{DEATHS} nodes of the Ray cluster died {where} ({first_line(error)})")
         self._waiting.appendleft(batch)
         return None

@@ -49,7 +49,7 @@ class Health:
         if reason := why_unreachable(self._head):
             self._silent_since = self._silent_since or now
             if now - self._silent_since > HEAD_SECONDS:
-                raise HeadGoneError(f"The head of the Ray cluster is gone ({reason})")
+                raise HeadGoneError(f"The head of the Ray cluster does not answer ({reason})")
             return self._processors
         self._silent_since = None
         self.dead = self._dead()

@@ -25,7 +25,7 @@ POINT_BYTES = Real(
     lower=1e6,
     upper=1e15,
     typical=(2e9,),
-    meaning="Memory that one point may take on top of what its process has",
+    meaning="Memory that one point may take in addition to the memory of its process",
 )
 
 

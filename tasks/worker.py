@@ -60,11 +60,11 @@ def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Cod
     if different := wanted.difference(versions):
         name, theirs, ours = different
         return (
-            f"Node {node} of the Ray cluster has {name} {theirs} and this machine has {ours}, which may "
-            "change bits: install the same requirements.lock on both."
+            f"Node {node} of the Ray cluster has {name} {theirs} but this machine has {ours}, which may "
+            "change results: install the same requirements.lock on both."
         )
     if digest != wanted.digest:
-        return f"Node {node} of the Ray cluster has other code of privsweep than this machine."
+        return f"Node {node} of the Ray cluster has different code of privsweep than this machine."
     return None
 
 

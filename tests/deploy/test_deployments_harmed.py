@@ -231,7 +231,7 @@ def test_a_cluster_that_is_not_there_is_tried_again_and_then_told_in_one_sentenc
     run = prefect.end_of(run_id)
     assert (run["state_type"], run["run_count"]) == ("FAILED", 2)
     assert run["state"]["message"] == (
-        "Expected a Ray cluster at RAY_ADDRESS=127.0.0.1:9, got: Connection refused."
+        "Cannot reach a Ray cluster at RAY_ADDRESS=127.0.0.1:9: Connection refused."
     )
 
 

@@ -26,17 +26,17 @@ def port() -> Iterator[socket.socket]:
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("here", "no port"),
-        ("here:", "no port"),
-        ("ray://here:10001", "an address of Ray Client; run privsweep on a node of the cluster"),
-        (":6379", "no host"),
-        ("here:99999", "no valid port"),
-        ("here:port", "no valid port"),
-        ("[::1", "no valid port"),
+        ("here", "the port is missing"),
+        ("here:", "the port is missing"),
+        ("ray://here:10001", "it is an address of Ray Client; run privsweep on a node of the cluster"),
+        (":6379", "the host is missing"),
+        ("here:99999", "the port is invalid"),
+        ("here:port", "the port is invalid"),
+        ("[::1", "the port is invalid"),
     ],
 )
 def test_an_address_at_which_no_cluster_can_ever_be_is_misuse(address: str, reason: str) -> None:
-    expected = rf"^Expected a Ray cluster at --ray-address .*, got: {reason}.*\.$"
+    expected = rf"^Expected host:port of a Ray cluster, got --ray-address .*: {reason}.*\.$"
     with pytest.raises(DomainError, match=expected):
         checked(Address(address, "--ray-address"))
 
@@ -82,7 +82,7 @@ def test_a_dead_cluster_is_refused_before_the_first_batch_is_asked_for(
 ) -> None:
     job, store = Job(sweep="none", limits=Limits()), located(tmp_path / "store")
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port.getsockname()[1]}")
-    with pytest.raises(EngineError, match=r"RAY_ADDRESS=127\.0\.0\.1:\d+, got: Connection refused\."):
+    with pytest.raises(EngineError, match=r"RAY_ADDRESS=127\.0\.0\.1:\d+: Connection refused\."):
         engine.run(engine.RAY, [], job, store, 1)
     with pytest.raises(EngineError, match=r"Connection refused\.") as refused:
         engine.processors(engine.RAY)

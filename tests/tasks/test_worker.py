@@ -131,7 +131,7 @@ def test_rows_of_code_that_was_sent_tell_where_it_came_from_and_who_ran_it(
     ("digest", "versions", "sentence"),
     [
         ("", {}, None),
-        ("other", {}, "Node n7 of the Ray cluster has other code of privsweep than this machine."),
+        ("other", {}, "Node n7 of the Ray cluster has different code of privsweep than this machine."),
         ("", {"numpy": "1.0"}, "Node n7 of the Ray cluster has numpy 1.0 and this machine has"),
         ("", {"python": "3.12.1"}, "Node n7 of the Ray cluster has python 3.12.1 and this machine has"),
         ("", {"privsweep": "9", "further": "1"}, None),
@@ -146,7 +146,7 @@ def test_what_could_change_bits_is_refused(
 
 
 def test_a_worker_with_other_code_evaluates_nothing(job: Job, batch: Batch, store: Path) -> None:
-    with pytest.raises(EngineError, match="other code of privsweep"):
+    with pytest.raises(EngineError, match="different code of privsweep"):
         run_on_worker(
             batch, job, str(store), Requirements(code=replace(code(), digest="of others"), token="")
         )
@@ -175,8 +175,8 @@ def test_a_node_that_has_all_tells_what_the_driver_compares_with(tmp_path: Path)
 @pytest.mark.parametrize(
     ("sent", "nodes", "seeing", "line"),
     [
-        (False, 1, 1, "Ray cluster of 1 node: the code there is ours; all see the store"),
-        (True, 0, 0, "Ray cluster of 0 nodes: our code was sent there; no node is there yet"),
+        (False, 1, 1, "Ray cluster of 1 node: the nodes have the same code; all nodes share the store"),
+        (True, 0, 0, "Ray cluster of 0 nodes: code was sent to the nodes; no node has joined yet"),
     ],
 )
 def test_one_line_tells_how_a_cluster_works(sent: bool, nodes: int, seeing: int, line: str) -> None:

@@ -86,8 +86,8 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
     )
     assert code == 0, err
     assert (
-        "Ray cluster of 2 nodes: our code was sent there; "
-        "1 sees the store, and the parts of the others come back here to be stored"
+        "Ray cluster of 2 nodes: code was sent to the nodes; "
+        "1 node shares the store, and the others send their parts here to be stored"
     ) in err.splitlines()
     assert json.loads(out)["computed"] == 76
     assert len(set(evaluations.read_text().split())) == 2, "both nodes have worked"
@@ -127,8 +127,8 @@ def test_a_wrong_token_or_none_is_one_sentence_and_nothing_else(
     command = [sys.executable, "-c", JOIN, str(runs / "token")]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=200)
     assert done.stderr == (
-        f"The Ray cluster at RAY_ADDRESS={cluster.address} cannot be joined: it refuses our token, or is "
-        "no Ray; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes.\n"
+        f"The Ray cluster at RAY_ADDRESS={cluster.address} cannot be joined: it refused the token, or is "
+        "not a Ray head; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes.\n"
     )
 
 
@@ -226,8 +226,8 @@ def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_comput
         assert opened.verify() == []
     assert (code, out) == (5, "")
     assert err.splitlines()[-1] == (
-        f"privsweep: The head of the Ray cluster is gone (Connection refused): {stored} of {points} points "
-        "are stored; the same command resumes."
+        f"privsweep: The head of the Ray cluster does not answer (Connection refused): {stored} of {points} "
+        "points are stored; the same command resumes."
     )
     assert "Traceback" not in err
     with capsys.disabled():

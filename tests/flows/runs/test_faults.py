@@ -339,7 +339,7 @@ def test_a_cluster_that_is_not_there_is_one_sentence_at_once(
         code, out, err = privsweep("run", spec, "--store", folder / "nowhere")
     assert time.monotonic() - began < 20, "Ray alone tries for minutes"
     assert (code, out) == (5, "")
-    assert err == f"privsweep: Expected a Ray cluster at RAY_ADDRESS={address}, got: Connection refused.\n"
+    assert err == f"privsweep: Cannot reach a Ray cluster at RAY_ADDRESS={address}: Connection refused.\n"
     assert not (folder / "nowhere").exists()
 
 
