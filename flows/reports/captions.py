@@ -16,23 +16,30 @@ def captions(plot: Plot) -> list[str]:
     said = []
     if not plot.intervals and Form.BRACKET in plot.forms:
         said.append(
-            "Bands reach from the lower to the upper end, and lines join upper ends; both are proved at "
-            "the dots, between which they guide the eye, and break off where an end is not known."
+            "Bands reach from the lower to the upper end, and lines join the upper ends. Both ends are "
+            "proved at the dots; between the dots, bands and lines only guide the eye. They break off "
+            "where an end is unknown."
         )
     if Form.LEAST in plot.forms or Form.MOST in plot.forms:
         said.append(
-            "A triangle that points up is a lower bound alone, one that points down an upper bound alone."
+            "A triangle pointing up is a lower bound without an upper bound; a triangle pointing down is "
+            "an upper bound without a lower bound."
         )
     if set(DOUBTFUL) & set(plot.forms):
-        said.append("Diamonds are no proofs: simulated or from data, they hold with a confidence below 1.")
+        said.append(
+            "Diamonds are not proofs: they come from simulations or data, and hold with a confidence below 1."
+        )
     if {Form.DOUBTFUL_LEAST, Form.DOUBTFUL_MOST} & set(plot.forms):
-        said.append("Arrows are no proofs either: bounds on the side alone that they point to.")
+        said.append(
+            "Arrows are not proofs either: an arrow pointing up is a lower bound, an arrow pointing down an "
+            "upper bound, with a confidence below 1."
+        )
     if Form.ESTIMATE in plot.forms:
-        said.append("Crosses are estimates that rest on an assumption, without any proof.")
+        said.append("Crosses are estimates under an assumption, without proof.")
     if Form.CONFLICT in plot.forms:
         said.append(
-            "Squares are contradictions: one method proved more than another one allows, so that one of "
-            "them is wrong."
+            "Squares are contradictions: the lower bound of one method exceeds the upper bound of another "
+            "method, so one of the two is wrong."
         )
     return [*said, *_beyond(plot), *plot.notes]
 
@@ -43,14 +50,14 @@ def _beyond(plot: Plot) -> list[str]:
     places = [(mark, *ends.edges[mark.setting]) for mark in plot.marks]
     if any(mark.shown < floor for mark, floor, _ in places):
         said.append(
-            f"What is 0, or less than {LEAST:g} of the largest number, is drawn at the lower edge of the "
-            "logarithmic axis."
+            f"Numbers that are 0, or less than {LEAST:g} of the largest number, are drawn at the lower edge "
+            "of the logarithmic axis."
         )
     bars = [place for place in places if plot.intervals or place[0].form in _BARS]
     if any(mark.bracket.lower < floor <= mark.shown <= ceiling for mark, floor, ceiling in bars) or any(
         mark.bracket.upper > ceiling >= mark.shown for mark, _, ceiling in bars
     ):
-        said.append("What reaches from a mark to an edge goes on beyond it.")
+        said.append("Bars and bands that reach an edge of the chart continue beyond it.")
     if any(mark.shown > ceiling for mark, _, ceiling in places):
-        said.append("What is infinite is drawn at the upper edge.")
+        said.append("Infinite numbers are drawn at the upper edge.")
     return said

@@ -105,7 +105,7 @@ def _spec(plot: Plot, setting: str | None, source: str = "") -> dict[str, Any]:
             width="container",
             autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
             description=" ".join(
-                [f"{plot.title}.", *captions(plot), "Its numbers are in a table of this report."]
+                [f"{plot.title}.", *captions(plot), "The numbers are in a table of this report."]
             ),
         )
     else:

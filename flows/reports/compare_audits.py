@@ -46,17 +46,17 @@ def compare_audits(store: Store) -> Document:
     if not planned and not trained:
         raise UncoveredError(" ".join(absent))
     blocks: list[Block] = [
-        Heading(text="What audits refute, beside the truth", level=1),
+        Heading(text="Epsilon refuted by audits, compared with the true epsilon", level=1),
         *(Paragraph(text=sentence) for sentence in absent),
     ]
     if planned:
         blocks += [
             Heading(text="Planned audits"),
             Paragraph(
-                text="The largest epsilon that an audit in one run can refute about a Gaussian mechanism, "
-                "where as many guesses are correct as an optimal attacker expects, beside the true "
-                "epsilon of the mechanism. The truth is in closed form, and is computed for this "
-                "report."
+                text="The largest epsilon that an audit of a Gaussian mechanism in one run can refute, if "
+                "the number of correct guesses is the expected number of an optimal attacker, compared "
+                "with the true epsilon of the mechanism. The true epsilon has a closed form and is "
+                "computed for this report."
             ),
             *side_by_side(f"{NAME}-planned", "epsilon", planned, ("guesses", "canaries")),
             methods_of(planned),
@@ -65,9 +65,9 @@ def compare_audits(store: Store) -> Document:
         blocks += [
             Heading(text="Audited trainings"),
             Paragraph(
-                text="The epsilon that audits of DP-SGD refuted, beside the one that its noise claims. A "
-                "number above the claim shows a bug. The claim is true of the program without a bug, "
-                "and of no other one; where it is not stored it is computed for this report."
+                text="The epsilon that audits of DP-SGD refuted, compared with the epsilon that its noise "
+                "claims. A refuted epsilon above the claim reveals a bug. The claim holds only for the "
+                "program without a bug; if the store lacks it, it is computed for this report."
             ),
             *side_by_side(f"{NAME}-training", "epsilon", trained, ("canaries",), least=1),
             methods_of(trained),

@@ -38,17 +38,19 @@ def compare_labels(store: Store) -> Document:
     absent = list(_absent(rows))
     shown = list(side_by_side(NAME, "equal epsilon", entries, ("bag_size",), least=1))
     if not shown:
-        raise UncoveredError(" ".join(absent or ["Nothing is stored at equal priors."]))
+        raise UncoveredError(
+            " ".join(absent or ["The store has no bags and randomized response at equal priors."])
+        )
     used = [row for row in rows if row.ok and row.fields["mechanism"] in ("rr", "llp")]
     blocks: list[Block] = [
-        Heading(text="Bags of labels beside the randomized response that reveals as much", level=1),
+        Heading(text="Bags of labels compared with randomized response of equal advantage", level=1),
         Paragraph(
-            text="For bags of a size, the epsilon at which randomized response has the same advantage: "
-            "releasing the sum of a bag protects as that epsilon does, by this measure. Additive "
-            "advantages are compared with those that are stored of randomized response, so that a "
-            "bracket ends at stored epsilons. The multiplicative advantage of randomized response is "
-            "its epsilon, whatever the prior; of bags it is the quantile of that level, so that a "
-            "share of the bags exceeds it."
+            text="For each bag size, the epsilon at which randomized response has the same advantage: by "
+            "this measure, releasing the sum of a bag protects labels as well as randomized response "
+            "at that epsilon. Additive advantages are compared with the stored advantages of "
+            "randomized response, so the ends of a bracket are stored epsilons. The multiplicative "
+            "advantage of randomized response is its epsilon for every prior; that of bags is the "
+            "quantile at the given level, so a share of the bags exceeds it."
         ),
         *(Paragraph(text=sentence) for sentence in absent),
         Heading(text="Equal epsilon"),
@@ -65,7 +67,7 @@ def _absent(rows: Sequence[StoredAnswer]) -> Iterator[str]:
     for name, mechanism in parts:
         if not any(row.problem == name and row.ok and row.fields["mechanism"] == mechanism for row in rows):
             yield lacking(
-                f"{name} with mechanism={mechanism}",
+                f"answers to {name} with mechanism={mechanism}",
                 lambda problem, values, name=name, mechanism=mechanism: (  # type: ignore[misc]
                     problem == name and mechanism in values.get("mechanism", set())
                 ),

@@ -37,16 +37,16 @@ def compare_membership(store: Store) -> Document:
     if not found:
         raise UncoveredError(
             lacking(
-                "two methods on one problem of membership inference", lambda problem, _: problem == _USUAL
+                "two methods' answers to one problem of membership inference",
+                lambda problem, _: problem == _USUAL,
             )
         )
     blocks: list[Block] = [
-        Heading(text="All that is known of membership inference, as intervals", level=1),
+        Heading(text="All stored bounds on membership inference, as intervals", level=1),
         Paragraph(
-            text="Each chart shows one problem at a time, with what every method says of it: an upper "
-            "bound reaches from the left edge, a lower bound to the right edge, and the truth lies "
-            "in all intervals that are proved. What holds with a confidence below 1 is drawn in "
-            "another colour."
+            text="Each chart shows one problem at a time, with the answer of every method: an upper bound "
+            "is a bar from the left edge, a lower bound is a bar to the right edge, and the truth "
+            "lies in every proved interval. Answers with a confidence below 1 have another colour."
         ),
     ]
     for kind, answers in found.items():

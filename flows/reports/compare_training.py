@@ -44,15 +44,17 @@ def compare_training(store: Store) -> Document:
     absent = [_lack(scheme) for scheme in SCHEMES if not any(entry.scheme == scheme for entry in entries)]
     shown = list(side_by_side(NAME, "epsilon", entries, ("sigma", "steps")))
     if not shown:
-        raise UncoveredError(" ".join(["No two schemes are stored at equal settings.", *absent]))
+        raise UncoveredError(" ".join(["The store has no two schemes at equal settings.", *absent]))
     used = [row for row in rows if row.proved]
     blocks: list[Block] = [
-        Heading(text="Random allocation beside Poisson sampling, shuffling and no amplification", level=1),
+        Heading(
+            text="Random allocation compared with Poisson sampling, shuffling and no amplification", level=1
+        ),
         Paragraph(
-            text="Epsilon of DP-SGD with the same noise, number of steps and uses of an example. With "
-            "Poisson sampling a step includes an example with probability participations / steps; "
-            "shuffling is of one epoch; without amplification everybody knows which steps use it, so "
-            "that their number does not matter."
+            text="Epsilon of DP-SGD at the same noise, number of steps and number of uses of an example. "
+            "With Poisson sampling, a step includes an example with probability participations / steps. "
+            "Shuffling has one epoch. Without amplification, the steps that use an example are public, "
+            "so the number of steps does not matter."
         ),
         *(Paragraph(text=sentence) for sentence in absent),
         Heading(text="Epsilon"),
@@ -64,7 +66,7 @@ def compare_training(store: Store) -> Document:
 
 
 def _lack(scheme: str) -> str:
-    return lacking(f"{scheme} ({SCHEMES[scheme]})", lambda problem, _: problem == SCHEMES[scheme])
+    return lacking(f"answers for {scheme} ({SCHEMES[scheme]})", lambda problem, _: problem == SCHEMES[scheme])
 
 
 def _entries(store: Store) -> Iterator[Entry]:

@@ -144,7 +144,7 @@ def methods_of(entries: Sequence[Entry]) -> TextTable:
         method = methods_text(entry.bracket)
         counts[method] = counts.get(method, 0) + 1
     rows = [[scheme, method, str(n)] for scheme, counts in found.items() for method, n in counts.items()]
-    return TextTable(title="Who says so", names=["scheme", "method", "numbers"], rows=rows)
+    return TextTable(title="Methods of each scheme", names=["scheme", "method", "numbers"], rows=rows)
 
 
 def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]) -> str:
@@ -166,4 +166,4 @@ def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]
             sizes[sweep.name] = count(sweep.grids)
     names = sorted(sizes, key=lambda name: (sizes[name], name))[:2]
     runs = " or ".join(f"`privsweep run {name}`" for name in names)
-    return f"Nothing of {what} is stored" + (f"; {runs} computes it." if runs else ".")
+    return f"The store has no {what}" + (f"; to compute them: {runs}." if runs else ".")

@@ -51,7 +51,7 @@ class TextTable:
     def left_out(self) -> str:
         """What is said of the rows that are not written, or nothing."""
         more = len(self.rows) - len(self.shown)
-        return f"... and {more} more rows: `privsweep lookup` and `privsweep sql` have them." if more else ""
+        return f"... and {more} more rows: `privsweep lookup` and `privsweep sql` print them." if more else ""
 
     @property
     def folded(self) -> bool:

@@ -159,7 +159,7 @@ def drawable(marks: Iterable[Mark]) -> tuple[list[Mark], list[str]]:
     known = [mark for mark in marks if mark.form is not None]
     placed = [mark for mark in known if not (isinstance(mark.x, float) and math.isinf(mark.x))]
     notes = (
-        ["Infinite values of the horizontal axis are in the table alone."] if len(placed) < len(known) else []
+        ["Infinite values of the horizontal axis are only in the table."] if len(placed) < len(known) else []
     )
     settings: dict[str, list[Mark]] = {}
     for mark in placed:
@@ -167,7 +167,7 @@ def drawable(marks: Iterable[Mark]) -> tuple[list[Mark], list[str]]:
     kept: list[Mark] = []
     for drawn, some in enumerate(settings.values()):
         if kept and len(kept) + len(some) > MOST_MARKS:
-            notes.append(f"Drawn are the first {drawn} of {len(settings)} settings.")
+            notes.append(f"Only the first {drawn} of {len(settings)} settings are drawn.")
             break
         kept += some
     return kept, notes

@@ -31,25 +31,28 @@ def provenance(
     times = [row["finished_at"] for row in rows]
     origin = [["release of this report", version("privsweep")], ["schema of the store", str(SCHEMA_VERSION)]]
     origin += [["sweeps", ", ".join(sorted({row["sweep"] for row in rows}))]]
-    origin += [["commit", f"{commit}{', with changes' if dirty else ''}"] for commit, dirty in code]
+    origin += [
+        ["commit", f"{commit}{', with uncommitted changes' if dirty else ''}"] for commit, dirty in code
+    ]
     origin += [["packages", _packages(text)] for text in packages]
     origin += [["hosts", ", ".join(sorted({row["host"] for row in rows}))]]
     if times:
         first, last = (f"{when:%Y-%m-%d %H:%M} UTC" for when in (min(times), max(times)))
         origin += [["computed", first if first == last else f"{first} to {last}"]]
     told_of = (
-        f"{counted(len(answers), 'stored row')}. Nothing was computed for this report unless it says so."
+        f"This report shows {counted(len(answers), 'stored row')}. "
+        "Numbers that were computed for the report itself are named as such."
     )
     if degraded:
         told_of += (
-            " Damaged and missing parts of the store were read around, so that answers may be missing here; "
-            "`privsweep verify` names them."
+            " Damaged and missing parts of the store were skipped, so answers may be missing from this "
+            "report; `privsweep verify` lists these parts."
         )
     return [
-        Heading(text="Where this comes from"),
+        Heading(text="Origin of the numbers"),
         Paragraph(text=told_of),
         TextTable(title="Methods", names=["method", "version", "claims", "reference"], rows=told),
-        TextTable(title="Origin", names=["what", "which"], rows=origin),
+        TextTable(title="Origin", names=["item", "value"], rows=origin),
     ]
 
 
@@ -79,7 +82,7 @@ def _claims(name: str) -> list[str]:
     try:
         method = find(name)
     except PrivsweepError:
-        return ["", "not known to this release"]
+        return ["", "unknown to this release"]
     return [method.direction.value, method.reference]
 
 

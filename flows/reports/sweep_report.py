@@ -45,7 +45,7 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     contradictions = [each for each in conflicts(store) if each["problem_id"] in asked]
     everything = [answer for some in answers.values() for answer in some]
     if not everything:
-        raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store.name}.")
+        raise UncoveredError(f"No points of sweep {sweep.name} are stored in {store.name}.")
     own = [answer for answer in everything if answer.row["point_id"] in wanted[answer.problem]]
     total = sum(map(len, wanted.values()))
     blocks: list[Block] = [Heading(text=sweep.title or sweep.name, level=1)]
@@ -71,9 +71,9 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
 
 def _asked(sweep: Sweep) -> Iterator[Block]:
     """Yield what the sweep asks for, a row for each grid."""
-    yield Heading(text="What was asked")
+    yield Heading(text="Questions")
     command = f"privsweep run {sweep.name}{'' if sweep.name in embedded() else '.toml'}"
-    yield Paragraph(text=f"Sweep `{sweep.name}`. `{command}` computes what is not stored yet.")
+    yield Paragraph(text=f"Sweep `{sweep.name}`. `{command}` computes the points that are not stored yet.")
     rows = []
     for grid, spec in zip(sweep.grids, sweep.spec["grid"], strict=True):
         methods = "; ".join(
@@ -123,13 +123,13 @@ def _came_of_it(answers: Sequence[StoredAnswer], total: int, contradictions: int
     rows = [[_words(status), str(count)] for status, count in statuses.most_common()]
     if missing := total - len(answers):
         rows.append(["not stored yet", str(missing)])
-    rows.append(["together", str(total)])
-    yield Heading(text="What came of it")
+    rows.append(["total", str(total)])
+    yield Heading(text="Outcome")
     yield TextTable(title="Points", names=["status", "points"], rows=rows)
     yield Paragraph(
-        text="No two methods contradict one another."
+        text="There are no contradictions between methods."
         if not contradictions
-        else f"{counted(contradictions, 'contradiction')} between methods: one of two is wrong. See below."
+        else f"{counted(contradictions, 'contradiction')} between methods, so one of two is wrong. See below."
     )
 
 
@@ -150,12 +150,12 @@ def _of_kind(
     if any(line.stored for line in lines):
         yield of_brackets(kind, lines)
     elif not doubtful:
-        yield Paragraph(text="No answer of it is stored yet.")
+        yield Paragraph(text="The store has no answers to this problem yet.")
     if len({answer.method for answer in answers if answer.proved}) > 1:
         proved = [answer for answer in answers if answer.proved]
         yield of_answers(kind, proved, f"Each method alone: {counted(len(proved), 'proved answer')}")
     if doubtful:
-        what = f"Simulated, from data, or resting on an assumption: {counted(len(doubtful), 'answer')}"
+        what = f"Simulated, from data, or under an assumption: {counted(len(doubtful), 'answer')}"
         yield of_answers(kind, doubtful, what)
 
 
@@ -165,5 +165,5 @@ def _troubles(answers: Sequence[StoredAnswer]) -> Iterator[Block]:
         yield Heading(text="Failures")
         yield of_failures(failed)
     if declined := [answer for answer in answers if answer.row["status"] == Status.NOT_APPLICABLE]:
-        yield Heading(text="Where methods do not apply")
+        yield Heading(text="Methods that do not apply")
         yield of_failures(declined)

@@ -80,9 +80,11 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
         ]
         for each in found
     ]
-    title = f"{counted(len(rows), 'time')} one method proved more than another one allows; please report it"
+    title = (
+        f"{counted(len(rows), 'lower bound')} above another method's upper bound; please report this as a bug"
+    )
     return TextTable(
-        title=title, names=["problem", "fields", "at least", "says", "at most", "says"], rows=rows
+        title=title, names=["problem", "fields", "at least", "proved by", "at most", "proved by"], rows=rows
     )
 
 

@@ -6,7 +6,7 @@ from flows.figures.figure import Figure
 FIGURES: tuple[Figure, ...] = (
     Figure(
         name="audits1",
-        title="Epsilon that audits of Gaussian noise refute, each with its best number of guesses",
+        title="Epsilon refuted by audits of Gaussian noise, each with its best number of guesses",
         panels=guesses.with_the_best_number,
         sweeps=("audits-guesses",),
     ),

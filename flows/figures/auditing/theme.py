@@ -9,8 +9,8 @@ GAUSSIAN = Look(label="Algorithm 3, Gaussian family\n(model-based)", color=BLUE,
 APPROXIMATE = Look(label="Algorithm 3, $(\\varepsilon, \\delta)$\n(assumption-free)", color=GREEN, marker="s")
 STEINKE = Look(label="Steinke et al. (2023)\n(assumption-free)", color=ORANGE, marker="^")
 DPSGD = Look(label="Algorithm 3, DP-SGD family\n(model-based)", color=PINK, marker="D")
-GAUSSIAN_CEILING = Look(label="no audit of the Gaussian\nfamily exceeds", color=BLUE, style=":")
-APPROXIMATE_CEILING = Look(label="no assumption-free audit\nexceeds", color=GREEN, style=":")
+GAUSSIAN_CEILING = Look(label="ceiling of audits with\nthe Gaussian family", color=BLUE, style=":")
+APPROXIMATE_CEILING = Look(label="ceiling of audits,\nassumption-free", color=GREEN, style=":")
 
 EPSILON = r"$\varepsilon$ at $\delta = 10^{-5}$"
 """Label of most vertical axes."""

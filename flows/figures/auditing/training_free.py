@@ -19,7 +19,7 @@ def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
     """Return what is refuted over the true epsilon, each audit with its best number of guesses."""
     panel = Panel(
         x_label=r"true $\varepsilon$ at $\delta = 10^{-5}$",
-        y_label=r"$\varepsilon$ that is refuted",
+        y_label=r"refuted $\varepsilon$",
         traces=tuple(trace for look, *rest in _CURVES for trace in look.trace(_places(stored, *rest))),
         x_limits=(0.0, 8.4),
         y_limits=(0.0, 8.4),

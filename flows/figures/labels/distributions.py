@@ -79,7 +79,7 @@ def _multiplicative(stored: Stored, mechanism: str, prior: str) -> list[Trace]:
     ]
     for _, row in stored.answers("label-ratio-infinite", {"mechanism": mechanism, "prior": prior}):
         y = 1.0 - number(row)
-        label = "LLP, all but infinite $|I|$"
+        label = "LLP, share of finite $|I|$"
         traces.append(Trace(label=label, color=COLORS[mechanism], x=(0.0, 4.0), y=(y, y), style=":"))
     return traces
 

@@ -9,7 +9,7 @@ _BOTH = utility.wants("rr", "llp", "llp-geometric")
 FIGURES: tuple[Figure, ...] = (
     Figure(
         name="labels1",
-        title="Prior and posterior of a label, by the parameters of three mechanisms",
+        title="Prior and posterior of a label, for several parameters of three mechanisms",
         panels=scatter.by_parameter,
     ),
     Figure(
@@ -20,7 +20,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     Figure(
         name="labels3",
-        title="Utility and privacy; with noise and bags, one curve a bag size",
+        title="Utility and privacy; with noise and bags, one curve for each bag size",
         panels=utility.by_bag_size,
         sweeps=_TRADE_OFF,
         wants=_BOTH,
@@ -32,7 +32,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     Figure(
         name="labels5",
-        title="Utility and privacy; with noise and bags, one curve an epsilon",
+        title="Utility and privacy; with noise and bags, one curve for each epsilon",
         panels=utility.by_epsilon,
         sweeps=_TRADE_OFF,
         wants=_BOTH,

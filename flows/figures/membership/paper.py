@@ -6,14 +6,14 @@ from flows.figures.membership import fitting, privacy, rates, regression, roc
 FIGURES: tuple[Figure, ...] = (
     Figure(
         name="membership1",
-        title="Records that a network fits as it is trained (dotted: most that noise allows)",
+        title="Records fitted by a network during training (dotted: the most that noise allows)",
         panels=fitting.over_iterations,
         sweeps=("membership-overfitting",),
         wants=fitting.with_a_network,
     ),
     Figure(
         name="membership2",
-        title="Records that are fitted, by the dimension (dotted: what noise proves)",
+        title="Fitted records, by the dimension (dotted: bounds from the noise)",
         panels=fitting.over_dimension,
         sweeps=("membership-dimension",),
     ),

@@ -24,7 +24,7 @@ _LEAST = 1e-9
 EXACT = Look(label="worst learner, exactly", color=BLACK, marker="o")
 SCHWARZ = Look(label="half (paper)", color=ORANGE, style="--")
 LARGEST = Look(label="with our largest constant", color=BLUE)
-LEAST = Look(label="with our least constant", color=PINK)
+LEAST = Look(label="with our smallest constant", color=PINK)
 LIMIT = Look(label="limit, $1 / \\sqrt{2 \\pi}$", color=GREEN, style="--")
 
 _CURVES = (
@@ -73,7 +73,7 @@ def _laws(stored: Stored) -> Panel:
     for (text, title), color in zip(LAWS, ramp(len(LAWS)), strict=True):
         traces += _exact(stored, {"law": text, "odds": 1.0}, Look(label=title, color=color))
     return Panel(
-        title="these, and two of infinite $C$",
+        title="the same, and two with infinite $C$",
         x_label="records $n$",
         y_label="advantage",
         traces=tuple(traces),

@@ -7,7 +7,7 @@ COORDINATES = (2, 10, 50)
 
 BEST = Look(label="best attack", color=BLACK, marker="o")
 CERTAIN = Look(label="", color=BLACK, marker="o")
-DRAWS = Look(label="the same by draws,\n99 % confidence", color=BLUE)
+DRAWS = Look(label="best attack, sampled,\n99 % confidence", color=BLUE)
 LOSS = Look(label="best threshold for the loss", color=ORANGE, marker="^")
 LIMIT = Look(label="limit for many records", color=GREEN, style="--")
 
@@ -27,7 +27,7 @@ def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
         tuple(
             Panel(
                 title=f"{d} features",
-                x_label="records a feature, $n / d$",
+                x_label="records per feature, $n / d$",
                 y_label="" if place else "advantage",
                 traces=_traces(stored, d),
                 scales=("log", "log"),

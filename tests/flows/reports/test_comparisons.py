@@ -91,7 +91,10 @@ def test_a_scheme_that_is_not_stored_is_said_with_sweeps_that_compute_it(
 ) -> None:
     assert run(["report", "compare-training", "--store", str(training), "--out", str(tmp_path)]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("privsweep: Nothing of shuffling (shuffling-epsilon) is stored; `privsweep run ")
+    assert said.startswith(
+        "privsweep: The store has no answers for shuffling (shuffling-epsilon); to compute them: "
+        "`privsweep run "
+    )
     named = [word.split("`")[0] for word in said.split("`privsweep run ")[1:]]
     assert named
     for name in named:

@@ -250,7 +250,7 @@ def test_a_contradiction_is_listed_with_both_methods(
     assert report(path, "--store", tmp_path / "store", "--out", tmp_path) == 1
     assert "1 contradiction between methods." in capsys.readouterr().err
     text = Page(tmp_path / "made-up.html").text
-    assert "1 time one method proved more than another one allows" in text
+    assert "1 lower bound above another method's upper bound" in text
     assert "poisson.certified" in text
     assert "poisson.renyi" in text
 
@@ -280,7 +280,7 @@ def test_simulated_answers_are_told_apart_from_proofs(tmp_path: Path) -> None:
     forms = sorted(datum["form"] for datum in page.marks)
     assert forms == ["confidence below 1"] * 4 + ["estimate without proof", "proved bracket"]
     assert {datum.get("c") for datum in page.marks if "below" in datum["form"]} == {"0.9"}
-    assert "Diamonds are no proofs" in page.text
+    assert "Diamonds are not proofs" in page.text
     assert "a guess" in page.text
 
 
@@ -292,7 +292,7 @@ def test_simulated_answers_are_told_apart_from_proofs(tmp_path: Path) -> None:
         (("unamplified-epsilon",), 2, "Expected the name of a sweep, got the problem unamplified-epsilon."),
         (("quickstart", "--format", "pdf"), 2, "Expected --format in {html, md, both}, got pdf."),
         (("labels-ratio",), 3, "Nothing of sweep labels-ratio is stored"),
-        (("compare-training",), 3, "No two schemes are stored at equal settings."),
+        (("compare-training",), 3, "The store has no two schemes at equal settings."),
         (("compare-labels",), 3, "`privsweep run"),
         (("compare-audits",), 3, "`privsweep run"),
         (("compare-membership",), 3, "`privsweep run"),
@@ -432,7 +432,7 @@ def test_settings_are_drawn_whole_or_left_out_with_a_sentence(monkeypatch: pytes
     ]
     kept, notes = drawable(marks)
     assert [mark.setting for mark in kept] == ["one", "one", "two", "two"]
-    assert notes == ["Drawn are the first 2 of 3 settings."]
+    assert notes == ["Only the first 2 of 3 settings are drawn."]
 
 
 def test_kinds_of_mechanisms_that_vary_in_other_fields_have_charts_of_their_own() -> None:
