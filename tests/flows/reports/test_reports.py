@@ -291,7 +291,7 @@ def test_simulated_answers_are_told_apart_from_proofs(tmp_path: Path) -> None:
         (("nowhere",), 2, "nowhere"),
         (("unamplified-epsilon",), 2, "Expected the name of a sweep, got the problem unamplified-epsilon."),
         (("quickstart", "--format", "pdf"), 2, "Expected --format in {html, md, both}, got pdf."),
-        (("labels-ratio",), 3, "Nothing of sweep labels-ratio is stored"),
+        (("labels-ratio",), 3, "No points of sweep labels-ratio are stored"),
         (("compare-training",), 3, "The store has no two schemes at equal settings."),
         (("compare-labels",), 3, "`privsweep run"),
         (("compare-audits",), 3, "`privsweep run"),
