@@ -158,7 +158,7 @@ def test_a_query_that_needs_too_much_memory_is_stopped(store: Store, monkeypatch
 
 def test_a_result_that_is_too_large_is_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.query.LIMIT_BYTES", 10_000_000)
-    with pytest.raises(LimitError, match=r"^The result has more than 0\.01 GB"):
+    with pytest.raises(LimitError, match=r"^The result exceeds 0\.01 GB"):
         store.sql("from range(1000000000000)")
 
 

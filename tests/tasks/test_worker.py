@@ -132,8 +132,8 @@ def test_rows_of_code_that_was_sent_tell_where_it_came_from_and_who_ran_it(
     [
         ("", {}, None),
         ("other", {}, "Node n7 of the Ray cluster has different code of privsweep than this machine."),
-        ("", {"numpy": "1.0"}, "Node n7 of the Ray cluster has numpy 1.0 and this machine has"),
-        ("", {"python": "3.12.1"}, "Node n7 of the Ray cluster has python 3.12.1 and this machine has"),
+        ("", {"numpy": "1.0"}, "Node n7 of the Ray cluster has numpy 1.0 but this machine has"),
+        ("", {"python": "3.12.1"}, "Node n7 of the Ray cluster has python 3.12.1 but this machine has"),
         ("", {"privsweep": "9", "further": "1"}, None),
     ],
 )
@@ -193,7 +193,9 @@ def test_a_batch_under_which_nodes_die_is_tried_again_as_long_as_others_finish(
         dispatch._deaths.clear()  # another batch is finished
     for _ in range(DEATHS - 1):
         assert dispatch._after_a_death(batch, RuntimeError("gone")) is None
-    with pytest.raises(StoppedError, match=r"5 nodes .* under a batch of unamplified\.exact .* \(gone\)"):
+    with pytest.raises(
+        StoppedError, match=r"5 nodes .* in a row .* a batch of unamplified\.exact.* \(gone\)"
+    ):
         dispatch._after_a_death(batch, RuntimeError("gone"))
 
 
