@@ -1,9 +1,8 @@
-"""A store in a bucket, s3://bucket/prefix, behind the folder that mirrors it.
+"""A store in a bucket, s3://bucket/prefix, behind a folder that mirrors it.
 
-The bucket is the truth. Whoever reads first makes the folder equal to it (`refresh`); whoever writes changes
-the bucket first. So the rest of the package knows folders only.
-Objects appear whole and are listed at once, which is what renaming does on a disk, and a new one is put on
-the condition that there is none of its name.
+The bucket is authoritative: readers first make the folder equal to it (`refresh`), and writers change the
+bucket before the folder. The rest of the package therefore works with folders only. An object appears whole
+and is listed at once, as a file does after a rename, and a new object is put only if no object has its name.
 """
 
 import math
@@ -22,14 +21,14 @@ from storage.layout import MARK
 from storage.mirror import RECORDS, SWEEPS, is_mirrored
 from storage.objects import Listing, Objects
 
-_TRIES = 10  # how often everything is listed again because objects vanished meanwhile
+_TRIES = 10  # listings, since objects may vanish during one of them
 
 
 class Bucket(Folder):
-    """A store in a bucket; its root is the mirror, and there is none while there is no store.
+    """A store in a bucket; its root is the mirror, which exists only if the store does.
 
     Attributes:
-        endpoint: Address of the server, "" for the one of AWS.
+        endpoint: Address of the server, or "" for the server of AWS.
     """
 
     is_remote = True
@@ -43,7 +42,7 @@ class Bucket(Folder):
         mirror.make(root, address, endpoint)
 
     def shown(self, path: object) -> str:
-        """Return the address of an object, if this is the file that mirrors it."""
+        """Return the address of the object that a file mirrors, or the path of any other file."""
         below = Path(str(path))
         if below == self.root:
             return self.address
@@ -59,23 +58,23 @@ class Bucket(Folder):
         self._refreshed = time.monotonic()
 
     def _create(self, content: bytes) -> None:
-        """Put the mark of the store, unless there are objects of something else."""
+        """Put the mark of the store, unless the address has other objects."""
         if self.take(self.root / MARK):
             return
-        self.refresh()  # the copy of a store that is gone is none
+        self.refresh()  # clears the mirror of a store that was deleted
         foreign = self.foreign()
-        if foreign and not self.take(self.root / MARK):  # another machine may have made it in between
+        if foreign and not self.take(self.root / MARK):  # another machine may have created the store
             raise StoreError(f"Expected a store or no objects, got {self.address}, which has {foreign}.")
         if not foreign:
             self.write(self.root / MARK, content)
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write the object of a file, which appears whole, then the file."""
+        """Write the object of a file atomically, then the file."""
         disk.step(disk.WRITE, path)
         self.put(path, content)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give the object of a file, or those of the files in a folder, other names."""
+        """Rename the object of a file, or the objects of all files in a folder."""
         files = [old] if old.is_file() else sorted(path for path in old.rglob("*") if path.is_file())
         for path in files:
             target = new / path.relative_to(old)
@@ -86,7 +85,7 @@ class Bucket(Folder):
         shutil.rmtree(old, ignore_errors=True)
 
     def remove(self, path: Path) -> None:
-        """Delete the object of a file, or those of the files in a folder."""
+        """Delete the object of a file, or the objects of all files in a folder."""
         if path.is_dir() and not path.is_symlink():
             for file in sorted(path.rglob("*")):
                 if file.is_file():
@@ -94,9 +93,9 @@ class Bucket(Folder):
         super().remove(path)
 
     def put(self, path: Path, content: bytes) -> None:
-        """Write the object of a file, then the file, as it comes back.
+        """Write the object of a file, then fetch the file from the bucket.
 
-        An object of that name stays if it has this content; else it is replaced.
+        An existing object of the same content is kept, and otherwise replaced.
 
         Raises:
             StoreError: The server refused, or cannot be reached.
@@ -105,7 +104,7 @@ class Bucket(Folder):
         self.take(path)
 
     def take(self, path: Path) -> bool:
-        """Fetch the object of a file; return whether there is one.
+        """Fetch the object of a file, and return whether it exists.
 
         Raises:
             StoreError: The server refused, or cannot be reached.
@@ -119,7 +118,7 @@ class Bucket(Folder):
         return bool(fetched)
 
     def delete(self, path: Path) -> None:
-        """Delete the object of a file, then the file; one that is gone already is no error.
+        """Delete the object of a file, then the file, if they exist.
 
         Raises:
             StoreError: The server refused, or cannot be reached.
@@ -132,7 +131,7 @@ class Bucket(Folder):
         path.unlink(missing_ok=True)
 
     def foreign(self) -> str:
-        """Return the key of some object below the address, or "" where there is none.
+        """Return the key of some object below the address, or "" if there are no objects.
 
         Raises:
             StoreError: The server refused, or cannot be reached.
@@ -155,14 +154,14 @@ class Bucket(Folder):
         raise StoreError(f"Cannot read {self.address}: its objects change too quickly; try again.")
 
     def _pulled(self, scratch: Path) -> bool:
-        """Make the folder equal to the bucket; return False where one listing may not show the whole.
+        """Make the folder equal to the bucket; return False if the listing may be incomplete.
 
-        Sweeps are listed first and installed last, since a sweep is written after its parts. Where the record
-        of a replacement is new, parts were replaced meanwhile, and the pages of one listing may show neither
-        the old ones nor the new one.
+        Sweeps are listed first and installed last, since a sweep is written after its parts. If the record of
+        a replacement is new, parts were replaced during the listing, whose pages may then show neither the
+        old parts nor the new one.
         """
         known = mirror.tags(self.root)
-        if not self.take(self.root / MARK):  # what is there is no store, and may be very large
+        if not self.take(self.root / MARK):  # not a store: do not list it, since it may be very large
             mirror.clear(self.root, known)
             return True
         sweeps = self._objects.listed(SWEEPS)
@@ -181,7 +180,7 @@ class Bucket(Folder):
         return True
 
     def _changed(self, listed: Listing, known: Mapping[str, str]) -> Listing:
-        """Return those of which the folder has no copy, or a copy of another state."""
+        """Return the listed objects that the folder lacks or has in another state."""
 
         def is_here(name: str, info: dict[str, Any]) -> bool:
             try:
@@ -196,7 +195,7 @@ class Bucket(Folder):
         }
 
     def _install(self, fetched: Mapping[str, tuple[str, Path]]) -> None:
-        """Put fetched files in their places, parts before the records of what they replace."""
+        """Move fetched files into the mirror, parts before the records of their replacement."""
         for name, (tag, path) in sorted(fetched.items()):
             mirror.install(self.root, name, tag, path)
 
@@ -204,7 +203,7 @@ class Bucket(Folder):
         return path.relative_to(self.root).as_posix()
 
     def _make_mirror(self) -> None:
-        """Make the mirror if somebody deleted it: what is written must reach the bucket all the same."""
+        """Create the mirror if it was deleted, since writes must reach the bucket anyway."""
         if not (self.root.parent / mirror.INDEX).exists():
             mirror.make(self.root, self.address, self.endpoint)
 

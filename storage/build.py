@@ -1,4 +1,4 @@
-"""The contents of a snapshot, and how it is built: rows, brackets, their monotone index, views and macros."""
+"""Construction of a snapshot: rows, brackets, their monotone index, views and macros."""
 
 import hashlib
 import json
@@ -34,25 +34,26 @@ from storage.views import (
 )
 
 LAYOUT = f"4-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
-"""What a snapshot contains: a number that is raised with every change, and a hash of the macros. They change
-with trends, domains and defaults of problems, so that no cache outlives a proof that is withdrawn.
+"""Version of the layout of a snapshot: a number that is increased with every change, and a hash of the
+macros. The macros change with trends, domains and defaults of problems, so no cache outlives a proof that is
+withdrawn.
 """
 
-LIMIT_BYTES = 3_000_000_000  # of memory while building; what needs more goes to the disk meanwhile
+LIMIT_BYTES = 3_000_000_000  # of memory while building; DuckDB spills the rest to the disk
 
 
 def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]) -> None:
     """Write a snapshot: every part is read once, and its hash is compared on the way.
 
     Args:
-        path: The file to write; a folder beside it holds what does not fit into memory.
+        path: The file to write; a folder next to it holds the data that do not fit into memory.
         place: The store.
         parts: Its parts.
         sweeps: Its manifests.
 
     Raises:
         StoreError: A part is damaged; the sentence names it.
-        duckdb.Error: The disk or the memory is full; what was written is incomplete.
+        duckdb.Error: The disk or the memory is full; the file is incomplete.
     """
     of_problem: dict[str, list[Path]] = {}
     for part in parts:
@@ -80,7 +81,7 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
 
 
 def _connected(path: Path) -> duckdb.DuckDBPyConnection:
-    """Return a connection that writes a file; a folder beside the file holds what memory cannot."""
+    """Return a connection that writes a file; a folder next to it holds the data that exceed the memory."""
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": "false",
         "memory_limit": f"{LIMIT_BYTES}B",
@@ -107,14 +108,14 @@ def _empty(kinds: tuple[type[Problem], ...], _versions: tuple[tuple[str, int], .
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:
-    """Return the columns that any part of a problem has; it is one of another release."""
+    """Return all columns in the parts of a problem that only another release has."""
     return pa.unify_schemas([read_part(place, file).schema for file in files])
 
 
 def _add_table(connection: duckdb.DuckDBPyConnection, problem: str, schema: pa.Schema) -> None:
-    """Make the empty table of a problem's rows.
+    """Create the empty table of a problem's rows.
 
-    Not by `create table as` from no rows: DuckDB 2.0.0 can lose what is inserted into such a table later.
+    Not by `create table as` from an empty query: DuckDB 2.0.0 can lose rows that are later inserted into it.
     """
     columns = ", ".join(f"{quote(field.name)} {sql_type(field.type)}" for field in schema)
     connection.execute(f'create table main."{view_name(problem)}" ({columns}, part varchar)')
@@ -128,14 +129,14 @@ def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path]
         connection.execute(f"insert into {table} by name from rows")
         read += len(chunk)
     connection.unregister("rows")
-    # The condition has every row looked at; a bare count is answered from statistics.
+    # The condition forces a scan of every row; DuckDB answers a bare count from statistics.
     kept = connection.execute(f"select count(*) from {table} where point_id <> ''").fetchall()[0][0]
     if kept != read:
         raise StoreError(f"DuckDB {duckdb.__version__} kept only {kept} of {read} rows; use another version.")
 
 
 def _in_chunks(files: list[Path], place: Folder) -> Iterator[pa.Table]:
-    """Yield the rows of all parts, many small parts together: an insertion costs more than its rows."""
+    """Yield the rows of all parts, many small parts together, since each insertion has a fixed cost."""
     waiting: list[pa.Table] = []
     for file in files:
         table = read_part(place, file)
@@ -147,7 +148,7 @@ def _in_chunks(files: list[Path], place: Folder) -> Iterator[pa.Table]:
 
 
 def _drop_duplicates(connection: duckdb.DuckDBPyConnection, view: str) -> None:
-    """Leave one row of each point; comparing only the few that have several keeps wide rows out of a sort."""
+    """Keep one row of each point; sorting only the points with several rows is faster."""
     connection.execute(
         f"""
         create or replace temp table several as

@@ -1,4 +1,4 @@
-"""The store as its users see it: what is stored, SQL over it, lookups, and whether it is sound.
+"""The interface of a store: stored points, SQL queries, lookups and verification.
 
 One file, since it is the class Store and little else.
 """
@@ -39,13 +39,13 @@ def open_store(
 
     Args:
         path: The folder, or an address `s3://bucket/prefix`.
-        create: Whether to make an empty store where there is none, and to tidy up after killed writers.
-        missing_ok: Whether there may be nothing, or an empty folder, which holds nothing until `create`.
-        degraded: Whether to read around damaged, foreign and missing parts, with a `DegradedWarning` for
-            each, or what to call with a sentence about each instead; else they are refused by name.
+        create: Whether to create an empty store if the path has none, and to tidy up after killed writers.
+        missing_ok: Whether the path may be missing or an empty folder; the store is then empty.
+        degraded: Whether to skip damaged, foreign and missing parts, with a `DegradedWarning` for each part;
+            or a function to call with a sentence about each part instead. If false, such a part raises.
 
     Raises:
-        StoreError: There is no store, something else is in its place, or a newer release made it.
+        StoreError: The path is missing, is not a store, or has a store of a newer release.
     """
     place = located(path)
     place.refresh()
@@ -60,7 +60,7 @@ def open_store(
 
 
 class Store:
-    """A folder of parts, with what can be asked of it; made by `open_store`.
+    """A folder of parts with queries, lookups and verification; use `open_store` to get one.
 
     Attributes:
         place: The folder, or the bucket with the folder that mirrors it.
@@ -85,35 +85,35 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Text by which people call the store."""
+        """Name of the store in messages."""
         return self.place.name
 
     @property
     def exists(self) -> bool:
-        """Whether anything is in its place; of one opened with `missing_ok`, there may be nothing."""
+        """Whether the path exists; a store opened with `missing_ok` may be missing."""
         return self.place.root.exists()
 
     @property
     def degraded(self) -> bool:
-        """Whether damaged, foreign and missing parts are read around."""
+        """Whether damaged, foreign and missing parts are skipped."""
         return self._around is not None
 
     def around_damage(self) -> "Store":
-        """Return the same store, read around damaged, foreign and missing parts."""
+        """Return the same store without its damaged, foreign and missing parts."""
         return Store(self.place, degraded=True)
 
     def create(self) -> None:
-        """Make an empty store where there is none, and tidy up after killed writers.
+        """Create an empty store if the path has none, and tidy up after killed writers.
 
         Raises:
-            StoreError: Something else is in its place, or a newer release made it.
+            StoreError: The path is not a store, or has a store of a newer release.
         """
         self.place.create()
         self.place.check()
         self.place.remove_leftovers()
 
     def close(self) -> None:
-        """Give back the snapshot; the store can be used again afterwards."""
+        """Close the snapshot; the store can still be used afterwards."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -141,13 +141,13 @@ class Store:
         return status if len(status) == len(rows) else _status_of(_chosen(rows))
 
     def holding(self, problem_name: str, ids: Collection[str]) -> list[str]:
-        """Return the names of the parts that hold any of these points: what a sweep's manifest lists.
+        """Return the names of the parts that hold any of these points, for the manifest of a sweep.
 
         Args:
             problem_name: The problem of the points.
             ids: Their ids.
         """
-        import pyarrow.compute as pc  # a fifth of what a lookup imports, which does not need it
+        import pyarrow.compute as pc  # slow to import, and not needed by lookups
 
         wanted = pa.array(list(ids), pa.string())
 
@@ -167,37 +167,37 @@ class Store:
         return [path for path in found if problem_of(path) == problem_name]
 
     def sql(self, query: str, *, limit_seconds: float = 60.0) -> pa.Table:
-        """Return the result of one SELECT over the views; it sees no file and changes nothing.
+        """Return the result of one SELECT over the views; it can read no file and change nothing.
 
         Args:
-            query: DuckDB SQL over `results`, `best`, `conflicts`, `failures`, `provenance`, `sweeps`, and one
-                view a problem, such as `allocation_epsilon`.
-            limit_seconds: Time that the query may take, in seconds.
+            query: DuckDB SQL over `results`, `best`, `conflicts`, `failures`, `provenance`, `sweeps`, and the
+                view of each problem, for example `allocation_epsilon`.
+            limit_seconds: Time limit of the query in seconds.
 
         Raises:
             QueryError: The query is not one valid SELECT.
-            LimitError: It took too long, needed too much memory, or returned too much.
-            StoreError: A part is missing, damaged, or does not belong there; the sentence names it.
+            LimitError: The query took too long, needed too much memory, or returned too many bytes.
+            StoreError: A part is missing, damaged or foreign; the sentence names it.
         """
         cursor = self._cursor()
         with cursor:
             return run_query(cursor, query, limit_seconds)
 
     def lookup(self, problem: Problem) -> Found | None:
-        """Return what stored brackets and proved monotonicity say about a problem, or None if nothing.
+        """Return the bracket of a problem from stored brackets and proved monotonicity, or None.
 
         Args:
-            problem: The question; it need not be on the grid.
+            problem: The problem; it need not be on the grid.
 
         Raises:
-            StoreError: A part is missing, damaged, or does not belong there, or the store contradicts itself.
+            StoreError: A part is missing, damaged or foreign, or two stored brackets contradict one another.
         """
         with self._cursor() as cursor:
             return lookup(cursor, problem)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Let queries and lookups see one state of the store, whatever is written meanwhile."""
+        """Make queries and lookups use one state of the store, also if it changes meanwhile."""
         self._cursor().close()
         self._still = True
         try:
@@ -206,22 +206,22 @@ class Store:
             self._still = False
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the store, one sentence each that names the file, or nothing."""
+        """Return a sentence for each harmful finding of a verification; each names the file."""
         return [finding.detail for finding in self.examine().findings if not finding.harmless]
 
     def examine(self) -> Verification:
-        """Return all that a verification finds, what is harmless included."""
+        """Return all findings of a verification, including harmless ones."""
         return verify(self.place)
 
     def manifests(self) -> list[Manifest]:
-        """Return the manifests of the sweeps that were run, the latest last."""
+        """Return the manifests of the sweeps in the store, the latest last."""
         self.place.refresh(older_than=FRESH)
         return (
             self._around.manifests() if self._around else steadily(self.place, lambda: manifests(self.place))
         )
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a cursor on a snapshot of what the store holds now."""
+        """Return a cursor on a snapshot of the current contents of the store."""
         with self._lock:
             if self._still and self._connection is not None:
                 return self._connection.cursor()
@@ -233,7 +233,7 @@ class Store:
             return self._connection.cursor()
 
     def _connected(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to a snapshot of what the store holds now, the one at hand if that will do."""
+        """Return a connection to a snapshot of the current contents, the open one if it is still current."""
         now = self._around.contents() if self._around else snapshot.contents(self.place)
         if self._connection is not None and now.digest == self._digest:
             return self._connection
@@ -245,7 +245,7 @@ class Store:
 
 
 def _chosen(rows: pa.Table) -> pa.Table:
-    """Return one row of each point, by the rule of the views."""
+    """Return one row of each point, chosen as in the views."""
     query = f"from rows qualify row_number() over (partition by point_id order by {CHOICE}) = 1"
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("rows", rows)
@@ -253,15 +253,15 @@ def _chosen(rows: pa.Table) -> pa.Table:
 
 
 def _status_of(rows: pa.Table) -> dict[str, str]:
-    """Return status by point id; numpy decodes the words many times faster than `to_pylist`."""
+    """Return the status by point id; numpy decodes the words many times faster than `to_pylist`."""
     return dict(zip(rows["point_id"].to_pylist(), rows["status"].to_numpy().tolist(), strict=True))
 
 
 def _stamp(place: Folder) -> tuple[tuple[str, int], ...] | None:
-    """Return when the folders last changed, or None where that is too recent to notice a further change.
+    """Return the times of the folders' last changes, or None if a further change could go unnoticed.
 
-    Publishing renames a file into a folder, which moves the folder's time. Its resolution is coarse on some
-    file systems, so a time within the last two seconds proves nothing.
+    Publishing renames a file into a folder, which changes the folder's time. The resolution of times is
+    coarse on some file systems, so a time within the last two seconds proves nothing.
     """
     data = place.data
     times = []

@@ -1,4 +1,4 @@
-"""Compaction: many small parts of a problem become few large sorted ones; no row is lost or changed."""
+"""Compaction: many small parts of a problem become few large sorted parts; no row is lost or changed."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -24,14 +24,14 @@ from storage.schema import REPLACES_KEY
 from storage.views import CHOICE, fields_of, quoted
 
 SMALL = ROW_GROUP
-"""Rows below which a part is merged with others."""
+"""Number of rows below which a part is merged with others."""
 LARGEST = 4 * ROW_GROUP
-"""Rows of a merged part, at most: it is held in memory twice, about half a gigabyte."""
+"""Most rows of a merged part, which is held in memory twice, about half a gigabyte."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Merged:
-    """Parts of a problem that became one: how many, their rows, and bytes before and after."""
+    """Parts of a problem that were merged: their number, rows, and bytes before and after."""
 
     problem: str
     parts: int
@@ -49,15 +49,16 @@ def compact(
 ) -> list[Merged]:
     """Merge the small parts of each problem, sorted by its fields; every row keeps its bits.
 
-    The merged part is written and read back, then the record of what it replaces is written, then the old
-    parts are deleted: killed at any instant, every row is still there, and a second run goes on. Rows of one
-    point stay side by side; only of rows that the rule cannot tell apart but by their parts, one is kept.
+    The merged part is written and read back, then the record of the replaced parts is written, then the old
+    parts are deleted. If the process is killed at any instant, every row is still stored, and a second run
+    continues. Several rows of one point are all kept, except that one is kept of rows which the order of the
+    views distinguishes by their parts alone.
 
     Args:
         place: The store.
         small: Number of rows below which a part is merged.
-        largest: Number of rows of a merged part, at most.
-        watch: Told about every merged part.
+        largest: Most rows of a merged part.
+        watch: Function that is called with every merged part.
 
     Raises:
         StoreError: A part is damaged, or the disk refused; the sentence names the file.
@@ -74,15 +75,15 @@ def compact(
 
 
 def finish(place: Folder) -> None:
-    """Delete the old parts that a killed `compact` or `gc` had replaced and left behind."""
+    """Delete the old parts that a killed `compact` or `gc` had replaced but not deleted."""
     for replacement, held in lingering(place):
         for name in held:
-            read_part(place, place.data / name, ["point_id"])  # refuses unless it is there and sound
+            read_part(place, place.data / name, ["point_id"])  # raises unless the part exists and is sound
         delete_replaced(place, replacement)
 
 
 def _portions(place: Folder, small: int, largest: int) -> Iterator[list[Path]]:
-    """Yield the parts that become one, at least two, all of one problem that this release knows."""
+    """Yield groups of at least two parts to merge, each of one problem of this release."""
     known = {problem.name for problem in PROBLEMS}
     portion: list[Path] = []
     rows = 0
@@ -101,15 +102,15 @@ def _portions(place: Folder, small: int, largest: int) -> Iterator[list[Path]]:
 
 
 def _rows_of(place: Folder, path: Path) -> int:
-    """Return how many rows a part has, from its last bytes."""
+    """Return the number of rows of a part, from its last bytes."""
     try:
         return int(pq.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError):
-        return len(read_part(place, path, ["point_id"]))  # says what is wrong
+        return len(read_part(place, path, ["point_id"]))  # raises an error that names the damage
 
 
 def _merge(place: Folder, portion: Sequence[Path]) -> Merged | None:
-    """Make one part of several; None where there is nothing to replace, or others were quicker."""
+    """Merge several parts into one; return None if another process replaced them first."""
     names = [str(path.relative_to(place.data)) for path in portion]
     try:
         tables = [read_part(place, path) for path in portion]
@@ -136,22 +137,22 @@ def _merge(place: Folder, portion: Sequence[Path]) -> Merged | None:
 
 
 def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple[Path, int] | None:
-    """Publish a table and read it back, since what it replaces is about to be deleted.
+    """Publish a table and read it back, before the parts that it replaces are deleted.
 
-    Its bytes, and so its name, depend on the names of the old parts: no part ever gets a name that was
-    replaced before, and to follow replacements never leads in a circle.
+    Its bytes, and therefore its name, depend on the names of the old parts. So no part gets a name that was
+    replaced before, and replacement records never lead in a circle.
 
     Args:
         place: The store.
-        table: What is left of the old parts.
-        old: Their names.
+        table: The rows of the new part.
+        old: Names of the old parts.
 
     Returns:
-        The new part and its size in bytes, or None where somebody else has merged it already: then nothing
-        must be deleted, and the next compaction goes on.
+        The new part and its size in bytes, or None if another process has merged it already; then nothing
+        must be deleted, and the next compaction continues.
 
     Raises:
-        StoreError: The disk refused, or gave back something else.
+        StoreError: The disk refused, or returned different bytes.
     """
     replaces = hashlib.blake2b("\n".join(sorted(old)).encode(), digest_size=16).hexdigest()
     path = publish(place, table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces}))
@@ -167,14 +168,14 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of words as texts, which compare whatever their dictionaries are."""
+    """Return a dictionary column as strings, so that columns with different dictionaries compare."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def merged(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
     """Return the rows of several parts in one table, sorted by fields, method and point.
 
-    The same rows give the same table, in whatever order they come.
+    The same rows give the same table in any order of the parts.
 
     Args:
         tables: From `read_part`, all of one problem.
@@ -200,7 +201,7 @@ def merged(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
         ).to_arrow_table()
     table = rows.take(order["number"]).combine_chunks()
     for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):  # words in the order of the rows
+        if pa.types.is_dictionary(field.type):  # dictionary in the order of the rows
             words = table.column(place).cast(field.type.value_type).combine_chunks().dictionary_encode()
             table = table.set_column(place, field, words.cast(field.type))
     return table

@@ -1,4 +1,4 @@
-"""Reading around damage: leaving out the files that cannot be trusted, with one warning for each."""
+"""Reading of a damaged store without the files that cannot be trusted, with one warning for each file."""
 
 import hashlib
 import json
@@ -28,11 +28,11 @@ def warn(sentence: str) -> None:
 
 
 class Around:
-    """What is left of a store without its damaged files.
+    """A store without its damaged files.
 
     Attributes:
         place: The store.
-        tell: Is called with one sentence for each file that is left out, once.
+        tell: Function that gets one sentence about each file that is left out, once.
     """
 
     def __init__(self, place: Folder, tell: Callable[[str], None] = warn) -> None:
@@ -42,14 +42,14 @@ class Around:
         self._sound: set[tuple[Path, int, int]] = set()
 
     def parts(self) -> list[Path]:
-        """Return the parts that are sound, sorted; the others are warned of."""
+        """Return the sound parts, sorted, and warn about the others."""
         found, foreign = survey(self.place)
         for path in foreign:
             self._tell(f"{self.place.shown(path)} is not part of the store; it is left out.")
         return [path for path in found if self._is_sound(path)]
 
     def manifests(self) -> list[Manifest]:
-        """Return the manifests that are sound, the latest last, and warn of the others."""
+        """Return the sound manifests, the latest last, and warn about the others."""
         sweeps: list[Manifest] = []
         made: list[Replacement] = []
         for path in self.place.entries(layout.SWEEPS) + self.place.entries(layout.REPLACED):
@@ -68,14 +68,14 @@ class Around:
         return sorted(current, key=lambda sweep: (sweep.finished_at, sweep.digest))
 
     def contents(self) -> Contents:
-        """Return what a snapshot is made of; the parts that manifests list in vain are warned of."""
+        """Return the contents of a snapshot, and warn about missing parts that manifests list."""
         self.place.check()
         before = files(self.place)
         sweeps = self.manifests()
         found = self.parts()
         lost = [(sweep, name) for sweep in sweeps for name in sweep.parts if not self._path(name).exists()]
         if lost and not files(self.place).issuperset(before):
-            raise FileNotFoundError(self._path(lost[0][1]))  # replaced meanwhile: `steadily` looks again
+            raise FileNotFoundError(self._path(lost[0][1]))  # replaced meanwhile: `steadily` reads again
         for sweep, name in lost:
             self._tell(missing(self.place, sweep, name))
         content = [
@@ -89,7 +89,7 @@ class Around:
         return Contents(place=self.place, parts=tuple(found), manifests=tuple(sweeps), digest=digest)
 
     def _is_sound(self, path: Path) -> bool:
-        """Return whether a part can be read; every byte is, once for each time it changed."""
+        """Return whether a part is sound; its bytes are read once after each change."""
         try:
             status = path.stat()
             state = path, status.st_size, status.st_mtime_ns
@@ -101,7 +101,7 @@ class Around:
                     return False
                 self._sound.add(state)
         except (OSError, StoreError) as error:
-            if not os.path.lexists(path):  # replaced meanwhile: `steadily` looks again
+            if not os.path.lexists(path):  # replaced meanwhile: `steadily` reads again
                 raise FileNotFoundError(path) from error
             self._tell(str(error))
             return False

@@ -1,9 +1,9 @@
-"""Every step that changes a file of the store, one after the other, so that tests can stop at each of them.
+"""Every step that changes a file of the store, so that tests can stop a command at each step.
 
-A command changes a store by these functions only, and each calls `step` with the name of the step and the
-path just before it does anything. `step` does nothing. A test puts another function in its place, in a
-process of its own: one that counts, to learn how many points of failure a command has, and then for each k
-one that at its k-th call kills the process or raises what a disk would raise:
+Commands change a store by these functions only. Each function calls `step` with the name of the step and the
+path just before it acts. `step` does nothing; a test replaces it, in a separate process, first by a function
+that counts the steps of a command, and then, for each k, by a function that at its k-th call kills the
+process or raises an error of a disk:
 
     import errno, os, signal
     from storage import disk
@@ -16,11 +16,11 @@ one that at its k-th call kills the process or raises what a disk would raise:
         if calls == k:
             os.kill(os.getpid(), signal.SIGKILL)  # or: raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-A killed process has done all steps before the k-th and nothing of it. A file is written in two halves, each
-a step, so that a kill also leaves an empty file and half a file. Snapshots under `cache` are no part of
-this: they can be deleted at any time.
+A killed process has done all steps before the k-th, and nothing of the k-th. A file is written in two halves,
+each of them a step, so that a kill can also leave an empty file or half a file. Snapshots under `cache` are
+exempt, since they can be deleted at any time.
 
-If the store is a bucket, each step changes the bucket, then the folder that mirrors it (`storage.bucket`).
+If the store is in a bucket, each step changes the bucket, then the folder that mirrors it (`storage.bucket`).
 """
 
 import os
@@ -41,16 +41,16 @@ WRITE, SYNC, RENAME, UNLINK, FOLDER, SYNC_FOLDER = STEPS = (
 
 
 def step(name: str, path: Path) -> None:
-    """Do nothing; tests put a function here that counts, kills, or raises `OSError`.
+    """Do nothing; tests replace this by a function that counts, kills, or raises `OSError`.
 
     Args:
         name: One of `STEPS`.
-        path: What is about to be changed; of a rename, the new name.
+        path: The file or folder that is about to change; for a rename, the new name.
     """
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a new file and wait until its bytes are on the disk."""
+    """Write a new file, and wait until its bytes are on the disk."""
     half = len(content) // 2
     step(WRITE, path)
     with path.open("xb") as file:
@@ -64,14 +64,14 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that every reader sees all of it or nothing, also after a crash.
+    """Write a file atomically: readers find all of it or nothing, also after a crash.
 
     Args:
-        path: File that is to appear; missing folders are made.
+        path: The file; missing folders are created.
         content: Its bytes.
 
     Raises:
-        StoreError: The disk refused; nothing is left behind.
+        StoreError: The disk refused; no partial file remains.
     """
     temporary = path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.tmp"
     try:
@@ -88,25 +88,25 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def rename(old: Path, new: Path) -> None:
-    """Give a file or folder another name; a file that had it before is replaced."""
+    """Rename a file or folder; an existing file of the new name is replaced."""
     step(RENAME, new)
     old.rename(new)
 
 
 def unlink(path: Path) -> None:
-    """Delete a file; one that is gone already is no error."""
+    """Delete a file if it exists."""
     step(UNLINK, path)
     path.unlink(missing_ok=True)
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder with all that is in it."""
+    """Delete a folder with all its contents."""
     step(UNLINK, path)
     shutil.rmtree(path)
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, each so that it survives a power loss."""
+    """Create a folder and its parents so that they survive a power loss."""
     if path.is_dir():
         return
     make_folder(path.parent)
@@ -116,7 +116,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make what was renamed into a folder, or deleted there, survive a power loss."""
+    """Make the renames and deletions in a folder survive a power loss."""
     step(SYNC_FOLDER, path)
     descriptor = os.open(path, os.O_RDONLY)
     try:

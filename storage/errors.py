@@ -1,18 +1,18 @@
-"""Errors of a store, each with a text of one sentence."""
+"""Errors of a store; the text of each is one sentence."""
 
 from privcore.errors import PrivsweepError
 
 
 class StoreError(PrivsweepError):
-    """The store is missing, of a newer version, or has a file that is damaged or does not belong there."""
+    """The store is missing or of a newer version, or a file in it is damaged or not part of a store."""
 
 
 class DamagedError(StoreError):
-    """A file of the store is not what its name or its folder says; `repair` moves it away."""
+    """A file of the store contradicts its name or its folder; `repair` moves it to the quarantine."""
 
 
 class DegradedWarning(UserWarning):
-    """A file of the store was left out, so that what is read may lack rows."""
+    """A file of the store was left out, so results may lack rows."""
 
 
 class QueryError(PrivsweepError):
@@ -20,5 +20,5 @@ class QueryError(PrivsweepError):
 
 
 def reason(error: Exception) -> str:
-    """Return the system's own words for a refusal, without number and path."""
+    """Return the operating system's text of an error, without number and path."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

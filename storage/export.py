@@ -1,4 +1,4 @@
-"""Exports of a store: tables as Parquet, and `store.sql`, its views and macros for plain DuckDB."""
+"""Exports of a store: tables as Parquet, and `store.sql` with views and macros for plain DuckDB."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
     """Return a table as a Parquet file, with its types.
 
     Raises:
-        QueryError: Two columns have one name, or one has a type that Parquet lacks.
+        QueryError: Two columns have the same name, or a column has a type that Parquet lacks.
     """
     sink = pa.BufferOutputStream()
     if len(set(table.column_names)) < len(table.column_names):
@@ -53,7 +53,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 
 def write_store_sql(place: Folder) -> Path:
-    """Write `store.sql` into a store, for readers who have only the folder; return its path.
+    """Write `store.sql` into a store, for readers without privsweep; return its path.
 
     Raises:
         StoreError: The store cannot be read, or the disk refused.
@@ -66,23 +66,23 @@ def write_store_sql(place: Folder) -> Path:
 
 
 def store_sql(place: Folder) -> str:
-    """Return the statements that make the views and macros over a store's parts, with paths relative to it.
+    """Return the statements that create views and macros over a store's parts, with relative paths.
 
     Args:
-        place: The store; which problems have parts is looked up.
+        place: The store; only problems with parts in it are read.
 
     Raises:
-        StoreError: A file does not belong there.
+        StoreError: A file is not part of the store.
     """
     held = {problem_of(path) for path in parts(place)}
-    known = {kind.name: schema_for(kind) for kind in PROBLEMS}  # what another release added is left out
+    known = {kind.name: schema_for(kind) for kind in PROBLEMS}  # problems of other releases are left out
     statements = ["create schema if not exists brackets"]
     if listed := [kind for kind in PROBLEMS if kind.name in held]:
         statements.append(_check(listed))
     for kind in PROBLEMS:
         view = view_name(kind.name)
         rows = chosen(f"({_rows(kind, has_parts=kind.name in held)})")
-        best = best_of_several if kind.name in held else best_of_one  # no rows, and half the text
+        best = best_of_several if kind.name in held else best_of_one  # shorter, and equal without rows
         brackets = best(f"main.{quote(view)}", fields_of(known[kind.name]))
         statements += [
             f"create or replace view main.{quote(view)} as {rows}",
@@ -94,12 +94,12 @@ def store_sql(place: Folder) -> str:
 
 
 def _rows(kind: type[Problem], *, has_parts: bool) -> str:
-    """Return the query for all rows of a problem; a column that a part lacks is null, or its default."""
+    """Return the query for all rows of a problem; a column that a part lacks is null or has its default."""
     schema, defaults = schema_for(kind), kind.defaults()
     typed = ", ".join(f"null::{sql_type(field.type)} as {quote(field.name)}" for field in schema)
     rows = f"(select {typed}, null::varchar as part where false)"
     if has_parts:
-        # In relation to no rows with today's columns, a column that all parts lack is there all the same.
+        # The union with an empty query of all current columns adds columns that all parts lack.
         rows += f"""
             union all by name from read_parquet('{layout.DATA}/problem={kind.name}/*.parquet',
             union_by_name = true, hive_partitioning = false, filename = 'part')"""
@@ -113,7 +113,7 @@ def _column(name: str, default: Value | None) -> str:
 
 
 def _check(kinds: Sequence[type[Problem]]) -> str:
-    """Return the statement that refuses parts which the views would misread, by name; it prints nothing."""
+    """Return the statement that raises an error, naming the part, if the views would misread a part."""
     expected = []
     for kind in kinds:
         defaults = kind.defaults()

@@ -1,6 +1,7 @@
-"""A store in a folder: how its files appear, change their names and go, and what people call them.
+"""A store in a folder: creation, renaming and deletion of its files, and their names in messages.
 
-`storage.bucket.Bucket` is the same for a store in a bucket. Whoever changes a store has one of the two.
+`storage.bucket.Bucket` is the counterpart for a store in a bucket. All code that changes a store uses one of
+these two classes.
 """
 
 import json
@@ -17,17 +18,17 @@ from storage.layout import DATA, DAY, MARK, refuse_newer
 from storage.schema import SCHEMA_VERSION
 
 FRESH = 1.0
-"""Seconds for which an open store does not look at its bucket again."""
+"""Seconds during which an open store does not list its bucket again."""
 
 
 class Folder:
     """A store in a folder, which need not exist yet.
 
     Attributes:
-        root: The folder; of a bucket, the one that mirrors it.
+        root: The folder; for a bucket, its mirror.
         data: Folder of its parts.
-        name: Text by which people call the store.
-        address: Text by which processes elsewhere call it.
+        name: Name of the store in messages.
+        address: Name of the store for processes on other machines.
         is_remote: Whether every machine reaches the same store by this address.
     """
 
@@ -40,43 +41,43 @@ class Folder:
         self.address = str(root.absolute())
 
     def shown(self, path: object) -> str:
-        """Return the text by which people call a file of the store."""
+        """Return the name of a file of the store in messages."""
         return str(path)
 
     def refresh(self, *, older_than: float = 0.0, afresh: bool = False) -> None:
-        """Make the folder equal to what it mirrors; a folder that mirrors nothing stays as it is.
+        """Make a mirror equal to its bucket; do nothing for a store in a folder.
 
         Args:
-            older_than: Seconds since this was last done, below which nothing is done.
-            afresh: Whether to fetch also what the mirror has, since its own disk may have damaged it.
+            older_than: Do nothing if the last refresh was less than this many seconds ago.
+            afresh: Whether to fetch every object again, also those in the mirror, in case the local disk
+                damaged them.
 
         Raises:
             StoreError: The server refused, or cannot be reached.
         """
 
     def take(self, path: Path) -> bool:
-        """Return whether there is a file, which a mirror fetches."""
+        """Return whether a file exists; a mirror fetches it first."""
         return path.exists()
 
     def create(self) -> None:
-        """Make a store where there is none.
+        """Create the store unless it exists.
 
         Raises:
-            StoreError: There is a file in its place, or a folder with other things in it, or a path
-                that no store can have.
+            StoreError: The path is a file, a folder with other files in it, or invalid for a store.
         """
         self.check_path()
         mark = {"format": "privsweep store", "schema_version": SCHEMA_VERSION}
         self._create(json.dumps(mark).encode() + b"\n")
 
     def _create(self, content: bytes) -> None:
-        """Make the store at once, so that no other process meets it without its mark."""
+        """Create the folder together with its mark: other processes never find it without the mark."""
         mark = self.root / MARK
         if self.is_there():
             if mark.exists():
                 return
             others = self.entries()
-            if others and not mark.exists():  # another process may have made it in between
+            if others and not mark.exists():  # another process may have created the store meanwhile
                 other = others[0].name
                 raise StoreError(f"Expected a store or an empty folder, got {self.root}, which has {other}.")
         else:
@@ -86,19 +87,19 @@ class Folder:
             self.write(mark, content)
 
     def check(self) -> None:
-        """Refuse what is no store, or one that a newer release made; of a bucket, fetch what is there now.
+        """Refresh a mirror, and check that this is a store that this release can read.
 
         Raises:
-            StoreError: With the path, and with both versions where they differ.
+            StoreError: It is not a store, or a newer release made it.
         """
         self.refresh(older_than=FRESH)
         self.check_mark()
 
     def check_mark(self) -> None:
-        """Refuse what is no store, or one that a newer release made, without looking at anything else.
+        """Check that this is a store that this release can read, from its mark alone.
 
         Raises:
-            StoreError: With the path, and with both versions where they differ.
+            StoreError: It is not a store, or a newer release made it.
         """
         self.check_path()
         mark = self.root / MARK
@@ -115,20 +116,20 @@ class Folder:
         refuse_newer(version, self.name)
 
     def check_path(self) -> None:
-        """Raise `StoreError` about a path that no store can have, before anything is made there."""
-        if "?" in str(self.root.absolute()):  # DuckDB names its log by what stands before one
+        """Raise `StoreError` for a path that is invalid for a store, before anything is created there."""
+        if "?" in str(self.root.absolute()):  # DuckDB cuts the name of its log at a question mark
             where = str(self.root)[:200]
             raise StoreError(f"Expected a path without question marks for the store, got {where!r}.")
 
     def is_empty(self) -> bool:
-        """Return whether there is nothing, or a folder with nothing in it."""
+        """Return whether the path is missing or an empty folder."""
         return not self.root.exists() or (self.root.is_dir() and not any(self.root.iterdir()))
 
     def is_there(self) -> bool:
-        """Return whether there is a folder, False where there is nothing.
+        """Return whether the path is a folder, or False if it is missing.
 
         Raises:
-            StoreError: There is something else, or the system refuses to say.
+            StoreError: The path is not a folder, or cannot be read.
         """
         try:
             mode = self.root.stat().st_mode
@@ -152,14 +153,14 @@ class Folder:
             shutil.rmtree(staged, ignore_errors=True)
             if not isinstance(error, OSError):
                 raise
-            if not self.is_there():  # else somebody else was quicker
+            if not self.is_there():  # else another process created it first
                 raise StoreError(f"Cannot write {self.root}: {reason(error)}.") from error
 
     def entries(self, name: str = "") -> list[Path]:
-        """Return the entries of a folder of the store, sorted, without dot-names; none if it is missing.
+        """Return the sorted entries of a folder of the store, without names that begin with a dot.
 
         Args:
-            name: The folder, relative to the root.
+            name: The folder, relative to the root; a missing folder has no entries.
         """
         folder = self.root / name
         try:
@@ -170,39 +171,39 @@ class Folder:
             raise StoreError(f"Cannot read {self.shown(folder)}: {reason(error)}.") from error
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a file so that every reader sees all of it or nothing, also after a crash.
+        """Write a file atomically: readers find all of it or nothing, also after a crash.
 
         Args:
-            path: File that is to appear; missing folders are made.
+            path: The file; missing folders are created.
             content: Its bytes.
 
         Raises:
-            StoreError: The disk refused; nothing is left behind.
+            StoreError: The disk refused; no partial file remains.
         """
         disk.write_atomically(path, content)
 
     def put(self, path: Path, content: bytes) -> None:
-        """Write a file that every reader sees whole, but that a power loss may take."""
+        """Write a file atomically for readers, without waiting for the disk: a power loss may delete it."""
         path.parent.mkdir(exist_ok=True)
         staged = path.with_name(f".{path.name}.tmp")
         staged.write_bytes(content)
         staged.replace(path)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file or folder another name; a file that had it before is replaced."""
+        """Rename a file or folder; an existing file of the new name is replaced."""
         disk.rename(old, new)
 
     def delete(self, path: Path) -> None:
-        """Delete a file without a step that tests can stop at; one that is gone already is no error."""
+        """Delete a file if it exists, without a step at which tests can stop."""
         path.unlink(missing_ok=True)
 
     def unlink(self, path: Path) -> None:
-        """Delete a file; one that is gone already is no error."""
+        """Delete a file if it exists."""
         disk.step(disk.UNLINK, path)
         self.delete(path)
 
     def remove(self, path: Path) -> None:
-        """Delete a file or folder; a file that is gone already is no error."""
+        """Delete a folder, or a file if it exists."""
         if path.is_dir() and not path.is_symlink():
             disk.remove_folder(path)
         else:
@@ -212,7 +213,7 @@ class Folder:
         """Return the temporary files and folders that a killed writer left behind, sorted.
 
         Args:
-            older_than: Age in seconds below which one may still belong to a living writer.
+            older_than: Least age in seconds; a younger file may belong to a running writer.
         """
         limit = time.time() - older_than
         found: list[Path] = []
@@ -220,12 +221,12 @@ class Folder:
             try:
                 if path.stat().st_mtime < limit and not any(path.is_relative_to(folder) for folder in found):
                     found.append(path)
-            except OSError:  # somebody else's cleaning
+            except OSError:  # another process deleted it
                 continue
         return found
 
     def remove_leftovers(self) -> None:
-        """Delete what `leftovers` finds, and what killed makers of this store left next to it."""
+        """Delete the files of `leftovers`, and remains of killed attempts to create this store."""
         self._remove_staged()
         for leftover in self.leftovers():
             try:
@@ -233,18 +234,18 @@ class Folder:
                     shutil.rmtree(leftover, ignore_errors=True)
                 else:
                     self.unlink(leftover)
-            except OSError:  # somebody else's cleaning, or a read-only disk: neither hurts a reader
+            except OSError:  # another process deleted it, or the disk is read-only: readers are unaffected
                 continue
 
     def _remove_staged(self) -> None:
-        """Delete what `create` left next to the store when it was killed more than a day ago."""
+        """Delete the folders that `create` left next to the store if it was killed more than a day ago."""
         name = re.compile(rf"\.{re.escape(self.root.name[:80])}\.[0-9a-f]{{16}}\.tmp")
         limit = time.time() - DAY
         try:
             beside = [path for path in self.root.parent.iterdir() if name.fullmatch(path.name)]
             old = [p for p in beside if stat.S_ISDIR(p.lstat().st_mode) and p.lstat().st_mtime < limit]
-        except OSError:  # no such folder yet, or somebody else's cleaning
+        except OSError:  # the folder does not exist yet, or another process deleted an entry
             return
         for path in old:
-            if not {entry.name for entry in path.glob("*")} - {MARK}:  # else it is not ours
+            if not {entry.name for entry in path.glob("*")} - {MARK}:  # else privsweep did not create it
                 shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Garbage: rows that do not count, files of killed writers, old snapshots; found first, then collected."""
+"""Garbage collection: superseded rows, files of killed writers and old snapshots are found, then deleted."""
 
 import time
 from collections import defaultdict
@@ -32,11 +32,11 @@ from storage.views import CHOICE
 
 @dataclass(frozen=True, kw_only=True)
 class Idle:
-    """The rows of a part that do not count.
+    """The superseded rows of a part.
 
     Attributes:
         part: The part.
-        rows: Their numbers in it, from 0.
+        rows: Numbers of the superseded rows, from 0.
         kept_in: Names of the parts with the rows that count instead.
     """
 
@@ -47,12 +47,12 @@ class Idle:
 
 @dataclass(frozen=True, kw_only=True)
 class Garbage:
-    """What can be deleted without changing what any reader gets.
+    """Rows, parts and files that can be deleted without changing the results of any reader.
 
     Attributes:
-        idle: Rows that do not count, by part.
-        replaced: Parts that others replaced, which a killed `compact` or `gc` left behind.
-        files: Leftovers, old snapshots, records that no manifest needs, and quarantine if asked for.
+        idle: Superseded rows, by part.
+        replaced: Replaced parts that a killed `compact` or `gc` did not delete.
+        files: Leftovers, old snapshots, records that no manifest needs, and, if requested, quarantined files.
     """
 
     idle: tuple[Idle, ...] = ()
@@ -61,20 +61,20 @@ class Garbage:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of superseded rows."""
         return sum(len(one.rows) for one in self.idle)
 
 
 def find_garbage(
     place: Folder, *, older_than: float = layout.DAY, quarantine: float | None = None
 ) -> Garbage:
-    """Return what `collect` would delete.
+    """Return the garbage that `collect` would delete.
 
     Args:
         place: The store.
-        older_than: Age in seconds below which a file may belong to somebody who is at work. Copies of one
-            row are told apart by their parts alone, so one of them goes only when all are older.
-        quarantine: Age in seconds above which quarantined files go too, or None to keep them.
+        older_than: Least age in seconds; a younger file may belong to a running writer. Copies of one row
+            differ only in their parts, so a copy is deleted only if all copies are older.
+        quarantine: Age in seconds above which quarantined files are deleted too, or None to keep them.
 
     Raises:
         StoreError: A part is damaged; repair first.
@@ -87,19 +87,19 @@ def _find(place: Folder, older_than: float, quarantine: float | None) -> Garbage
     old = {place.data / name for replacement, _ in lingering(place) for name in replacement.old}
     found = parts(place)
     of_problem: dict[str, list[Path]] = defaultdict(list)
-    for path in sorted(set(found) - old):  # `collect` deletes the others first: no row counts because of them
+    for path in sorted(set(found) - old):  # `collect` deletes the others first, so their rows do not count
         of_problem[problem_of(path)].append(path)
     idle = [one for those in of_problem.values() for one in _idle(place, those, time.time() - older_than)]
     files = place.leftovers(older_than) + _stale_snapshots(place)
     files += _needless_records(place, older_than)
-    files += [p for p in place.entries(layout.RUNNING) if _age(p) > older_than]  # of killed runs
+    files += [p for p in place.entries(layout.RUNNING) if _age(p) > older_than]  # heartbeats of killed runs
     if quarantine is not None:
         files += [p for p in place.entries(layout.QUARANTINE) if _age(p) > quarantine]
     return Garbage(idle=tuple(idle), replaced=tuple(sorted(old.intersection(found))), files=tuple(files))
 
 
 def _stale_snapshots(place: Folder) -> list[Path]:
-    """Return the snapshots of what the store held before; a process that has one open can go on with it."""
+    """Return the snapshots of earlier contents; a process that has one open can continue to use it."""
     current = f"snapshot-{snapshot.contents(place).digest}.duckdb"
     return [p for p in sorted((place.root / layout.CACHE).glob("snapshot-*.duckdb")) if p.name != current]
 
@@ -112,9 +112,9 @@ def _age(path: Path) -> float:
 
 
 def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
-    """Yield the rows of one problem that do not count, part by part.
+    """Yield the superseded rows of one problem, part by part.
 
-    An answer that contradicts the one that counts stays: it is the evidence that a method broke its promise.
+    An answer that contradicts the answer that counts is kept, as evidence of a wrong method.
     """
     ends = "row(lower, upper, value)"
     tables = []
@@ -152,7 +152,7 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
 
 
 def _needless_records(place: Folder, older_than: float) -> list[Path]:
-    """Return the records of replacements that no manifest leads to and whose old parts are gone."""
+    """Return the records of replacements that no manifest needs and whose old parts are gone."""
     made = {path: read_replacement(place, path) for path in place.entries(layout.REPLACED)}
     listed = [name for path in place.entries(layout.SWEEPS) for name in read_manifest(place, path).parts]
     needed = reached(listed, successors(made.values()))
@@ -166,9 +166,9 @@ def _needless_records(place: Folder, older_than: float) -> list[Path]:
 
 
 def collect(place: Folder, garbage: Garbage) -> None:
-    """Delete what `find_garbage` found; what others deleted meanwhile is no error.
+    """Delete the garbage from `find_garbage`; files that were deleted meanwhile are ignored.
 
-    A part with rows that do not count is replaced by one without them, as in a compaction.
+    A part with superseded rows is replaced by a part without them, as in a compaction.
 
     Raises:
         StoreError: The disk refused; the sentence names the file.
@@ -187,7 +187,7 @@ def collect(place: Folder, garbage: Garbage) -> None:
 
 
 def _is_held(place: Folder, idle: Idle) -> bool:
-    """Return whether the rows that count instead still stand in other parts, whatever happened meanwhile."""
+    """Return whether the rows that count instead are still in other parts after changes meanwhile."""
     data = place.data
     name = str(idle.part.relative_to(data))
     now = newest(idle.kept_in - {name}, replacements(place))
@@ -195,7 +195,10 @@ def _is_held(place: Folder, idle: Idle) -> bool:
 
 
 def _drop(place: Folder, idle: Idle) -> None:
-    """Replace a part by one without some of its rows, or by none; one that is gone is no error."""
+    """Replace a part by a part without its superseded rows, or delete it if no rows remain.
+
+    A part that is already gone is ignored.
+    """
     try:
         table = read_part(place, idle.part)
     except StoreError:

@@ -1,7 +1,7 @@
-"""Heartbeats: a small file that a running sweep writes anew every few seconds, so that others know it lives.
+"""Heartbeats: a small file that a running sweep rewrites every few seconds, as a sign that it is alive.
 
-It is no result: it goes with its run, nothing is decided by it but what `status` says, and a heartbeat that
-cannot be written is left out. One of a killed run stays behind until the sweep is run again.
+A heartbeat is not a result: it is deleted at the end of its run, only the output of `status` depends on it,
+and errors in writing it are ignored. The heartbeat of a killed run stays until the sweep is run again.
 """
 
 import json
@@ -25,8 +25,8 @@ from storage.folder import Folder
 
 EVERY = 5.0  # seconds
 EVERY_IN_BUCKET = 20.0
-LONGEST = 60.0  # seconds between two of them that are believed
-MISSED = 2.5  # heartbeats that fail to come before a run counts as dead
+LONGEST = 60.0  # most seconds between two heartbeats
+MISSED = 2.5  # missed heartbeats after which a run counts as dead
 
 _NAME = re.compile(r"[0-9a-f]{1,32}\.json")
 _NUMBERS = ("total", "new", "done", "failed", "number", "process")
@@ -35,7 +35,7 @@ _WORDS = ("run", "sweep", "digest", "host", "place")
 
 @cache
 def _machine() -> str:
-    """Return what processes that see one another's ids have in common."""
+    """Return an identifier of this PID namespace of this boot."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').stat().st_ino}"
@@ -44,7 +44,7 @@ def _machine() -> str:
 
 
 def _since(process: int) -> str:
-    """Return when a process began, in ticks of its machine; "" where it has ended."""
+    """Return the start of a process, in clock ticks of its machine, or "" if it has ended."""
     try:
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -58,24 +58,24 @@ def _place() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Heartbeat:
-    """What a run says of itself.
+    """The progress of a run.
 
     Attributes:
         run: Id of the run, hexadecimal.
         sweep: Name of the sweep.
         digest: Hash of the sweep's content.
-        total: Number of its points.
-        new: Number of points that the run has to compute.
-        done: How many of them are computed.
-        failed: How many of those have no answer.
-        points_per_second: Pace since the first batch, or None before the second one.
-        started_at: When the run began, in UTC.
-        beaten_at: When this was written, in UTC.
-        number: How many heartbeats there were before.
-        every: Seconds between two of them.
-        host: Name of its machine.
-        process: Id of its process.
-        place: Tells the process from all others that ever had its id.
+        total: Number of points of the sweep.
+        new: Number of points that the run computes.
+        done: Number of computed points.
+        failed: Number of computed points without an answer.
+        points_per_second: Pace since the first batch, or None before the second batch.
+        started_at: Start of the run, in UTC.
+        beaten_at: Time of this heartbeat, in UTC.
+        number: Number of earlier heartbeats.
+        every: Seconds between two heartbeats.
+        host: Name of the machine.
+        process: Id of the process.
+        place: PID namespace and start of the process, which identify it if its id is used again.
     """
 
     run: str
@@ -96,12 +96,12 @@ class Heartbeat:
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that the rest takes at this pace, in seconds; None before there is a pace."""
+        """Seconds for the remaining points at this pace, or None if the pace is unknown."""
         return (self.new - self.done) / self.points_per_second if self.points_per_second else None
 
 
 def beat(place: Folder, heartbeat: Heartbeat) -> None:
-    """Write a heartbeat, in place of the one before; what goes wrong is ignored."""
+    """Write a heartbeat over the previous one; errors are ignored."""
     path = _path(place, heartbeat.run)
     times = {name: getattr(heartbeat, name).isoformat() for name in ("started_at", "beaten_at")}
     content = json.dumps({**asdict(heartbeat), **times}).encode() + b"\n"
@@ -110,15 +110,15 @@ def beat(place: Folder, heartbeat: Heartbeat) -> None:
 
 
 def stop(place: Folder, run: str) -> None:
-    """Remove the heartbeat of a run that has ended; what goes wrong is ignored."""
+    """Remove the heartbeat of a run that has ended; errors are ignored."""
     path = _path(place, run)
     with suppress(OSError, StoreError):
         place.delete(path)
-        path.parent.rmdir()  # unless another one runs
+        path.parent.rmdir()  # fails if another run has a heartbeat
 
 
 def heartbeats(place: Folder) -> list[Heartbeat]:
-    """Return the heartbeats in a store, the latest run last; what is none is left out."""
+    """Return the valid heartbeats in a store, the latest run last."""
     found: list[Heartbeat] = []
     folder = place.root / layout.RUNNING
     for path in place.entries(layout.RUNNING) if folder.is_dir() else ():
@@ -129,10 +129,10 @@ def heartbeats(place: Folder) -> list[Heartbeat]:
 
 
 def is_alive(place: Folder, heartbeat: Heartbeat) -> bool:
-    """Return whether the run of a heartbeat goes on.
+    """Return whether the run of a heartbeat is alive.
 
-    On this machine its process tells. For another machine, a heartbeat that is plainly fresh is enough; else
-    clocks may differ, so it is watched until the next one comes or has failed to come.
+    On this machine, its process is looked up. On another machine, a fresh heartbeat suffices; since clocks
+    may differ, this function otherwise waits for the next heartbeat until it is overdue.
     """
     machine, _, since = heartbeat.place.rpartition(" ")
     if machine == _machine():
@@ -155,7 +155,7 @@ def _beats_again(place: Folder, heartbeat: Heartbeat) -> bool:
 
 
 def remove_dead(place: Folder, digest: str) -> None:
-    """Remove the heartbeats of killed runs of a sweep; on other machines, those that are a day old."""
+    """Remove the heartbeats of killed runs of a sweep; of other machines, only those that are a day old."""
     for one in heartbeats(place):
         here = one.place.rpartition(" ")[0] == _machine()
         old = (datetime.now(UTC) - one.beaten_at).total_seconds() > layout.DAY
@@ -168,7 +168,7 @@ def _path(place: Folder, run: str) -> Path:
 
 
 def _parsed(content: Mapping[str, Any], run: str) -> Heartbeat:
-    """Return the heartbeat of a run; raise `TypeError`, `ValueError` or `KeyError` if it is none."""
+    """Return the heartbeat of a run; raise `TypeError`, `ValueError` or `KeyError` if it is invalid."""
     times = {name: datetime.fromisoformat(content[name]) for name in ("started_at", "beaten_at")}
     heartbeat = Heartbeat(**{**content, **times})
     kinds = {int: _NUMBERS, str: _WORDS}

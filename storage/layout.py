@@ -1,4 +1,4 @@
-"""The layout of a store, and its versions that this release can read."""
+"""The layout of a store, and the schema versions that this release can read."""
 
 import os
 from pathlib import Path
@@ -18,16 +18,16 @@ DAY = 86_400.0
 
 
 def is_no_file(path: Path) -> bool:
-    """Return whether something stands there that is no file: a folder, a link to nothing, a pipe."""
+    """Return whether the path exists but is not a file: a folder, a broken link or a pipe."""
     return not path.is_file() and os.path.lexists(path)
 
 
 def refuse_newer(version: object, where: object) -> None:
-    """Raise `StoreError` unless this release can read a file or store of that schema version.
+    """Raise `StoreError` unless this release can read a file or store of this schema version.
 
     Raises:
-        DamagedError: It is no version at all.
-        StoreError: It is newer.
+        DamagedError: The version is invalid.
+        StoreError: The version is newer.
     """
     if type(version) is not int or version < 1:
         raise DamagedError(f"{where} has an invalid schema version: {version!r}.")

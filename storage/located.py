@@ -1,4 +1,4 @@
-"""The place of a store by its path or address: a folder, or a bucket with the folder that mirrors it."""
+"""The store at a path or address: a folder, or a bucket with its local mirror."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from storage.folder import Folder
 from storage.server import asking
 
 CACHE_VARIABLE = "PRIVSWEEP_CACHE"
-"""Names the folder of the mirrors; else it is `privsweep` in the user's folder for caches."""
+"""Environment variable with the folder of the mirrors; by default `privsweep` in the user's cache folder."""
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
@@ -21,13 +21,13 @@ _MIRROR = re.compile(rf"[A-Za-z0-9._-]+-[0-9a-f]{{12}}/{_FOLDER}")
 
 
 def located(path: str | Path) -> Folder:
-    """Return the place of a store, which need not exist yet.
+    """Return the store at a path or address; it need not exist yet.
 
     Args:
-        path: A folder, or an address `s3://bucket/prefix`, which may have lost a slash as a `Path`.
+        path: A folder, or an address `s3://bucket/prefix`; a `Path` of such an address has one slash less.
 
     Raises:
-        StoreError: It is an address of another kind, or what it takes to read buckets is not installed.
+        StoreError: The address is invalid, or the package for buckets is not installed.
 
     Example:
         >>> located("store").name
@@ -49,7 +49,7 @@ def located(path: str | Path) -> Folder:
     with asking("", "read", address) as server:
         endpoint = server.s3.meta.endpoint_url
     if endpoint.endswith(".amazonaws.com"):
-        endpoint = ""  # whatever the region
+        endpoint = ""  # the same for every region
     digest = hashlib.blake2b(f"{endpoint} {address}".encode(), digest_size=6).hexdigest()
     spoken = re.sub(r"[^A-Za-z0-9._-]", "-", "-".join([name, *prefix]))[:80]
     return Bucket(address, endpoint, _cache() / f"{spoken}-{digest}" / _FOLDER)

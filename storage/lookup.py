@@ -1,4 +1,4 @@
-"""Lookup: what the stored brackets prove about a problem, on the grid and off it, without interpolation."""
+"""Lookup of the bracket that the store proves for a problem, on or off the grid, without interpolation."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -22,8 +22,8 @@ class Found:
     """A rigorous bracket from the store.
 
     Attributes:
-        lower: No truth lies below; 0 where nothing stored says more.
-        upper: No truth lies above; infinity where nothing stored says more.
+        lower: Proved lower bound; 0 if the store has no better bound.
+        upper: Proved upper bound; infinity if the store has no better bound.
         exact: Whether the problem itself is stored.
         lower_from: Fields of the stored problem that gave the lower end, or None.
         upper_from: Fields of the stored problem that gave the upper end, or None.
@@ -41,22 +41,23 @@ class Found:
 
 
 def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | None:
-    """Return the best bracket that stored brackets and proved monotonicity give, or None without any.
+    """Return the best bracket that follows from stored brackets and proved monotonicity, or None.
 
-    A stored problem is a corner above where every field in which the truth is proved monotone is no better
-    and every other field is equal; its upper end holds here as well. Corners below give the lower end.
+    A stored problem is a corner above if every field in which the truth is proved monotone gives a truth at
+    least as large, and every other field is equal; its upper bound then holds for the question too. Corners
+    below give the lower bound.
 
     Args:
-        connection: A snapshot.
+        connection: Connection to a snapshot.
         problem: The question.
 
     Raises:
-        StoreError: Two stored brackets contradict one another, so that neither can be trusted.
+        StoreError: Two stored brackets contradict one another, so neither can be trusted.
     """
     try:
         found = _tabulated(connection, problem) or _searched(connection, problem)
         (lower, lower_method, lower_from), (upper, upper_method, upper_from) = found
-    except duckdb.CatalogException:  # no method for this problem, and no row of it
+    except duckdb.CatalogException:  # the problem has no method, and no row
         return None
     if lower_from is None and upper_from is None:
         return None
@@ -79,9 +80,10 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
 
 
 def _tabulated(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner] | None:
-    """Return the best corners below and above from the table of them, or None where there is no table.
+    """Return the best corners below and above from the monotone index, or None if it was not built.
 
-    Beyond the stored values, or between those of a field without a proved trend, there is no corner.
+    A question beyond the stored values, or between the values of a field without a proved trend, has no
+    corner.
     """
     view = view_name(problem.name)
     values: dict[str, list[Value]] = {}
@@ -92,7 +94,7 @@ def _tabulated(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple
         return None
     below, above = (_cell(problem, values, end) for end in ("lower", "upper"))
     rows: dict[int | None, tuple[int, int]] = {None: (-1, -1)}
-    for cell in {below, above} - {None}:  # one and the same on the grid
+    for cell in {below, above} - {None}:  # on the grid, both are the same cell
         query = f'select lower_row, upper_row from corners."{view}" where rowid = {cell}'
         rows[cell] = connection.execute(query).fetchall()[0]
     lower, upper = rows[below][0], rows[above][1]
@@ -101,7 +103,7 @@ def _tabulated(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple
 
 
 def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> int | None:
-    """Return the number of the cell in which a question lies, seen from one side."""
+    """Return the number of the cell of a question for one end, or None."""
     cell = 0
     for name, value in problem.as_fields().items():
         stored = values[name]
@@ -114,7 +116,7 @@ def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> in
 
 
 def _searched(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner]:
-    """Return the best corners below and above after looking at all."""
+    """Return the best corners below and above by a search of all brackets."""
     found = []
     for end in ("lower", "upper"):
         corner = " and ".join(
@@ -146,7 +148,7 @@ def _bracket(
 
 
 def _end(bracket: Mapping[str, Any] | None, end: str) -> _Corner:
-    """Return an end with its method and fields; without a bracket the one that says nothing."""
+    """Return an end with its method and fields; without a bracket, the trivial end 0 or infinity."""
     if bracket is None:
         return (math.inf if end == "upper" else 0.0), None, None
     return *bracket[end], bracket["of"]

@@ -1,4 +1,4 @@
-"""The lookup table: all answers of a store in one Parquet file with a version, to hand on and to compare."""
+"""The lookup table: all answers of a store in one versioned Parquet file, for exchange and comparison."""
 
 import hashlib
 import json
@@ -23,15 +23,15 @@ from storage.parts import NUMBERS, ROW_GROUP, publish
 from storage.schema import BOOKKEEPING, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
 
 KEY = b"privsweep.lookup_table"
-"""Metadata that tells a lookup table from other Parquet files: its version."""
+"""Metadata key of the version, by which a lookup table differs from other Parquet files."""
 
 _TEXTS = ("method", "knobs", "detail", "sweep", "git_commit", "versions", "host")
 _POINT = ("problem_id", "method", "method_version", "knobs")
 ANSWER = ("point_id", "lower", "upper", "value", "confidence")
-"""What the version of a table is a hash of."""
+"""Columns that the version of a table hashes."""
 
 _PATIENCE = 600.0  # seconds to read all rows of a store
-_LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, which no day has
+_LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, beyond the range of `datetime`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,9 @@ class LookupTable:
     """A lookup table.
 
     Attributes:
-        version: The day of its last answer and eight digits of a hash of all answers: the same answers have
-            the same version.
-        rows: One row an answer, with provenance; fields that a problem lacks are null.
+        version: The day of its last answer and eight digits of a hash of all answers; equal answers give
+            equal versions.
+        rows: One row for each answer, with provenance; fields that a problem lacks are null.
     """
 
     version: str
@@ -49,10 +49,10 @@ class LookupTable:
 
 
 def lookup_table(store: Store) -> LookupTable:
-    """Return the table of what a store answers.
+    """Return the table of all answers of a store.
 
     Raises:
-        StoreError: A part is damaged, or nothing is stored.
+        StoreError: A part is damaged, or the store has no answers.
     """
     query = "select * exclude (part) from results where status = 'ok' order by problem, problem_id, point_id"
     rows = store.sql(query, limit_seconds=_PATIENCE)
@@ -62,7 +62,7 @@ def lookup_table(store: Store) -> LookupTable:
 
 
 def _version(rows: pa.Table) -> str:
-    """Return the day of the last answer and a hash of all answers, whatever their order."""
+    """Return the day of the last answer and a hash of all answers in any order."""
     lines = (
         "|".join(repr(value) for value in answer)
         for answer in zip(*(rows[name].to_pylist() for name in ANSWER), strict=True)
@@ -72,7 +72,7 @@ def _version(rows: pa.Table) -> str:
 
 
 def write_lookup_table(table: LookupTable, path: Path) -> None:
-    """Write a lookup table as one Parquet file, whole or not at all.
+    """Write a lookup table as one Parquet file, atomically.
 
     Raises:
         StoreError: The disk refused.
@@ -98,10 +98,10 @@ def read_lookup_table(path: Path) -> LookupTable:
     """Return a lookup table, after comparing its rows with its version.
 
     Raises:
-        StoreError: It cannot be read, is no lookup table, is of a newer release, or was changed.
+        StoreError: The file cannot be read, is not a lookup table, is of a newer release, or was changed.
     """
     try:
-        content = path.read_bytes()  # of this very file: Arrow would take folders and addresses as well
+        content = path.read_bytes()  # Arrow itself would also accept folders and addresses
         rows = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()
     except (OSError, ValueError, pa.ArrowException) as error:
         why = reason(error).splitlines()[0].rstrip(".")
@@ -123,7 +123,7 @@ def read_lookup_table(path: Path) -> LookupTable:
 
 
 def _are_answers(rows: pa.Table) -> bool:
-    """Return whether rows are answers, none of them twice, in columns as `lookup_table` has them."""
+    """Return whether the rows are distinct answers, in the columns of `lookup_table`."""
     if len(set(rows.column_names)) < len(rows.column_names):
         return False
     for field in schema_for(PROBLEMS[0]):
@@ -145,18 +145,18 @@ def _are_answers(rows: pa.Table) -> bool:
 
 
 def import_lookup_table(table: LookupTable, place: Folder) -> list[Path]:
-    """Publish the rows of a lookup table as parts of a store; doing it twice is the same as once.
+    """Publish the rows of a lookup table as parts of a store; importing it again changes nothing.
 
     Args:
         table: The table.
-        place: The store; it is made if it does not exist.
+        place: The store; it is created if it does not exist.
 
     Returns:
         The parts.
 
     Raises:
-        StoreError: A problem is of another release, a row is no answer or not that of its id, or the
-            disk refused; whatever was published stays.
+        StoreError: A problem is of another release, a row is not an answer or does not match its id, or the
+            disk refused; parts that were published before the error stay.
     """
     parts = list(_parts(table))
     place.refresh()  # a part that the bucket has lost is published again
@@ -164,7 +164,7 @@ def import_lookup_table(table: LookupTable, place: Folder) -> list[Path]:
 
 
 def _parts(table: LookupTable) -> Iterator[pa.Table]:
-    """Yield the rows of one problem class after the other, checked, with its columns and types."""
+    """Yield the checked rows of each problem class, with the columns and types of the class."""
     for name in sorted(set(table.rows["problem"].to_pylist())):
         try:
             kind = find_problem(name)
@@ -179,7 +179,7 @@ def _parts(table: LookupTable) -> Iterator[pa.Table]:
 
 
 def _check(kind: type[Problem], rows: pa.Table) -> None:
-    """Refuse rows that are no answers, or not of the problem and method that their ids stand for."""
+    """Raise an error for a row that is not an answer, or whose ids do not match its problem and method."""
     for row in rows.select([*kind.parameters, *_POINT, *ANSWER]).to_pylist():
         problem = kind.from_fields({name: row[name] for name in kind.parameters})
         point = canonical(problem, row["method"], row["method_version"], json.loads(row["knobs"]))

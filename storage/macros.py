@@ -1,6 +1,6 @@
-"""Table macros for people who write SQL: lookups off the grid, noise for a target, schemes side by side.
+"""Table macros for SQL users: lookups off the grid, noise for a target, and schemes side by side.
 
-They are generated from the problem classes, and find by plain search what `storage.lookup` finds.
+They are generated from the problem classes, and give the results of `storage.lookup` by plain search.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,15 +16,15 @@ SHORT = {
     "delta_at": "allocation_delta_at",
     "noise_for": "allocation_epsilon_noise",
 }
-"""Short names of the macros that are asked for most."""
+"""Short names of the most used macros."""
 
 NOISE = ("sigma", "scale")
-"""Fields that more noise makes larger."""
+"""Fields that increase with the noise."""
 
 COMPARED = ("allocation-epsilon", "poisson-epsilon", "shuffling-epsilon", "unamplified-epsilon")
 
 WITHOUT_MEANING = {"unamplified-epsilon": ("steps",)}
-"""Fields on which the truth does not depend: where the steps are public, only those count that are used."""
+"""Fields on which the truth does not depend: if the steps are public, unused steps do not matter."""
 
 _HELPERS = (
     """
@@ -39,11 +39,11 @@ _HELPERS = (
 
 
 def macros() -> list[str]:
-    """Return the statements that make the macros.
+    """Return the statements that create the macros.
 
-    `<problem>_at(field := value, ...)` is one row: the best bracket that is proved, with its sources.
-    `<problem>_noise(epsilon := value, ...)` is the smallest stored noise whose upper end meets the target.
-    `compare(...)` has a row for each way to choose the examples of a step.
+    `<problem>_at(field := value, ...)` gives one row: the best proved bracket, with its sources.
+    `<problem>_noise(epsilon := value, ...)` gives the smallest stored noise whose upper end meets the target.
+    `compare(...)` gives a row for each scheme of choosing the examples of a step.
     """
     made: dict[str, tuple[str, str]] = {}
     for kind in PROBLEMS:
@@ -59,7 +59,7 @@ def macros() -> list[str]:
 
 
 def _signature(kind: type[Problem], without: tuple[str, ...]) -> str:
-    """Return the arguments of a macro, all of them named; null stands for one that must be given."""
+    """Return the named arguments of a macro with their defaults; null marks a required argument."""
     defaults = kind.defaults()
     names = [f"{kind.asks} := null"] if without else []
     names += [f"{n} := {literal(defaults.get(n))}" for n in kind.parameters if n not in without]
@@ -80,14 +80,14 @@ def literal(value: Value | None) -> str:
 
 
 def _asked(kind: type[Problem], expressions: Mapping[str, str], also: Mapping[str, str]) -> str:
-    """Return the relation of one row that holds the question, checked and in the types of the fields.
+    """Return the relation of one row with the question, checked and in the types of the fields.
 
-    What the user wrote stands here alone, where no name of ours is in sight that could be taken for theirs.
+    The user's expressions occur only here, where none of our names is in scope that could shadow theirs.
 
     Args:
         kind: The problem.
-        expressions: What was given for fields.
-        also: What was given for other numbers, which may be any from 0.
+        expressions: The user's expression for each field.
+        also: The user's expressions for other numbers, which may be any number from 0.
     """
     columns, checks = [], []
     for name in expressions:
@@ -109,7 +109,7 @@ def _check(name: str, domain: str, condition: str) -> str:
 
 
 def _condition(parameter: Parameter, given: str) -> str:
-    """Return the condition that a value lies in its domain; NaN is above all in DuckDB."""
+    """Return the condition that a value lies in its domain; in DuckDB, NaN is larger than all numbers."""
     number = f"as_double({given})"
     match parameter:
         case Real(lower=lower, upper=upper):
@@ -134,7 +134,7 @@ def _typed(parameter: Parameter, given: str) -> str:
 
 
 def _is_corner(kind: type[Problem], end: str, fields: Iterable[str]) -> str:
-    """Return the condition that the bracket `b` says something about what was asked, in these fields."""
+    """Return the condition that the bracket `b` is a corner of the question in these fields."""
     relations = [f"b.{name} {relation(kind, name, end)} asked.{name}" for name in fields]
     return " and ".join([*relations, f"b.{end}_method is not null"])
 
@@ -144,7 +144,7 @@ def _source(kind: type[Problem]) -> str:
 
 
 def _corner(kind: type[Problem], end: str, fields: Iterable[str]) -> str:
-    """Return the best corner on one side, or null; on a tie what was asked itself comes first."""
+    """Return the best corner on one side, or null; on a tie, the question's own bracket comes first."""
     bound = "b.upper" if end == "upper" else "-b.lower"
     equal = " and ".join(f"b.{name} = asked.{name}" for name in fields)
     best = (
@@ -155,13 +155,13 @@ def _corner(kind: type[Problem], end: str, fields: Iterable[str]) -> str:
 
 
 def _sound(kind: type[Problem], lower: str, upper: str) -> str:
-    """Return a condition that holds or is an error; in a `where`, since columns may be left out."""
+    """Return a condition that is true or raises an error; it is in a `where`, since columns may be unused."""
     contradiction = f"The store contradicts itself about {kind.name}; see the view conflicts."
     return f"case when {lower} > {upper} then error('{contradiction}') else true end"
 
 
 def _at(kind: type[Problem], given: Mapping[str, str], without: Collection[str] = ()) -> str:
-    """Return the query for the bracket of a problem; fields without meaning for it may have any value."""
+    """Return the query for the bracket of a problem; the fields in `without` may have any value."""
     fields = [name for name in given if name not in without]
     return f"""
         select '{kind.name}' as problem,
@@ -197,7 +197,7 @@ def _noise(kind: type[Problem], noise: str) -> str:
 
 
 def _compare() -> str:
-    """Return the query for several schemes at equal parameters; a scheme that has no such case has no row."""
+    """Return the query for several schemes at equal parameters; an inapplicable scheme has no row."""
     rows = []
     for kind in map(find_problem, COMPARED):
         given = {n: "(participations / steps)" if n == "sampling_probability" else n for n in kind.parameters}

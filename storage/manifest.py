@@ -1,4 +1,4 @@
-"""A sweep's manifest: what was asked, what came of it, and which parts must be there; written last."""
+"""The manifest of a sweep: its points, their outcome, and the parts that hold them; written last."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from storage.schema import SCHEMA_VERSION
 COMPLETE = "complete"
 INCOMPLETE = "incomplete"
 HASH = "sha256"
-"""Key of the hash of all that a manifest says; those of earlier releases lack it."""
+"""Key of the hash of a manifest's content; manifests of earlier releases lack it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +27,15 @@ class Manifest:
     """The record of one sweep.
 
     Attributes:
-        digest: Hash of the sweep's content, hexadecimal; a sweep that is run again replaces its manifest.
-        name: The sweep's name.
+        digest: Hash of the sweep's content, hexadecimal; a new run of the sweep replaces its manifest.
+        name: Name of the sweep.
         spec: The sweep as it was read, in JSON types.
-        counts: Points by outcome, such as `{"ok": 90, "failed": 2}`.
+        counts: Number of points by outcome, for example `{"ok": 90, "failed": 2}`.
         parts: Names of the parts that hold its points, relative to the store's data folder; every name ends
-            in the SHA-256 of the part.
+            with the SHA-256 of the part.
         git_commit: Commit of the code that ran it.
-        started_at: In UTC.
-        finished_at: In UTC.
+        started_at: Start of the run, in UTC.
+        finished_at: End of the run, in UTC.
         status: `complete` or `incomplete`.
         schema_version: Version of the store's schema.
     """
@@ -52,7 +52,7 @@ class Manifest:
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
-        """Refuse a digest that could name another file, and an unknown status."""
+        """Raise `ValueError` for a digest that could name another file, and for an unknown status."""
         if not re.fullmatch(r"[0-9a-f]{8,128}", self.digest):
             raise ValueError(f"Expected a digest of 8 to 128 hexadecimal digits, got {self.digest[:130]!r}.")
         if self.status not in (COMPLETE, INCOMPLETE):
@@ -64,10 +64,10 @@ class Manifest:
 
 
 def write_manifest(place: Folder, manifest: Manifest) -> Path:
-    """Write a manifest to `sweeps/<digest>.json`; it replaces an earlier one of the same sweep.
+    """Write a manifest to `sweeps/<digest>.json`; an earlier manifest of the same sweep is replaced.
 
     Raises:
-        StoreError: The disk refused; an earlier manifest is left as it was.
+        StoreError: The disk refused; an earlier manifest stays as it was.
     """
     path = manifest_of(place, manifest.digest)
     content = _content(manifest)
@@ -98,19 +98,19 @@ def _canonical(content: Mapping[str, Any]) -> str:
 
 
 def _hash(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a manifest's content, whatever the order and the spaces in its file."""
+    """Return the SHA-256 of a manifest's content; order and spaces in the file do not matter."""
     return hashlib.sha256(_canonical(content).encode()).hexdigest()
 
 
 def manifests(place: Folder) -> list[Manifest]:
-    """Return the manifests of a store, the latest last, with parts that were replaced under today's names.
+    """Return the manifests of a store, the latest last, with replaced parts under their current names.
 
     Raises:
-        StoreError: One cannot be read, or is of a newer version; the sentence names the file.
+        StoreError: A manifest cannot be read, or is of a newer version; the sentence names the file.
     """
     files = sorted((place.root / layout.SWEEPS).glob("[!.]*.json"))
     found = sorted((read_manifest(place, file) for file in files), key=lambda m: (m.finished_at, m.digest))
-    made = replacements(place)  # after the manifests: a part is replaced before it goes
+    made = replacements(place)  # after the manifests: a part is replaced before it is deleted
     return [sweep.with_parts(newest(sweep.parts, made)) for sweep in found]
 
 
@@ -118,8 +118,8 @@ def read_manifest(place: Folder, path: Path) -> Manifest:
     """Return one manifest.
 
     Raises:
-        DamagedError: It is not what was written.
-        StoreError: It cannot be read, or is of a newer version.
+        DamagedError: The file is not as it was written.
+        StoreError: The file cannot be read, or is of a newer version.
     """
     shown = place.shown(path)
     try:
@@ -151,7 +151,7 @@ def read_manifest(place: Folder, path: Path) -> Manifest:
 
 
 def _check(content: Mapping[str, Any], times: Mapping[str, datetime]) -> None:
-    """Refuse what readers would stumble over; a hash does not vouch for manifests of earlier releases."""
+    """Check the types that readers rely on, since manifests of earlier releases have no hash."""
     if not all(time.tzinfo for time in times.values()):
         raise ValueError("its times have no time zone")
     for key, kind in (("name", str), ("digest", str), ("spec", dict), ("counts", dict)):

@@ -1,7 +1,8 @@
-"""The folder that mirrors a bucket: which state of which object each of its files is a copy of.
+"""The folder that mirrors a bucket, with a table of the object state that each file is a copy of.
 
-Processes of one machine share the folder. A file changes together with its row in an SQLite table, and a row
-says less than is there rather than more: whoever is killed in between leaves a file that is fetched again.
+Processes of one machine share the folder. A file changes together with its row in an SQLite table, and the
+row never claims a newer state than the file has: a process that is killed in between leaves a file that is
+fetched again.
 """
 
 import os
@@ -19,23 +20,23 @@ RECORDS, SWEEPS, RUNNING = "replaced/", "sweeps/", "running/"
 _FILES, _FOLDERS = (MARK, "store.sql"), ("data/", RECORDS, SWEEPS, RUNNING, "quarantine/")
 
 INDEX = "mirror.sqlite"
-"""The file beside a mirror, which tells it from a store of its own."""
+"""The file next to a mirror, by which it differs from a store in a folder."""
 
 UNKNOWN = ""
-"""The tag of a file that may be anything."""
+"""Tag of a file in an unknown state."""
 
 FETCHED = ".fetched-"
-"""How the names of folders begin that fetched files wait in."""
+"""Prefix of the names of folders for files that are fetched but not installed."""
 
 _DAY = 86_400.0
-_LONGEST = 255  # bytes of the name of a file
-_PATIENCE = 60.0  # seconds for which a process waits until others have done their renames
+_LONGEST = 255  # bytes in the name of a file
+_PATIENCE = 60.0  # seconds that a process waits for the changes of others
 
 
 def is_mirrored(name: str) -> bool:
-    """Return whether an object of that name is a file of the store, and one that readers would see.
+    """Return whether an object of this name is a file of the store that readers use.
 
-    What follows a question mark would be taken for the version of an object.
+    A name with a question mark is not, since the rest would be taken for the version of an object.
     """
     plain = all(
         part and not part.startswith(".") and len(part.encode()) <= _LONGEST for part in name.split("/")
@@ -44,7 +45,7 @@ def is_mirrored(name: str) -> bool:
 
 
 def make(folder: Path, address: str, endpoint: str) -> None:
-    """Make a folder the mirror of an address; it appears with the first file, and a mirror stays as it is."""
+    """Make a folder the mirror of an address, unless it is already; it is created with its first file."""
     with in_one_sentence(folder):
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _changing(folder) as index:
@@ -61,39 +62,39 @@ def origin(folder: Path) -> tuple[str, str]:
 
 
 def tags(folder: Path) -> dict[str, str]:
-    """Return the names that are mirrored, each with the tag of the object's state."""
+    """Return the mirrored names, each with the tag of the object's state."""
     with _opened(folder) as index:
         return dict(index.execute("select name, tag from objects").fetchall())
 
 
 def forget(folder: Path) -> None:
-    """Trust no file any more, so that all are fetched again."""
+    """Mark all files as unknown, so that they are fetched again."""
     with _changing(folder) as index:
         index.execute("update objects set tag = ?", (UNKNOWN,))
 
 
 def install(folder: Path, name: str, tag: str, fetched: Path) -> None:
-    """Put a fetched file in its place.
+    """Move a fetched file into the mirror.
 
     Args:
         folder: The mirror.
-        name: Of the object, relative to the address.
-        tag: Of the object, seen before it was fetched: a change in between makes it be fetched again.
+        name: Name of the object, relative to the address.
+        tag: Tag of the object before it was fetched: if it changed since, it is fetched again.
         fetched: The file, on the same disk.
     """
     path = folder / name
-    with _changing(folder) as index:  # known before it is there: else nobody would delete it
+    with _changing(folder) as index:  # before the file exists: a file without a row would never be deleted
         index.execute("insert or replace into objects values (?, ?)", (name, UNKNOWN))
     with _changing(folder) as index:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():  # somebody's, empty: else it would have been a stray
+        if path.is_dir():  # not from privsweep, and empty, since `remove_strays` deleted its files
             path.rmdir()
         fetched.replace(path)
         index.execute("update objects set tag = ? where name = ?", (tag, name))
 
 
 def drop(folder: Path, name: str, tag: str) -> None:
-    """Delete a file whose object is gone, unless it was installed anew since it had that tag."""
+    """Delete a file whose object is gone, unless it was installed again since it had this tag."""
     with _changing(folder) as index:
         if index.execute("delete from objects where name = ? and tag = ?", (name, tag)).rowcount:
             (folder / name).unlink(missing_ok=True)
@@ -107,7 +108,7 @@ def discard(folder: Path, name: str) -> None:
 
 
 def clear(folder: Path, known: dict[str, str]) -> None:
-    """Delete the folder, since the bucket held no store, unless somebody installed something since."""
+    """Delete the folder, since the bucket has no store, unless a process installed a file since."""
     with _changing(folder) as index:
         if dict(index.execute("select name, tag from objects").fetchall()) == known:
             index.execute("delete from objects")
@@ -115,7 +116,7 @@ def clear(folder: Path, known: dict[str, str]) -> None:
 
 
 def remove_strays(folder: Path) -> None:
-    """Delete the files that nobody fetched, which readers would take for results."""
+    """Delete the files that were not fetched from the bucket, since readers would take them for results."""
     found = {
         name
         for path in folder.rglob("*")
@@ -124,24 +125,24 @@ def remove_strays(folder: Path) -> None:
     }
     if found <= tags(folder).keys():
         return
-    with _changing(folder) as index:  # now nobody installs
+    with _changing(folder) as index:  # no other process installs files meanwhile
         for name in found.difference(name for (name,) in index.execute("select name from objects")):
             (folder / name).unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what was fetched more than a day ago by a process that was killed."""
+    """Delete the files that killed processes fetched more than a day ago."""
     for path in folder.parent.glob(f"{FETCHED}*"):
         try:
             if path.stat().st_mtime < time.time() - _DAY:
                 shutil.rmtree(path, ignore_errors=True)
-        except OSError:  # somebody else's cleaning
+        except OSError:  # another process deleted it
             continue
 
 
 @contextmanager
 def in_one_sentence(folder: Path) -> Iterator[None]:
-    """Say in one sentence what the disk, or the table, refuses."""
+    """Turn an error of the disk or of the table into a `StoreError` of one sentence."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
@@ -163,7 +164,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _changing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Let one process at a time change the folder; what fails half-way is not recorded."""
+    """Let one process at a time change the folder; a change that fails is not recorded."""
     with _opened(folder) as index:
         index.execute("begin immediate")
         try:

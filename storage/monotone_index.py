@@ -1,8 +1,9 @@
-"""The monotone index: for each cell of the grid that stored values span, the brackets that say most of it.
+"""The monotone index: for each cell of the grid of stored values, the stored brackets with the best ends.
 
-A lookup between grid points asks for the best bracket among all stored problems that are proved no better. On
-ten million rows that search takes a tenth of a second. Its result depends only on the cell between stored
-values in which the question lies, so it is tabulated once: a running minimum along every axis.
+A lookup between grid points needs the best bracket among all stored problems whose truth is proved at least
+as large (for upper ends) or at most as large (for lower ends). On ten million rows this search takes a tenth
+of a second. Its result depends only on the cell, between stored values, that contains the question, so it is
+tabulated once, by a running minimum along every axis.
 """
 
 import math
@@ -17,21 +18,21 @@ from privcore.problem import Problem, Trend
 from storage.views import quote, view_name
 
 SPARSE = 2.0
-"""Cells for each stored problem above which a grid is too sparse to tabulate; then a lookup searches."""
+"""Most cells for each stored problem: a sparser grid is not tabulated, and lookups search the brackets."""
 SMALL = 2_000_000
-"""Cells that are tabulated however sparse the grid is."""
+"""Number of cells up to which a grid is tabulated even if it is sparse."""
 LARGEST_AXIS = 2_000
-"""Values of a field above which nothing is tabulated: a lookup reads them all."""
+"""Most values of a field for which a grid is tabulated, since a lookup reads all of them."""
 
 Integers = npt.NDArray[np.int64]
 
 
 def add_monotone_index(connection: duckdb.DuckDBPyConnection, kind: type[Problem]) -> None:
-    """Tabulate the corners of a problem's stored brackets, which lie sorted in `brackets.<problem>`.
+    """Tabulate the best corners of a problem's stored brackets, which are sorted in `brackets.<problem>`.
 
     `axes.<problem>` gets the stored values of every field. `corners.<problem>` gets a row for each cell of
-    their product, the last field fastest: `lower_row` and `upper_row` are rows of the brackets, -1 for none.
-    Both stay empty where no field has a proved trend, or the grid is too sparse.
+    their product, the last field fastest: `lower_row` and `upper_row` are row numbers of brackets, or -1.
+    Both tables stay empty if no field has a proved trend, or the grid is too sparse.
     """
     view = view_name(kind.name)
     connection.execute(f'create table axes."{view}" (field varchar, number double, word varchar)')
@@ -65,7 +66,9 @@ def add_monotone_index(connection: duckdb.DuckDBPyConnection, kind: type[Problem
 
 
 def relation(kind: type[Problem], name: str, end: str) -> str:
-    """Return how a corner's field compares with the question's: at a corner above the truth is no smaller.
+    """Return the relation of a corner's field to the question's field: `=`, `<=` or `>=`.
+
+    The truth at a corner above is at least as large as at the question.
 
     Args:
         kind: The problem.
@@ -79,7 +82,7 @@ def relation(kind: type[Problem], name: str, end: str) -> str:
 
 
 def _is_word(kind: type[Problem], name: str) -> bool:
-    """Return whether the values of a field are texts."""
+    """Return whether the values of a field are strings."""
     return isinstance(kind.parameters[name], Choice | Text)
 
 
@@ -95,7 +98,7 @@ def _values(connection: duckdb.DuckDBPyConnection, kind: type[Problem], name: st
 
 
 def _cells(connection: duckdb.DuckDBPyConnection, kind: type[Problem], shape: tuple[int, ...]) -> Integers:
-    """Return the number of the cell of every bracket, in the order of their rows."""
+    """Return the cell number of every bracket, in the order of the rows."""
     cell: Integers = np.zeros(1, np.int64)
     for name, length in zip(kind.parameters, shape, strict=True):
         values = _values(connection, kind, name)
@@ -113,7 +116,7 @@ def _best(
     cell: Integers,
     end: str,
 ) -> npt.NDArray[np.int32]:
-    """Return for every cell the row of the bracket that gives its best end."""
+    """Return, for every cell, the row of the bracket with the best end."""
     sign = 1.0 if end == "upper" else -1.0
     signed = f"if({end}_method is null, 'inf', {sign} * {end})"
     query = f'select {signed} from brackets."{view_name(kind.name)}" order by rowid'
@@ -126,14 +129,14 @@ def _best(
     for axis, name in enumerate(kind.parameters):
         if name not in kind.monotone:
             continue
-        # From a cell the corners of its upper end lie where the truth is larger.
+        # The corners for the upper end of a cell lie in the direction of larger truth.
         larger_first = relation(kind, name, end) == ">="
         ends_along, rows_along = np.moveaxis(best, axis, 0), np.moveaxis(row, axis, 0)
         if larger_first:
             ends_along, rows_along = ends_along[::-1], rows_along[::-1]
         for k in range(1, len(ends_along)):
-            better = ends_along[k - 1] < ends_along[k]  # strictly: on a tie, what is stored there stays
-            # The ellipsis keeps an array where the problem has a single field.
+            better = ends_along[k - 1] < ends_along[k]  # strictly: on a tie, the cell's own bracket stays
+            # The ellipsis keeps an array if the problem has a single field.
             np.copyto(ends_along[k, ...], ends_along[k - 1], where=better)
             np.copyto(rows_along[k, ...], rows_along[k - 1], where=better)
     return row.ravel()

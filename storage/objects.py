@@ -1,4 +1,4 @@
-"""The objects of a store in a bucket, by their names relative to its address."""
+"""The objects of a store in a bucket, named relative to the address of the store."""
 
 import hashlib
 import os
@@ -11,11 +11,11 @@ from typing import Any
 from storage.mirror import is_mirrored
 from storage.server import asking, content_of, put_new, refused
 
-_AT_ONCE = 64  # objects that are fetched together,
-_BYTES_AT_ONCE = 64e6  # as long as they are not larger than this together, since memory holds them
+_AT_ONCE = 64  # most objects in one fetch
+_BYTES_AT_ONCE = 64e6  # most bytes in one fetch, since memory holds them
 
 Listing = dict[str, dict[str, Any]]
-"""Properties of objects that a server lists, by their names."""
+"""Properties of listed objects by name."""
 
 
 @dataclass(frozen=True)
@@ -23,51 +23,51 @@ class Objects:
     """The objects below an address; every method raises `StoreError` if the server refuses.
 
     Attributes:
-        address: Such as `s3://bucket/prefix`.
-        endpoint: Address of the server, "" for the one of AWS.
+        address: Address of the store, for example `s3://bucket/prefix`.
+        endpoint: Address of the server, or "" for the server of AWS.
     """
 
     address: str
     endpoint: str
 
     def put(self, name: str, content: bytes) -> None:
-        """Write an object; one that has this content stays, another one of that name is replaced."""
+        """Write an object; an existing object of the same content is kept, and otherwise replaced."""
         with self._asking("write", name) as server:
             key = self._key(name)
             if not put_new(server, key, content) and content_of(server, key) != content:
                 server.pipe_file(key, content)
 
     def copy(self, old: str, new: str) -> None:
-        """Copy an object to another name, if it is there."""
+        """Copy an object to another name, if it exists."""
         with self._asking("write", new) as server, suppress(FileNotFoundError):
             server.cp_file(self._key(old), self._key(new))
 
     def delete(self, name: str) -> None:
-        """Delete an object; one that is gone already is no error."""
+        """Delete an object if it exists."""
         with self._asking("delete", name) as server:
             server.rm_file(self._key(name))
 
     def first(self, name: str = "") -> dict[str, Any] | None:
-        """Return the properties of the first object whose name begins so, or None."""
+        """Return the properties of the first object whose name begins with `name`, or None."""
         bucket, _, prefix = self._key(name).partition("/")
         if not name and prefix:
             prefix += "/"
         with self._asking("read", name) as server:
             found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=2)
-            if "Name" not in found:  # every list has it; a page for people does not
+            if "Name" not in found:  # every S3 listing has this key; an HTML page has not
                 raise ValueError("the endpoint is not an S3 server")
-        # Consoles mark a folder by an empty object that has its name and a slash.
+        # Web consoles mark a folder by an empty object whose name is that of the folder and a slash.
         objects = (one for one in found.get("Contents", []) if not (one["Key"] == prefix and not name))
         return next(objects, None)
 
     def named(self, name: str) -> Listing:
-        """Return the properties of the object of this name, or None."""
+        """Return a listing of the object of this name, empty if it does not exist."""
         found = self.first(name)
         is_it = found is not None and found["Key"] == self._key(name).partition("/")[2]
         return {name: found} if found and is_it else {}
 
     def listed(self, prefix: str) -> Listing:
-        """Return the objects below a prefix; what can be the name of no file is left out."""
+        """Return the objects below a prefix, without names that cannot be file names."""
         store = self._key("")
         with self._asking("read") as server:
             try:
@@ -79,7 +79,7 @@ class Objects:
         return {name: info for name, info in names.items() if is_mirrored(name) and name not in folders}
 
     def fetch(self, wanted: Listing, scratch: Path) -> dict[str, tuple[str, Path]]:
-        """Return a tag and a fetched file for each object; those that vanished are left out."""
+        """Return a tag and a fetched file for each object that still exists."""
         fetched = {}
         for some in _portions(wanted):
             with self._asking("read") as server:
@@ -105,7 +105,7 @@ class Objects:
         return self.place(name).removeprefix("s3://")
 
     def _asking(self, action: str, name: str = "") -> AbstractContextManager[Any]:
-        """Return the server; what goes wrong there becomes one sentence."""
+        """Return a context that yields the server and turns its errors into one sentence."""
         return asking(self.endpoint, action, self.place(name))
 
 

@@ -1,6 +1,6 @@
 """A part: one immutable Parquet file, named by its points and its bytes, published whole.
 
-One file, since what writes a part and what reads it agree on its name and metadata.
+One file, since the writer and the reader of a part agree on its name and metadata.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from storage.schema import PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
 
 ROW_GROUP = 122_880
 NUMBERS = ("lower", "upper", "value", "confidence")
-"""Columns in which NaN is refused: it would pass through comparisons and reach a bracket."""
+"""Columns in which NaN is refused, since it would pass comparisons and reach a bracket."""
 
 _FOLDER = re.compile(r"problem=([a-z][a-z0-9-]*)")
 _NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.parquet")
@@ -28,37 +28,37 @@ _NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.parquet")
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
-    """A part that stands nowhere yet: its name relative to the data folder, and its bytes."""
+    """A part that is not written yet: its name relative to the data folder, and its bytes."""
 
     name: str
     content: bytes
 
 
 def publish(place: Folder, table: pa.Table) -> Path:
-    """Write a table as a part of the store; doing it twice is the same as once.
+    """Write a table as a part of the store; writing it again changes nothing.
 
     Args:
-        place: The store; it is made if it does not exist.
+        place: The store; it is created if it does not exist.
         table: Rows of one problem class, from `storage.schema.to_table`.
 
     Returns:
         The part's path, `data/problem=<name>/<hash of point ids>-<sha256 of bytes>.parquet` below the root.
 
     Raises:
-        StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
-        ValueError: The table does not come from `to_table`, is empty, or has NaN in its answers.
+        StoreError: The store is of a newer version, or the disk refused; no partial file remains.
+        ValueError: The table is not from `to_table`, is empty, or has NaN in its answers.
     """
     return publish_packed(place, pack(table))
 
 
 def pack(table: pa.Table) -> Packed:
-    """Return the part that a table makes, for who can publish it.
+    """Return a table as a part that is ready to be published.
 
     Args:
         table: Rows of one problem class, from `storage.schema.to_table`.
 
     Raises:
-        ValueError: The table does not come from `to_table`, is empty, or has NaN in its answers.
+        ValueError: The table is not from `to_table`, is empty, or has NaN in its answers.
     """
     problem = (table.schema.metadata or {}).get(PROBLEM_KEY, b"").decode()
     if not problem or table.num_rows == 0:
@@ -71,14 +71,14 @@ def pack(table: pa.Table) -> Packed:
 
 
 def publish_packed(place: Folder, packed: Packed) -> Path:
-    """Write a part that was packed here or elsewhere, and return its path; twice is the same as once.
+    """Write a packed part and return its path; writing it again changes nothing.
 
     Args:
-        place: The store; it is made if it does not exist.
-        packed: From `pack`.
+        place: The store; it is created if it does not exist.
+        packed: The part, from `pack` in this or another process.
 
     Raises:
-        StoreError: The store is of a newer version, or the disk refused; nothing is left behind.
+        StoreError: The store is of a newer version, or the disk refused; no partial file remains.
     """
     place.create()
     place.check_mark()
@@ -89,8 +89,8 @@ def publish_packed(place: Folder, packed: Packed) -> Path:
 
 
 def _with_nan(table: pa.Table) -> str:
-    """Return the name of a column of answers that has NaN, or "" for none."""
-    import pyarrow.compute as pc  # who only reads does not need it
+    """Return the name of a column of answers that has NaN, or ""."""
+    import pyarrow.compute as pc  # slow to import, and not needed by lookups
 
     return next(
         (name for name in NUMBERS if name in table.column_names and pc.any(pc.is_nan(table[name])).as_py()),
@@ -116,7 +116,7 @@ def _to_bytes(table: pa.Table) -> bytes:
 
 
 def ids_hash(ids: Sequence[str]) -> str:
-    """Return BLAKE2b-128 of the sorted point ids, 32 hexadecimal digits: which points a part holds."""
+    """Return BLAKE2b-128 of the sorted point ids, 32 hexadecimal digits, which identifies a part's points."""
     return hashlib.blake2b("\n".join(sorted(ids)).encode(), digest_size=16).hexdigest()
 
 
@@ -124,7 +124,7 @@ def parts(place: Folder) -> list[Path]:
     """Return all parts of a store, sorted by path.
 
     Raises:
-        StoreError: A file or folder among them is no part.
+        StoreError: A file or folder among them is not a part.
     """
     found, foreign = survey(place)
     if foreign:
@@ -133,7 +133,10 @@ def parts(place: Folder) -> list[Path]:
 
 
 def survey(place: Folder) -> tuple[list[Path], list[Path]]:
-    """Return the parts, and what stands among them without being one, both sorted; dot-names are ignored."""
+    """Return the parts and the foreign entries of the data folder, both sorted.
+
+    Names that begin with a dot are ignored.
+    """
     while True:
         replaced = place.entries(layout.REPLACED)
         listed = _listed(place)
@@ -143,11 +146,11 @@ def survey(place: Folder) -> tuple[list[Path], list[Path]]:
 
 
 def _listed(place: Folder) -> tuple[list[Path], list[Path]]:
-    """Return parts and foreign entries of the data folder, as they are met."""
+    """Return parts and foreign entries of one listing of the data folder."""
     found: list[Path] = []
     foreign: list[Path] = []
     for folder in place.entries(layout.DATA):
-        # A folder under two names would have all of its parts twice.
+        # A folder under two names would count all of its parts twice.
         is_twin = folder.is_symlink() and folder.resolve().parent == place.data.resolve()
         if not _FOLDER.fullmatch(folder.name) or not folder.is_dir() or is_twin:
             foreign.append(folder)
@@ -158,7 +161,7 @@ def _listed(place: Folder) -> tuple[list[Path], list[Path]]:
 
 
 def is_name(name: object) -> bool:
-    """Return whether this can be a part's name relative to the data folder, which no path outside it is."""
+    """Return whether `name` can be a part's name relative to the data folder; a path outside it cannot."""
     folder, _, file = name.partition("/") if isinstance(name, str) else ("", "", "")
     return bool(_FOLDER.fullmatch(folder) and _NAME.fullmatch(file))
 
@@ -174,13 +177,13 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
     Args:
         place: The store.
         path: A part.
-        columns: The columns wanted, or None for all.
+        columns: The columns to read, or None for all.
 
     Raises:
-        DamagedError: Its bytes, columns or rows are not what its name and folder say; the sentence names it.
-        StoreError: The part is missing, of a newer version, or has a column this release does not know.
+        DamagedError: Its bytes, columns or rows contradict its name or folder; the sentence names the part.
+        StoreError: The part is missing, of a newer version, or has a column unknown to this release.
     """
-    import pyarrow.parquet as pq  # a lookup reads no part, and does without
+    import pyarrow.parquet as pq  # slow to import, and not needed by lookups
 
     match = _NAME.fullmatch(path.name)
     shown, problem = place.shown(path), problem_of(path)
@@ -199,7 +202,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
         _check_schema(shown, problem, schema)
         table = file.read(
             columns=list(columns) if columns is not None else None,
-            use_threads=len(content) > 1_000_000,  # for small parts, threads cost more than they save
+            use_threads=len(content) > 1_000_000,  # for small parts, threads take longer
         )
     except (pa.ArrowException, OSError) as error:
         raise DamagedError(
@@ -212,7 +215,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
 
 
 def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
-    """Refuse a part of a newer version, or of another problem than its folder says."""
+    """Refuse a part of a newer version, or of another problem than that of its folder."""
     metadata = schema.metadata or {}
     version = metadata.get(VERSION_KEY, b"").decode()
     layout.refuse_newer(int(version) if version.isdigit() else version, shown)
@@ -224,10 +227,10 @@ def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
 
 
 def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:
-    """Return the table with today's columns, all or those wanted.
+    """Return the table with the columns of this release, all or those wanted.
 
-    A problem that this release does not know keeps its columns. A column that it does not know could change
-    the meaning of a row, so that is refused.
+    A problem unknown to this release keeps its columns. An unknown column is refused, since it could change
+    the meaning of a row.
     """
     problem = PROBLEMS.get(of)
     if problem is None:
@@ -248,7 +251,7 @@ def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None)
 
 
 def _column(shown: str, table: pa.Table, field: pa.Field, default: Value | None) -> pa.ChunkedArray:
-    """Return one of today's columns; where it has no value, a field has its default.
+    """Return one column of this release; missing values of a field become its default.
 
     Parts older than the field lack the column, and tools that merge parts by name leave nulls.
     """

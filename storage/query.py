@@ -1,4 +1,4 @@
-"""One SELECT of a user on a snapshot, within its limits of time and memory."""
+"""One SELECT of a user on a snapshot, within limits of time and memory."""
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -17,18 +17,18 @@ def run_query(cursor: duckdb.DuckDBPyConnection, query: str, limit_seconds: floa
     """Return the result of one SELECT.
 
     Args:
-        cursor: Of its own, on a snapshot: running out of time interrupts it.
+        cursor: A cursor on a snapshot that nothing else uses, since the time limit interrupts it.
         query: The SQL.
-        limit_seconds: Time it may take, in seconds; infinity is no limit.
+        limit_seconds: Time limit in seconds; infinity means no limit.
 
     Raises:
-        QueryError: The query is not one valid SELECT, or the limit no time.
-        LimitError: It took too long, needed too much memory, or returned too much.
+        QueryError: The query is not one valid SELECT, or the limit is negative or NaN.
+        LimitError: The query took too long, needed too much memory, or returned too many bytes.
     """
     if not limit_seconds >= 0:
         raise QueryError(f"Expected a limit of at least 0 seconds, got {limit_seconds:g}.")
     _refuse_all_but_select(cursor, query)
-    # In a thread of its own, because DuckDB would hold back Ctrl-C until the query is done.
+    # In a separate thread, because DuckDB would delay Ctrl-C until the end of the query.
     with ThreadPoolExecutor(max_workers=1) as thread:
         running = thread.submit(_fetch, cursor, query)
         try:
@@ -41,7 +41,7 @@ def run_query(cursor: duckdb.DuckDBPyConnection, query: str, limit_seconds: floa
 
 
 def _stop(cursor: duckdb.DuckDBPyConnection, running: Future[pa.Table]) -> bool:
-    """Return whether the query has ended; else interrupt it, again and again should it only be starting."""
+    """Return whether the query ended in time; if not, interrupt it until it ends."""
     in_time = running.done()
     while not running.done():
         cursor.interrupt()
@@ -53,7 +53,7 @@ def _refuse_all_but_select(cursor: duckdb.DuckDBPyConnection, query: str) -> Non
     try:
         query.encode()
         statements = cursor.extract_statements(query)
-    except UnicodeEncodeError as error:  # a byte of a command line that is no UTF-8
+    except UnicodeEncodeError as error:  # a byte on the command line that is not UTF-8
         raise QueryError(
             f"Expected text in UTF-8, got an invalid byte at character {error.start + 1}."
         ) from error
@@ -66,7 +66,7 @@ def _refuse_all_but_select(cursor: duckdb.DuckDBPyConnection, query: str) -> Non
 
 
 def _fetch(cursor: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """Return the whole result, counted while it comes: it does not fall under DuckDB's own limit."""
+    """Return the whole result; its bytes are counted, since DuckDB's memory limit does not include them."""
     batches, size = [], 0
     try:
         reader = cursor.sql(query).to_arrow_reader(100_000)
@@ -77,7 +77,7 @@ def _fetch(cursor: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
                     f"The result exceeds {LIMIT_BYTES / 1e9:g} GB; select fewer rows or columns."
                 )
             batches.append(batch)
-    except (duckdb.Error, pa.ArrowException, OSError) as error:  # from the start of a result, or its middle
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # at the start or in the middle of a result
         if "Out of Memory" in str(error):
             raise LimitError(f"The query needs too much memory: {_sentence(error)}") from error
         raise QueryError(_sentence(error)) from error
@@ -85,5 +85,5 @@ def _fetch(cursor: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 
 def _sentence(error: Exception) -> str:
-    """Return what DuckDB says in its first line."""
+    """Return the first line of an error of DuckDB as a sentence."""
     return f"{str(error).splitlines()[0].rstrip('.!')}."

@@ -1,4 +1,4 @@
-"""Salvage from a damaged store: files set aside, and the points that their bytes still prove."""
+"""Salvage from a damaged store: quarantine of files, and recovery of the points that their bytes prove."""
 
 import hashlib
 import json
@@ -20,17 +20,17 @@ from storage.replacements import Replacement, reached, read_replacement, settled
 
 
 def set_aside(place: Folder, paths: Iterable[Path]) -> Path:
-    """Move files into a new folder below `quarantine`, where no reader looks; names and folders are kept.
+    """Move files into a new folder below `quarantine`, which readers ignore; names and folders are kept.
 
     Args:
         place: The store.
-        paths: Files or folders below it; one that is gone already is no error.
+        paths: Files or folders below it; missing ones are ignored.
 
     Returns:
-        The new folder; it does not exist where nothing was moved.
+        The new folder; it does not exist if nothing was moved.
 
     Raises:
-        StoreError: The disk refused; files that were moved stay where they are.
+        StoreError: The disk refused; files that were moved before stay in the quarantine.
     """
     folder = place.root / layout.QUARANTINE / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     touched: set[Path] = set()
@@ -49,13 +49,13 @@ def set_aside(place: Folder, paths: Iterable[Path]) -> Path:
 
 
 def untrue_records(place: Folder, besides: Collection[Path] = ()) -> list[Path]:
-    """Return the records of replacements that lead to parts which are not there.
+    """Return the records of replacements that lead to missing parts.
 
-    Without them, a manifest lists its own parts again, so that those which are missing are missed.
+    Without these records, a manifest lists its own parts again, so that missing parts are reported.
 
     Args:
         place: The store.
-        besides: Parts that are about to be moved away.
+        besides: Parts that are about to be quarantined, and count as missing.
     """
     return settled(place, lambda: _untrue_records(place, besides))
 
@@ -79,22 +79,22 @@ def _untrue_records(place: Folder, besides: Collection[Path]) -> list[Path]:
 
 
 def told_points(path: Path) -> tuple[dict[str, Point], bool]:
-    """Return the points of a part whose bytes cannot be trusted, as far as they prove themselves.
+    """Return the points of a damaged part that can be proved from its bytes.
 
-    A row proves its point if the id of what its fields say is the id that it carries: 128 bits of a hash. All
-    points are known if their ids also make up the hash of points in the part's name, or its bytes the one of
-    bytes. Answers are not looked at.
+    A row proves its point if the id computed from its fields equals the stored id, a hash of 128 bits. All
+    points are known if also their ids match the hash of points in the part's name, or the part's bytes match
+    the hash of bytes in it. Answers are not checked.
 
     Args:
-        path: A part, or anything else.
+        path: A part, or any other file or folder.
 
     Returns:
-        The points by id, and whether they are all.
+        The points by id, and whether they are all points of the part.
     """
     if not path.is_file():
         return {}, False
     try:
-        # Page checksums keep changed bytes from being decoded.
+        # Page checksums prevent changed bytes from being decoded.
         file = pq.ParquetFile(path, page_checksum_verification=True)
         (name,) = set(file.read(columns=["problem"])["problem"].to_pylist())
         problem = find_problem(name)

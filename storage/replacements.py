@@ -1,4 +1,4 @@
-"""Which parts replaced which: the record that `compact` and `gc` write before they delete the old parts."""
+"""Records of replaced parts, which `compact` and `gc` write before they delete the old parts."""
 
 import hashlib
 import json
@@ -15,18 +15,18 @@ from storage.parts import is_name
 from storage.schema import SCHEMA_VERSION
 
 TRIES = 30
-"""How often a reader looks again because parts were replaced meanwhile; one compaction costs one try."""
+"""Most attempts of a reader while parts are being replaced; one compaction costs one attempt."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """Parts whose rows are in other parts now; names are relative to the store's data folder.
+    """Parts whose rows are now in other parts; names are relative to the store's data folder.
 
     Attributes:
         old: Parts that need not exist any more.
-        new: Parts that hold every row of the old ones that counts.
+        new: Parts with all rows of the old parts that count.
     """
 
     old: tuple[str, ...]
@@ -34,13 +34,13 @@ class Replacement:
 
 
 def write_replacement(place: Folder, replacement: Replacement) -> Path:
-    """Write the record of a replacement; from then on the old parts may be deleted.
+    """Write the record of a replacement; afterwards the old parts may be deleted.
 
-    Manifests that list old parts stay as they are: rewriting the file of a sweep that may be running would
-    lose what that sweep writes. Whoever reads them looks here.
+    Manifests that list old parts stay as they are, since rewriting the manifest of a running sweep would lose
+    the parts that it adds. Readers of manifests follow these records.
 
     Raises:
-        StoreError: The disk refused; nothing is left behind.
+        StoreError: The disk refused; no partial file remains.
     """
     content = (
         json.dumps({"schema_version": SCHEMA_VERSION, **replacement.__dict__}, indent=1).encode() + b"\n"
@@ -55,8 +55,8 @@ def read_replacement(place: Folder, path: Path) -> Replacement:
     """Return one record.
 
     Raises:
-        DamagedError: Its bytes are not those that its name promises, or it lists what can be no part.
-        StoreError: It cannot be read, or is of a newer version.
+        DamagedError: Its bytes do not match its name, or it lists an impossible name of a part.
+        StoreError: The record cannot be read, or is of a newer version.
     """
     shown = place.shown(path)
     try:
@@ -74,7 +74,7 @@ def read_replacement(place: Folder, path: Path) -> Replacement:
         ) from None
     layout.refuse_newer(version, shown)
     for name in (*old, *new):
-        if not is_name(name):  # the old ones are deleted
+        if not is_name(name):  # else deleting the old parts could delete any file
             raise DamagedError(
                 f"{shown} is damaged: it lists {name!r} as a part; `privsweep repair` will quarantine it."
             )
@@ -95,9 +95,9 @@ def replacements(place: Folder) -> list[Replacement]:
 
 
 def newest(names: Iterable[str], made: Collection[Replacement]) -> tuple[str, ...]:
-    """Return the names of the parts that hold today what these parts held, sorted.
+    """Return the sorted names of the parts that now hold the rows of these parts.
 
-    A part whose records lead in a circle stands for itself, so that it is missed where it is not there.
+    A part whose records lead in a circle keeps its own name, so that it is reported if it is missing.
 
     Example:
         >>> made = [Replacement(old=("a", "b"), new=("c",)), Replacement(old=("c",), new=("d", "e"))]
@@ -110,7 +110,7 @@ def newest(names: Iterable[str], made: Collection[Replacement]) -> tuple[str, ..
 
 
 def successors(made: Iterable[Replacement]) -> dict[str, list[str]]:
-    """Return what replaced each part; two processes may have replaced one by different parts."""
+    """Return the new parts of each old part; two processes may have replaced it by different parts."""
     after: dict[str, list[str]] = defaultdict(list)
     for replacement in made:
         for old in replacement.old:
@@ -119,7 +119,7 @@ def successors(made: Iterable[Replacement]) -> dict[str, list[str]]:
 
 
 def reached(names: Iterable[str], after: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return these names and all that replaced them.
+    """Return these names and the names of all parts that replaced them.
 
     Args:
         names: Names of parts.
@@ -136,9 +136,9 @@ def reached(names: Iterable[str], after: Mapping[str, Iterable[str]]) -> set[str
 
 
 def lingering(place: Folder) -> list[tuple[Replacement, tuple[str, ...]]]:
-    """Return the replacements of which old parts are still there, each with those that hold their rows now.
+    """Return the replacements whose old parts still exist, each with the parts that now hold their rows.
 
-    A killed `compact` or `gc` leaves them, and the next one deletes the old parts: until then nothing may be
+    A killed `compact` or `gc` leaves old parts, and the next run deletes them. Until then, a row must not be
     dropped because an old part has it too.
     """
     made = replacements(place)
@@ -155,7 +155,7 @@ def delete_replaced(place: Folder, replacement: Replacement) -> None:
     """Delete the old parts of a replacement.
 
     Raises:
-        StoreError: The disk refused; the next `compact` or `gc` goes on.
+        StoreError: The disk refused; the next `compact` or `gc` continues.
     """
     folders = set()
     try:
@@ -171,14 +171,14 @@ def delete_replaced(place: Folder, replacement: Replacement) -> None:
 
 
 def steadily(place: Folder, read: Callable[[], T]) -> T:
-    """Return what a function reads from a store; where files vanish under its eyes, have it look again.
+    """Return the result of a reading function; call it again if files vanished while it failed.
 
     Args:
         place: The store.
         read: Lists files, then reads them; called up to `TRIES` times.
 
     Raises:
-        StoreError: What it raises although nothing was replaced meanwhile.
+        StoreError: The function raised it although no file vanished meanwhile.
     """
     for _ in range(TRIES - 1):
         before = files(place)
@@ -191,11 +191,11 @@ def steadily(place: Folder, read: Callable[[], T]) -> T:
 
 
 def settled(place: Folder, read: Callable[[], T]) -> T:
-    """Return what a function reads from a store while no file vanishes; else have it look again.
+    """Return the result of a reading function; call it again if files vanished meanwhile.
 
     Args:
         place: The store.
-        read: Lists files and tells what is missing, instead of raising; called up to `TRIES` times.
+        read: Lists files, and returns the missing ones instead of raising; called up to `TRIES` times.
     """
     for _ in range(TRIES - 1):
         before = files(place)
@@ -206,7 +206,7 @@ def settled(place: Folder, read: Callable[[], T]) -> T:
 
 
 def files(place: Folder) -> set[tuple[str, int]]:
-    """Return all parts, manifests and records, each with the time of its last change."""
+    """Return the paths of all parts, manifests and records, each with the time of its last change."""
     found = set()
     of_problems = [f"{layout.DATA}/{folder.name}" for folder in place.entries(layout.DATA)]
     for name in (layout.SWEEPS, layout.REPLACED, *of_problems):

@@ -22,16 +22,16 @@ from privcore.point import Point
 from privcore.problem import Problem
 
 SCHEMA_VERSION = 1
-"""Raised when a reader of the old version could misread the new one."""
+"""Increased if a reader of the old version could misread the new version."""
 
 VERSION_KEY = b"privsweep.schema_version"
 PROBLEM_KEY = b"privsweep.problem"
 REPLACES_KEY = b"privsweep.replaces"
-"""Of a part that `compact` or `gc` made: the hash of the names of the parts that it replaces."""
+"""Key, in a part that `compact` or `gc` made, of a hash of the names of the parts that it replaces."""
 
 _WORD = pa.dictionary(
     pa.int32(), pa.string()
-)  # few distinct values; also what hive readers make of `problem=`
+)  # few distinct values; hive readers use the same type for `problem=`
 _BEFORE = (
     ("point_id", pa.string(), "Hash of problem, method, version and knobs"),
     ("problem_id", pa.string(), "Hash of the problem and its fields, the same for every method"),
@@ -64,7 +64,7 @@ _PACKAGES = ("privsweep", "numpy", "scipy", "numba", "dp-accounting", "jax", "op
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where an answer comes from: the code, the packages it ran with, the machine."""
+    """The origin of an answer: code, versions of packages, and machine."""
 
     git_commit: str
     git_dirty: bool
@@ -74,16 +74,16 @@ class Provenance:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A point with its answer, on its way to the disk.
+    """A point with its answer, before it is stored.
 
     Attributes:
-        point: What was asked, of which method.
-        answer: What came back.
+        point: The problem and the method.
+        answer: The answer of the method.
         seconds: Wall time in seconds.
         cpu_seconds: Processor time in seconds.
-        attempt: Which attempt this was, from 1.
-        finished_at: When it ended, in UTC.
-        sweep: Name of the sweep that asked.
+        attempt: Number of the attempt, from 1.
+        finished_at: End of the evaluation, in UTC.
+        sweep: Name of the sweep that has the point.
     """
 
     point: Point
@@ -98,7 +98,7 @@ class Row:
 def problem_id(problem: Problem) -> str:
     """Return BLAKE2b-128 of the problem's name and fields, 32 hexadecimal digits.
 
-    Defaults are left out, as in a point's id, so that a field can be added later.
+    Fields at their defaults are left out, as in a point's id, so that a field can be added later.
     """
     content = {"problem": problem.name, "fields": problem.identity()}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -109,7 +109,7 @@ def schema_for(problem: type[Problem]) -> pa.Schema:
     """Return the columns of a problem's rows, with domain, unit and meaning in the metadata.
 
     Args:
-        problem: A problem class of the registry.
+        problem: A registered problem class.
     """
     columns = [
         pa.field(name, kind, nullable=name == "value", metadata={"meaning": meaning})
@@ -142,10 +142,10 @@ def to_table(rows: Sequence[Row], code: Provenance | None = None) -> pa.Table:
 
     Args:
         rows: At least one row; all of the same problem class.
-        code: What to say of the code and its packages where it came from another machine; the host is ours.
+        code: Provenance of the code if another machine sent it; the host is always this machine.
 
     Raises:
-        ValueError: There is no row, or the rows are of several problem classes.
+        ValueError: The rows are empty, or of several problem classes.
     """
     kinds = {type(row.point.problem) for row in rows}
     if len(kinds) != 1:
@@ -181,7 +181,7 @@ def to_table(rows: Sequence[Row], code: Provenance | None = None) -> pa.Table:
 
 @cache
 def provenance() -> Provenance:
-    """Return commit, package versions and host of this process; found out once."""
+    """Return commit, package versions and host of this process, determined once."""
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -198,9 +198,9 @@ def provenance() -> Provenance:
 
 
 def _commit_of(package: Path) -> tuple[str, bool]:
-    """Return the commit that tracks this package and whether the code differs; `unknown` without one."""
+    """Return the commit that tracks this package, or `unknown`, and whether the code differs from it."""
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
-        # Below somebody else's repository, or below none; a container image says what it was built of.
+        # Installed outside of its own repository; a container image names the commit it was built from.
         return os.environ.get("PRIVSWEEP_COMMIT") or "unknown", False
     commit = _git(package, "rev-parse", "HEAD")
     changes = _git(package.parent, "status", "--porcelain", "--", "privcore", "storage", "tasks", "flows")
@@ -208,8 +208,8 @@ def _commit_of(package: Path) -> tuple[str, bool]:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Return what git prints, or None where it fails or is not there."""
-    # A hook's GIT_DIR would point elsewhere; the optional lock would disturb a commit that runs meanwhile.
+    """Return the output of a git command, or None if it fails or git is missing."""
+    # A hook's GIT_DIR would point elsewhere; the optional lock would disturb a commit that is in progress.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {
         "GIT_OPTIONAL_LOCKS": "0"
     }

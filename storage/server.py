@@ -1,4 +1,4 @@
-"""The server of a bucket: how to reach it, and one sentence for whatever goes wrong there."""
+"""The server of a bucket: connections to it, and its errors as one sentence."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,38 +8,41 @@ from typing import Any
 
 from storage.errors import StoreError
 
-_TAKEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")  # not every server says more
+_TAKEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")  # some servers send numbers only
 
 
 def connected(endpoint: str) -> Any:
-    """Return the server at an endpoint, "" for the one that the environment names.
+    """Return a connection to the server at an endpoint.
+
+    Args:
+        endpoint: Address of the server, or "" for the server that the environment names.
 
     Raises:
-        StoreError: What it takes is not installed.
+        StoreError: The package s3fs is not installed.
     """
     return _connected(endpoint, getpid())
 
 
 @cache
 def _connected(endpoint: str, _process: int) -> Any:
-    """Return a server for one process: a connection does not survive a fork."""
+    """Return a connection for one process, since a connection does not survive a fork."""
     try:
         from s3fs import S3FileSystem
     except ImportError as error:
         raise StoreError("A store in a bucket needs s3fs: pip install 'privsweep[s3]'.") from error
     server = S3FileSystem(endpoint_url=endpoint or None, use_listings_cache=False, skip_instance_cache=True)
-    server.retries = 2  # of five tries each, all of which a server that stalls makes wait for
+    server.retries = 2  # each makes five attempts, and a server that stalls delays every one of them
     return server
 
 
 @contextmanager
 def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
-    """Yield the server at an endpoint; whatever goes wrong there becomes one sentence.
+    """Yield a connection to the server at an endpoint; turn its errors into one sentence.
 
     Args:
-        endpoint: Its address, "" for what the environment names.
-        action: What is about to be done, such as `read`.
-        place: The address that it is done to.
+        endpoint: Address of the server, or "" for the server that the environment names.
+        action: Verb for the error message, for example `read`.
+        place: Address of the object, for the error message.
 
     Raises:
         StoreError: The server refused, or cannot be reached.
@@ -56,7 +59,7 @@ def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
 
 
 def put_new(server: Any, key: str, content: bytes) -> bool:
-    """Put an object unless there is one of that name; return whether it was put."""
+    """Put an object unless its name is taken; return whether it was put."""
     try:
         server.pipe_file(key, content, mode="create")
     except OSError as error:
@@ -68,7 +71,7 @@ def put_new(server: Any, key: str, content: bytes) -> bool:
 
 
 def content_of(server: Any, key: str) -> bytes | None:
-    """Return the content of an object, or None where there is none."""
+    """Return the content of an object, or None if it does not exist."""
     try:
         return bytes(server.cat_file(key))
     except FileNotFoundError:
@@ -76,6 +79,6 @@ def content_of(server: Any, key: str) -> bytes | None:
 
 
 def refused(action: str, place: str, error: BaseException) -> StoreError:
-    """Return the error that says what could not be done where, and why, in the server's words."""
+    """Return the error for an action that failed at a place, with the server's reason."""
     why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return StoreError(f"Cannot {action} {place}: {why}.")

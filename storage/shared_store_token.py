@@ -1,6 +1,7 @@
-"""A hidden file in a store, whose token tells a process elsewhere that it sees the same store.
+"""A hidden file in a store with a token, by which a process elsewhere recognises the same store.
 
-A folder of the same name on another machine may be another folder; what is written there would be lost.
+On another machine, a folder of the same name may be a different folder, and results written there would be
+lost.
 """
 
 import os
@@ -15,16 +16,16 @@ from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.located import located
 
-TENDED_EVERY = 60.0  # seconds: a file of its kind that is a day old is cleared away by the next run
+TENDED_EVERY = 60.0  # seconds; the next run deletes such files if they are a day old
 
 
 @contextmanager
 def shared_store_token(place: Folder) -> Iterator[str]:
-    """Keep a hidden file in a store for the length of the block; yield the token in its name.
+    """Keep a hidden file in a store during the block; yield the token in its name.
 
     Args:
-        place: The store; it is made if it does not exist. A bucket is the same from everywhere and
-            needs no file.
+        place: The store; it is created if it does not exist. A bucket is the same store for every machine
+            and needs no file.
 
     Raises:
         StoreError: The disk refused.
@@ -52,17 +53,17 @@ def shared_store_token(place: Folder) -> Iterator[str]:
 
 
 def _tend(file: Path, over: threading.Event) -> None:
-    """Keep the file young until its run is over, and make it again if somebody has cleared it away."""
+    """Keep the file young until its run is over, and create it again if it was deleted."""
     while not over.wait(TENDED_EVERY):
-        with suppress(OSError):  # the store's disk is away; who publishes there will say so
+        with suppress(OSError):  # the store's disk is gone, which publishing will report
             file.touch()
 
 
 def store_with(address: str, token: str) -> Folder | None:
-    """Return the store that has the token, or None if this process cannot publish there.
+    """Return the store that has the token, or None if this process cannot publish into it.
 
     Args:
-        address: From the process that keeps the token there.
+        address: Address of the store, from the process that keeps the token.
         token: From `shared_store_token`.
     """
     try:
@@ -75,4 +76,4 @@ def store_with(address: str, token: str) -> Folder | None:
 
 
 def _path(place: Folder, token: str) -> Path:
-    return place.root / f".beacon.{token}.tmp"  # a name that is cleared away a day after its owner was killed
+    return place.root / f".beacon.{token}.tmp"  # such names are deleted a day after their owner was killed

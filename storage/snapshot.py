@@ -1,4 +1,4 @@
-"""A snapshot: all parts of a store in one sorted DuckDB file, built aside, that queries run on."""
+"""A snapshot: all parts of a store in one sorted DuckDB file, built under another name, for queries."""
 
 import hashlib
 import json
@@ -20,12 +20,12 @@ from storage.manifest import Manifest, manifests, missing, to_json
 from storage.parts import parts
 from storage.schema import SCHEMA_VERSION, schema_for
 
-KEPT = 2  # snapshots that stay: the newest, and one that another process may be about to open
+KEPT = 2  # snapshots that stay: the newest, and the one before it, which another process may be opening
 
 _OPENING = threading.Lock()
-_FULL = (duckdb.Error, pa.ArrowException, OSError)  # what a full disk or memory raises
+_FULL = (duckdb.Error, pa.ArrowException, OSError)  # errors of a full disk or memory
 
-# Queries come from users: no file, no network, no write, no change of these settings.
+# Queries come from users: they may not read files, use the network, write, or change these settings.
 _LOCKED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -38,7 +38,7 @@ _LOCKED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a store held at one moment, and the digest that names its snapshot."""
+    """The parts and manifests of a store at one moment, and the digest that names their snapshot."""
 
     place: Folder
     parts: tuple[Path, ...]
@@ -47,13 +47,13 @@ class Contents:
 
 
 def contents(place: Folder) -> Contents:
-    """Return what a store holds now.
+    """Return the current contents of a store.
 
     Raises:
-        StoreError: A file does not belong there, or a part that a manifest lists is missing.
+        StoreError: A file is not part of the store, or a part that a manifest lists is missing.
     """
     place.check()
-    sweeps = manifests(place)  # before the parts: a sweep that ends in between lists parts that came later
+    sweeps = manifests(place)  # before the parts: a sweep that ends in between would list later parts
     found = parts(place)
     names = {str(path.relative_to(place.data)) for path in found}
     for sweep in sweeps:
@@ -71,7 +71,7 @@ def contents(place: Folder) -> Contents:
 
 
 def _size_and_time(place: Folder, path: Path) -> tuple[int, int]:
-    """Return what changes when somebody tampers with a part, so that it is read and checked again."""
+    """Return size and time of a part: if they change, the part is read and checked again."""
     try:
         status = path.stat()
     except OSError as error:
@@ -80,17 +80,17 @@ def _size_and_time(place: Folder, path: Path) -> tuple[int, int]:
 
 
 def connect(what: Contents) -> duckdb.DuckDBPyConnection:
-    """Return a read-only, locked connection to the snapshot of these contents; build it where it is missing.
+    """Return a read-only, locked connection to the snapshot of these contents; build it if it is missing.
 
     Raises:
-        StoreError: A part is damaged, or there is no room; the sentence names the file.
+        StoreError: A part is damaged, or the disk is full; the sentence names the file.
     """
     try:
         folder = what.place.root / layout.CACHE
         folder.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError:  # a store on a read-only disk can be queried all the same
+    except OSError:  # a store on a read-only disk can be queried too
         with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
             path = Path(scratch) / "snapshot.duckdb"
             try:
@@ -107,7 +107,7 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
                 raise _unbuilt(path, error) from error
         try:
             return _open(path)
-        except duckdb.Error:  # removed by another process in between, or not what we wrote
+        except duckdb.Error:  # removed by another process in between, or damaged
             path.unlink(missing_ok=True)
     raise StoreError(f"Cannot open {path}; delete the folder {folder}.")
 
@@ -126,7 +126,7 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _build_aside(what: Contents, path: Path) -> None:
-    """Build a snapshot under another name, put it in place whole, and remove old ones."""
+    """Build a snapshot under another name, rename it, and remove old snapshots."""
     with tempfile.TemporaryDirectory(prefix=".snapshot-", suffix=".tmp", dir=path.parent) as scratch:
         unfinished = Path(scratch) / path.name
         build(unfinished, what.place, what.parts, what.manifests)

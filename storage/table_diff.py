@@ -10,19 +10,19 @@ from storage.views import rigorous
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """What became of the brackets of one problem class between two tables, as numbers of problems.
+    """Changes of the brackets of one problem class between two tables, as numbers of problems.
 
     Attributes:
         problem: Name of the class.
-        same: With the same ends.
-        added: Only in the new table.
-        removed: Only in the old table.
-        tighter: Whose new bracket lies within the old one.
-        wider: Whose new bracket contains the old one.
-        shifted: Of which one end is tighter and the other wider.
-        disjoint: Whose brackets contradict one another, or themselves: one of the tables is wrong.
-        answers: Single answers, proved or not, that differ or that only one table has. Where no bracket
-            moved, this is why the versions are not the same.
+        same: Problems with equal brackets.
+        added: Problems only in the new table.
+        removed: Problems only in the old table.
+        tighter: Problems whose new bracket lies within the old bracket.
+        wider: Problems whose new bracket contains the old bracket.
+        shifted: Problems with one tighter and one wider end.
+        disjoint: Problems whose brackets contradict one another, or themselves: one of the tables is wrong.
+        answers: Single answers, proved or not, that differ or are only in one table. If no bracket changed,
+            they explain why the versions differ.
     """
 
     problem: str
@@ -40,14 +40,14 @@ _BECAME = tuple(name for name in Moved.__dataclass_fields__ if name != "problem"
 
 
 def compare(old: LookupTable, new: LookupTable) -> list[Moved]:
-    """Return what became of every problem between two tables, by the best proved brackets.
+    """Compare the best proved brackets of two tables.
 
     Args:
-        old: One table.
-        new: Another one, usually a later one.
+        old: The first table.
+        new: The second table, usually a later one.
 
     Returns:
-        Numbers for each problem class of either table, sorted by name.
+        The changes of each problem class of either table, sorted by name.
     """
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         for name, table in (("old", old), ("new", new)):

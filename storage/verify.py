@@ -1,4 +1,4 @@
-"""Verification: whether every file of a store is what its name and its manifest say."""
+"""Verification of every file of a store against its name and its manifest."""
 
 import time
 from collections.abc import Iterator
@@ -25,15 +25,15 @@ HARMLESS = frozenset({DUPLICATE, LEFTOVER})
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that a store should not have, or lacks.
+    """A defect of a store, or a harmless leftover.
 
     Attributes:
-        kind: `damaged`, `truncated` or `misnamed` (a part), `missing` (one that a manifest lists), `foreign`
-            (no part), `unreadable` (newer, or the system refuses), `manifest` (of a sweep or a replacement),
-            `contradiction` (two answers to one point), `duplicate` or `leftover`.
-        file: Its path below the store.
-        problem: Name of the problem whose rows are concerned, or "".
-        detail: One sentence that names the file and says what to do.
+        kind: `damaged`, `truncated` or `misnamed` (a part), `missing` (a part that a manifest lists),
+            `foreign` (not a part), `unreadable` (newer, or the system refuses), `manifest` (damaged record of
+            a sweep or a replacement), `contradiction` (two answers to one point), `duplicate` or `leftover`.
+        file: Path of the file below the store.
+        problem: Name of the affected problem, or "".
+        detail: One sentence with the file and the remedy.
     """
 
     kind: str
@@ -43,13 +43,13 @@ class Finding:
 
     @property
     def harmless(self) -> bool:
-        """Whether every reader gets the right rows all the same."""
+        """Whether readers get the right rows despite this finding."""
         return self.kind in HARMLESS
 
 
 @dataclass
 class Verification:
-    """What a verification found, and how much it looked at."""
+    """The findings of a verification, and the amount of data that it read."""
 
     findings: list[Finding] = field(default_factory=list)
     parts: int = 0
@@ -59,16 +59,17 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """Whether there is nothing but what is harmless."""
+        """Whether all findings are harmless."""
         return all(finding.harmless for finding in self.findings)
 
 
 def verify(place: Folder) -> Verification:
-    """Return what is wrong with a store.
+    """Return the findings about a store.
 
-    Every byte is read, of a bucket anew from there: hashes, page checksums, schema, the points that a part's
-    name promises, the parts that a manifest lists, and that two rows of one point have the same answer.
-    Writers, readers, `compact` and `gc` may be at work; what they replace meanwhile is looked up anew.
+    Every byte is read, for a bucket from the server. The checks are: hashes, page checksums, schema, the
+    points in a part against the hash in its name, the parts that a manifest lists, and equal answers in all
+    rows of one point. Writers, readers, `compact` and `gc` may run at the same time; files that they replace
+    meanwhile are listed again.
 
     Raises:
         StoreError: The folders themselves cannot be read.
@@ -84,7 +85,7 @@ def verify(place: Folder) -> Verification:
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """A part that was read: its bytes, and its answers or what is wrong with it."""
+    """A part that was read: its size, and its answers or findings."""
 
     bytes: int
     answers: pa.Table | None = None
@@ -92,9 +93,9 @@ class _Seen:
 
 
 def _look(place: Folder, seen: dict[Path, _Seen]) -> Verification:
-    """Return what one pass over a store finds; parts that were read before are not read again."""
+    """Return the findings of one pass over a store; parts in `seen` are not read again."""
     report = Verification()
-    # Before the parts: a sweep that ends meanwhile lists later ones.
+    # Before the parts: a sweep that ends meanwhile lists later parts.
     sweeps, made, report.findings = _records(place)
     found, foreign = survey(place)
     report.findings += [
@@ -129,7 +130,7 @@ def _look(place: Folder, seen: dict[Path, _Seen]) -> Verification:
 
 
 def _untrue(place: Folder, made: dict[Path, Replacement], names: set[str]) -> Iterator[Finding]:
-    """Yield the records that lead in a circle, or to missing parts while an old one is still there."""
+    """Yield the records that lead in a circle, or to missing parts while an old part still exists."""
     after = successors(made.values())
     for path, one in made.items():
         held = reached(one.new, after) - after.keys()
@@ -156,7 +157,7 @@ def _read(place: Folder, path: Path) -> _Seen:
         if isinstance(error, DamagedError):
             kind = DAMAGED if _is_complete(path) else TRUNCATED
         return _Seen(bytes=_size(path), findings=(_finding(place, kind, path, str(error)),))
-    if not set(_ANSWERS) <= set(table.column_names):  # of a problem that this release does not know
+    if not set(_ANSWERS) <= set(table.column_names):  # a problem unknown to this release
         foreign = _about(place, FOREIGN, path, "has no results; `privsweep repair` will quarantine it.")
         return _Seen(bytes=_size(path), findings=(foreign,))
     wrong: tuple[Finding, ...] = ()
@@ -169,7 +170,7 @@ def _read(place: Folder, path: Path) -> _Seen:
 
 
 def _is_complete(path: Path) -> bool:
-    """Return whether a Parquet file ends as one does."""
+    """Return whether a file has the ending of a Parquet file."""
     try:
         return path.read_bytes().endswith(b"PAR1")
     except OSError:  # it vanished meanwhile
@@ -184,7 +185,7 @@ def _size(path: Path) -> int:
 
 
 def _records(place: Folder) -> tuple[list[Manifest], dict[Path, Replacement], list[Finding]]:
-    """Return the manifests, with today's names of parts, the records, and what is wrong with the rest."""
+    """Return the manifests with current names of parts, the replacements, and findings about other files."""
     sweeps: list[Manifest] = []
     made: dict[Path, Replacement] = {}
     findings = []
@@ -205,7 +206,7 @@ def _records(place: Folder) -> tuple[list[Manifest], dict[Path, Replacement], li
 
 
 def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
-    """Yield the points that have two answers, and the parts with rows that do not count."""
+    """Yield findings about points with different answers, and about parts with superseded rows."""
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("answers", pa.concat_tables(answers))
         found = connection.execute(

@@ -1,4 +1,4 @@
-"""The views over a store as SQL, for the snapshot and for plain DuckDB; users rely on their names."""
+"""The views over a store as SQL, for snapshots and for plain DuckDB; users rely on the names of the views."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,12 +13,13 @@ CHOICE = """
     finished_at,
     part
 """
-"""Which of several rows of a point counts: an answer, then a reason why there is none, and a crash last,
-since it may have come from outside; then the earliest; then the first part."""
+"""Order of several rows of a point; the first row counts. Answers come first, then reasons why a method does
+not apply, then failures, and crashes last, since their cause may be external; then the earliest row; then the
+first part."""
 
 
 def view_name(problem: str) -> str:
-    """Return the name of a problem's view: `allocation-epsilon` is `allocation_epsilon`."""
+    """Return the name of a problem's view: that of `allocation-epsilon` is `allocation_epsilon`."""
     return problem.replace("-", "_")
 
 
@@ -38,10 +39,10 @@ def quote(name: str) -> str:
 
 
 def sql_type(kind: pa.DataType) -> str:
-    """Return DuckDB's name of a column's type, as an SQL query would show it.
+    """Return DuckDB's name of a column's type.
 
     Raises:
-        StoreError: No column of ours has this type.
+        StoreError: No column of a store has this type.
     """
     types = {
         pa.float64(): "double",
@@ -60,7 +61,7 @@ def chosen(rows: str) -> str:
     """Return the query for one row of each point.
 
     Args:
-        rows: A relation that may have several; a table, or a query in parentheses.
+        rows: A relation with one or more rows of each point: a table, or a query in parentheses.
     """
     return f"from {rows} qualify row_number() over (partition by point_id order by {CHOICE}) = 1"
 
@@ -94,7 +95,7 @@ def best_of_several(rows: str, fields: Iterable[str]) -> str:
 
 
 def best_of_one(rows: str, fields: Iterable[str]) -> str:
-    """Return the same query for problems with one rigorous row each, where nothing has to be compared."""
+    """Return the same query for problems with one rigorous row each, which need no comparison."""
     return f"""
         select problem_id, problem, {_of("r", fields)}, lower, upper,
                if(lower > 0, method, null) as lower_method,
@@ -106,14 +107,14 @@ def best_of_one(rows: str, fields: Iterable[str]) -> str:
 
 
 def _of(table: str, fields: Iterable[str]) -> str:
-    """Return qualified columns: in a view below a macro, DuckDB 2.0.0 takes a bare one for an argument."""
+    """Return qualified columns: in a view below a macro, DuckDB 2.0.0 takes a bare name for an argument."""
     return ", ".join(f"{table}.{quote(name)}" for name in fields)
 
 
 def rigorous() -> str:
-    """Return the condition under which a row's ends are proved and say something.
+    """Return the condition that a row's ends are proved and not trivial.
 
-    A method whose numbers moved has a higher version: what an older version claimed is no longer relied on.
+    A method whose numbers changed has a higher version; rows of its older versions are not used.
     """
     superseded = [
         f"and not (method = '{name}' and method_version < {n})" for name, n in versions().items() if n > 1
@@ -122,7 +123,7 @@ def rigorous() -> str:
 
 
 def views(problems: Mapping[str, pa.Schema]) -> list[str]:
-    """Return the statements that make the views over all problems.
+    """Return the statements that create the views over all problems.
 
     Args:
         problems: Columns by problem; each has its rows in `main.<problem>`, its brackets in
