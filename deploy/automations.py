@@ -1,7 +1,7 @@
-"""Create or update, by name, the automations of automations.yaml on the server that PREFECT_API_URL names.
+"""Create or update the automations of automations.yaml, by name, on the server at PREFECT_API_URL.
 
-Whom to tell is a notification block of Prefect with the name `privsweep`, of any kind that it knows. One that
-posts to an address is made here where PRIVSWEEP_WEBHOOK holds the address.
+Notifications use the notification block of Prefect with the name `privsweep`, of any type. If
+PRIVSWEEP_WEBHOOK is set, a block that posts to this address is created first.
 """
 
 import os
@@ -15,11 +15,11 @@ from prefect.events.schemas.automations import AutomationCore
 
 FILE = Path(__file__).with_name("automations.yaml")
 BLOCK = "privsweep"
-NOTIFY = "notify"  # stands in the file for the id of the block
+NOTIFY = "notify"  # placeholder in the file for the id of the block
 
 
 def deploy() -> None:
-    """Create or update all automations; those that would notify nobody are left out."""
+    """Create or update all automations, except notifications if the block is missing."""
     if address := os.environ.get("PRIVSWEEP_WEBHOOK"):
         _webhook(address).save(BLOCK, overwrite=True)
     with get_client(sync_client=True) as client:
@@ -35,7 +35,7 @@ def deploy() -> None:
 
 
 def _webhook(address: str) -> CustomWebhookNotificationBlock:
-    """Return a block that posts `text`, which is what Slack, Mattermost and many others read."""
+    """Return a block that posts JSON with `text`, the format of Slack, Mattermost and many others."""
     return CustomWebhookNotificationBlock(
         name="privsweep",
         url=address,
@@ -47,7 +47,7 @@ def _webhook(address: str) -> CustomWebhookNotificationBlock:
 
 
 def _block(client: SyncPrefectClient) -> str | None:
-    """Return the id of the notification block, None if there is none."""
+    """Return the id of the notification block, or None if it does not exist."""
     answer = client.request(
         "POST",
         "/block_documents/filter",
@@ -61,7 +61,7 @@ def _block(client: SyncPrefectClient) -> str | None:
 
 
 def _put(client: SyncPrefectClient, automation: dict[str, Any]) -> str:
-    """Create an automation, or replace the one of its name; return which of them."""
+    """Create an automation, or update it if its name exists; return `created` or `updated`."""
     wanted = AutomationCore.model_validate(automation).model_dump(mode="json", exclude={"owner_resource"})
     same = client.request(
         "POST", "/automations/filter", json={"automations": {"name": {"any_": [automation["name"]]}}}

@@ -1,1 +1,1 @@
-"""Tasks: batches of points, the child process that guards each evaluation, and the engines that run them."""
+"""Execution of sweeps: batches of points, guarded child processes, and the engines that run batches."""

@@ -1,4 +1,4 @@
-"""The address of a Ray cluster: whether anybody listens there, since Ray itself would try for minutes."""
+"""The address of a Ray cluster, and a quick check that it is reachable: Ray itself tries for minutes."""
 
 import os
 import socket
@@ -8,39 +8,39 @@ from urllib.parse import urlsplit
 from privcore.errors import DomainError
 from tasks.errors import EngineError
 
-SECONDS = 5.0  # what a cluster that is up gets to accept a connection
+SECONDS = 5.0  # time for a cluster to accept a connection
 VARIABLE = "RAY_ADDRESS"
 OPTION = "--ray-address"
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a cluster is, and who says so, for sentences."""
+    """The address of a cluster, and the option or variable that gave it."""
 
     text: str
     source: str
 
     def __str__(self) -> str:
-        """Return it as it was given: `RAY_ADDRESS=host:port` or `--ray-address host:port`."""
+        """Return the address as it was given: `RAY_ADDRESS=host:port` or `--ray-address host:port`."""
         return f"{self.source}{'=' if self.source == VARIABLE else ' '}{self.text}"
 
 
 def named_cluster(option: str | None = None) -> Address | None:
-    """Return the address of the cluster that is named, None where Ray has to be started here.
+    """Return the address of the named cluster, or None if Ray is to be started on this machine.
 
     Args:
-        option: What the caller says, which counts before RAY_ADDRESS; `local` is no cluster.
+        option: Address from the caller, which overrides RAY_ADDRESS; `local` means this machine.
     """
     address = Address(option, OPTION) if option else Address(os.environ.get(VARIABLE, ""), VARIABLE)
     return None if address.text in ("", "local") else address
 
 
 def checked(address: Address) -> Address:
-    """Return an address at which somebody listens.
+    """Return the address if it accepts connections.
 
     Raises:
-        DomainError: It is no address.
-        EngineError: Nobody does.
+        DomainError: The address is invalid.
+        EngineError: The address does not accept connections.
     """
     try:
         reason = why_unreachable(address.text)
@@ -52,13 +52,13 @@ def checked(address: Address) -> Address:
 
 
 def why_unreachable(address: str) -> str | None:
-    """Return why there is no cluster at an address, None if somebody listens there or only Ray can tell.
+    """Return the reason why an address is unreachable, or None if it accepts connections.
 
     Args:
-        address: `host:port`, or `auto`, which is left to Ray.
+        address: `host:port`, or `auto`, which is left to Ray and gives None.
 
     Raises:
-        DomainError: There can be none at that address, ever.
+        DomainError: The address is invalid.
 
     Example:
         >>> why_unreachable("here")
@@ -82,7 +82,7 @@ def why_unreachable(address: str) -> str | None:
 
 
 def why_refused(host: str, port: int) -> str | None:
-    """Return why nobody accepts connections there, None if somebody does."""
+    """Return the reason why a port refuses connections, or None if it accepts them."""
     try:
         socket.create_connection((host, port), timeout=SECONDS).close()
     except (OSError, UnicodeError) as error:

@@ -1,4 +1,4 @@
-"""Batches: points of one method and one kind of problem, cut by estimated cost, compact to send."""
+"""Batches: points of one method and one kind of problem, cut by estimated cost, in a compact form to send."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,13 +12,13 @@ from privcore.problem import Problem
 from tasks.limits import Limits, estimate
 
 LONGEST = 15.0
-"""Seconds of estimated work in a batch, at most (a single point may need more): what a lost worker costs."""
+"""Most seconds of estimated work in a batch (a single point may need more), which a lost worker can cost."""
 SHORTEST = 1.0
-"""Seconds below which cutting finer would make the overhead of a batch show."""
+"""Least seconds of work in a batch, so that the overhead of a batch stays small."""
 PER_WORKER = 4
-"""Batches that every worker should get at least, so that all finish at about the same time."""
+"""Least number of batches for each worker, so that all workers finish at about the same time."""
 MOST_POINTS = 10_000
-"""Points in a batch, at most: it has to travel, and its rows are held until they are published."""
+"""Most points in a batch, since it is sent, and its rows are held in memory until they are published."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,9 @@ class Batch:
     """Points of one method and one kind of problem, stored as the values of their fields.
 
     Attributes:
-        problem: The class of their problems.
+        problem: Class of the problems.
         method: The method that answers them.
-        fields: One tuple a point, in the order of the problem's parameters.
+        fields: One tuple for each point, in the order of the problem's parameters.
         seconds: Estimated work in seconds of one core.
         bytes: Estimated memory of the most demanding point.
     """
@@ -51,7 +51,7 @@ class Batch:
             yield Point(problem=problem, method=self.method)
 
     def part(self, start: int, stop: int | None = None) -> Self:
-        """Return the batch of some of the points; its cost is estimated in proportion."""
+        """Return a batch of some of the points; its cost is proportional to their number."""
         fields = self.fields[start:stop]
         seconds = self.seconds * len(fields) / len(self.fields)
         return type(self)(
@@ -61,15 +61,15 @@ class Batch:
 
 @dataclass
 class Group:
-    """All points of one method and one kind of problem, on their way into batches.
+    """All points of one method and one kind of problem, before they are cut into batches.
 
     Attributes:
-        problem: The class of their problems.
+        problem: Class of the problems.
         method: The method that answers them.
-        fields: One tuple a point, in the order of the problem's parameters.
+        fields: One tuple for each point, in the order of the problem's parameters.
         costs: Estimated seconds of each point.
         bytes: Estimated memory of the most demanding point.
-        beyond: Number of points that their limits will keep from being started.
+        beyond: Number of points that exceed a limit by their estimate, and will not be started.
     """
 
     problem: type[Problem]
@@ -85,7 +85,7 @@ class Group:
         return sum(self.costs)
 
     def add(self, point: Point, limits: Limits) -> None:
-        """Append a point; one that its limits will keep from being started costs nothing."""
+        """Append a point; a point that exceeds a limit by its estimate costs nothing."""
         cost = estimate(point)
         starts = limits.refusal(cost) is None
         self.fields.append(tuple(point.problem.as_fields().values()))
@@ -95,7 +95,7 @@ class Group:
 
 
 def group(points: Iterable[Point], limits: Limits) -> list[Group]:
-    """Return the points with their costs by method and kind of problem, in order of appearance."""
+    """Group points with their costs by method and kind of problem, in order of appearance."""
     groups: dict[tuple[type[Problem], Method], Group] = {}
     for point in points:
         key = type(point.problem), point.method
@@ -106,14 +106,14 @@ def group(points: Iterable[Point], limits: Limits) -> list[Group]:
 
 
 def cut(groups: Sequence[Group], workers: int) -> list[Batch]:
-    """Return batches of 1 to 15 s of estimated work, several for each worker, the longest first.
+    """Cut groups into batches of 1 to 15 s of estimated work, several for each worker, the longest first.
 
-    Points that share state are neighbours, and a batch ends where the state changes if it can. The same
+    Points that share state are neighbours, and a batch ends at a change of the state if possible. The same
     points in the same order give the same batches.
 
     Args:
         groups: From `group`.
-        workers: Number of processes that will work on them, >= 1.
+        workers: Number of worker processes, >= 1.
     """
     total = sum(g.seconds for g in groups)
     aim = min(LONGEST, max(SHORTEST, total / (PER_WORKER * workers)))

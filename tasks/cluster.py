@@ -1,4 +1,4 @@
-"""Ray itself: started on this machine for one run and stopped after it, or a cluster, joined and left."""
+"""Ray: started on this machine for one run and stopped after it, or an existing cluster, joined and left."""
 
 import logging
 import os
@@ -20,8 +20,8 @@ from tasks.sources import folders
 
 OBJECT_STORE = (
     128 * 1024**2
-)  # bytes; batches and summaries are small, and the default is a third of the memory
-LONGEST_BASE = 20  # characters: the path of a socket of Ray, far below this folder, must not exceed 107
+)  # bytes; batches and summaries are small, and Ray's default is a third of the memory
+LONGEST_BASE = 20  # characters: the path of a Ray socket, far below this folder, must not exceed 107
 PREFIX = "psray-"
 LOCK = "lock"
 NOT_CODE = ["__pycache__", "*.pyc"]
@@ -30,16 +30,16 @@ _TOKEN = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 
 @contextmanager
 def started_here(workers: int) -> Iterator[None]:
-    """Have a Ray of our own on this machine for the length of the block; it listens on loopback alone.
+    """Run Ray on this machine during the block; it listens on the loopback interface only.
 
     Raises:
-        EngineError: It did not start.
+        EngineError: Ray did not start.
     """
     _set_environment()
     if "ray" not in sys.modules:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # else on all interfaces
         if not _TOKEN & os.environ.keys():
-            # For this run alone: nobody else on the machine can use its cluster, and no file is left.
+            # A token for this run only: other users of the machine cannot use its cluster.
             os.environ["RAY_AUTH_MODE"] = "token"
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     with ExitStack() as stack:
@@ -58,14 +58,14 @@ def started_here(workers: int) -> Iterator[None]:
 
 @contextmanager
 def joined(address: Address) -> Iterator[None]:
-    """Be a driver of a cluster for the length of the block; `send_code` may be called in it.
+    """Be a driver of a cluster during the block, in which `send_code` may be called.
 
     Raises:
-        EngineError: It cannot be joined; a token is missing or wrong, or its Ray is another one.
+        EngineError: The cluster cannot be joined: its token or its version of Ray differs.
     """
     _set_environment()
     if "ray" not in sys.modules:
-        # One attempt of 40 s, not twenty, should it accept and not answer.
+        # One attempt of 40 s, not twenty, if the head accepts connections but does not answer.
         os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "1")
     try:
         with _sentences(f"The Ray cluster at {address} cannot be joined"), _silence():
@@ -76,10 +76,10 @@ def joined(address: Address) -> Iterator[None]:
 
 
 def processors(address: Address) -> int:
-    """Return how many processors a cluster has now.
+    """Return the current number of processors of a cluster.
 
     Raises:
-        EngineError: It cannot be joined.
+        EngineError: The cluster cannot be joined.
     """
     beginning = f"The Ray cluster at {address} cannot be used"
     with joined(address), _sentences(beginning):
@@ -89,10 +89,10 @@ def processors(address: Address) -> int:
 
 
 def send_code(address: Address) -> None:
-    """Join the cluster once more, so that all workers of this run get the packages of this process.
+    """Join the cluster again, so that all workers of this run get the code of this process.
 
     Raises:
-        EngineError: It cannot be joined again.
+        EngineError: The cluster cannot be joined again.
     """
     _leave()
     with _sentences(f"The Ray cluster at {address} did not accept the code of this machine"), _silence():
@@ -110,7 +110,7 @@ def _init(**how: Any) -> None:
 
 
 def _leave() -> None:
-    """Disconnect, and stop what `_init` started."""
+    """Disconnect from Ray, and stop it if `_init` started it."""
     import ray
 
     ray.shutdown()
@@ -118,13 +118,13 @@ def _leave() -> None:
 
 @contextmanager
 def _sentences(beginning: str) -> Iterator[None]:
-    """Turn what Ray says about a start that fails into one sentence."""
+    """Turn an error of Ray into an `EngineError` of one sentence."""
     from ray.exceptions import AuthenticationError, RayError
 
     try:
         yield
     except (AuthenticationError, ConnectionError) as error:
-        # Somebody listens, as we know. What a wrong token raises depends on how far Ray came.
+        # The port accepts connections, as was checked. A wrong token raises one of several errors.
         raise SetupError(
             f"{beginning}: it refused the token, or is not a Ray head; set RAY_AUTH_MODE=token and "
             "RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes."
@@ -135,32 +135,32 @@ def _sentences(beginning: str) -> Iterator[None]:
 
 
 def _set_environment() -> None:
-    """Set what Ray reads when it is imported; what the user has set stays."""
+    """Set the variables that Ray reads when it is imported; variables that the user has set stay."""
     if "ray" in sys.modules:
-        return  # too late, and a change now would reach the workers but not this process
+        return  # too late: a change now would affect the workers but not this process
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # else workers start in a copy of the folder
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns about GPUs
-    os.environ.setdefault("RAY_task_oom_retries", "1")  # else a batch that is too large is tried for ever
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about GPUs
+    os.environ.setdefault("RAY_task_oom_retries", "1")  # else a batch that is too large is retried for ever
 
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Have a folder for Ray's sockets and logs; those of runs that were killed are removed.
+    """Provide a folder for Ray's sockets and logs, and remove the folders of killed runs.
 
-    Its owner holds a lock in it, which the kernel gives up with the owner's life, also for containers that
-    share the folder around it and do not see one another's processes.
+    The owner holds a lock in its folder, which the kernel releases when the owner ends. This works also for
+    containers that share the parent folder but not their process ids.
     """
     base = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()))
     if len(str(base)) > LONGEST_BASE:
         base = Path("/tmp")
     for old in base.glob(f"{PREFIX}*"):
-        with suppress(OSError):  # it is owned, or a link, or was made by somebody else, or is gone
+        with suppress(OSError):  # it is locked, or a link, or belongs to another user, or is gone
             _remove_abandoned(old)
     staged = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=base))
     with (staged / LOCK).open("w") as lock:
         flock(lock, LOCK_EX)
-        folder = staged.rename(base / staged.name[1:])  # it appears with its lock held
+        folder = staged.rename(base / staged.name[1:])  # after locking: no other run finds it unlocked
         try:
             yield folder
         finally:
@@ -177,7 +177,7 @@ def _remove_abandoned(folder: Path) -> None:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep from standard error what the compiled part of Ray writes there before we say it in a sentence."""
+    """Suppress the messages that Ray's compiled code writes to stderr, since errors are reported later."""
     sys.stderr.flush()
     ours = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -192,7 +192,7 @@ def _silence() -> Iterator[None]:
 
 @contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Keep the handler of SIGTERM that was there: ray.init puts one that exits in its place."""
+    """Restore the handler of SIGTERM, which ray.init replaces by a handler that exits."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The probe of each node of a cluster before the first batch: its code, and whether it sees the store."""
+"""The probe of each node of a cluster before the first batch: its code, and its access to the store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from tasks.sources import Code, code
 from tasks.worker import why_other_code
 
 PROBE_SECONDS = (
-    120.0  # for a node to start a worker that imports everything; one that is slower is probed later
+    120.0  # for a node to start a worker with all imports; workers of a slower node check themselves later
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterInfo:
-    """What a cluster has, as far as its nodes have told.
+    """The nodes of a cluster that answered the probe.
 
     Attributes:
-        sent: Whether our code was sent there.
+        sent: Whether the code of this machine was sent to the cluster.
         nodes: Number of nodes with processors.
-        seeing: Number of those that see the store.
+        seeing: Number of these nodes with access to the store.
     """
 
     sent: bool
@@ -42,10 +42,10 @@ class ClusterInfo:
 
 
 def probe_cluster(address: Address, store: str, token: str) -> ClusterInfo:
-    """Probe a cluster that was joined; if a node has other code, send ours and probe again.
+    """Probe a joined cluster; if a node has different code, send the code of this machine and probe again.
 
     Raises:
-        SetupError: A node lacks a package, or has another version of one.
+        SetupError: A node lacks a package, or has another version of a package.
     """
     nodes = _probe_everywhere(store, token)
     sent = not nodes or any(node["missing"] or _why_other(node, code()) for node in nodes)
@@ -68,7 +68,7 @@ def _why_other(node: dict[str, Any], wanted: Code) -> str | None:
 
 
 def _probe_everywhere(store: str, token: str) -> Sequence[dict[str, Any]]:
-    """Return what each node with processors has; one that dies meanwhile, or is slow, is left out."""
+    """Return the probe of each node with processors, except nodes that die meanwhile or are slow."""
     import ray
     from ray.exceptions import RayError, RayTaskError
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

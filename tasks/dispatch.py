@@ -1,9 +1,9 @@
-"""Batches in flight on Ray: a few for each processor, and what to do when a worker, a node or the head dies.
+"""Batches in flight on Ray: a few for each processor, with recovery if a worker, a node or the head dies.
 
-A batch is suspected of killing its worker only if every node is still there. What a dying node took with it
-is handed out again as often as it takes, as long as anything is finished in between.
+A batch is suspected of killing its worker only if every node is alive. Batches of a dead node are submitted
+again without limit, as long as other batches finish in between.
 
-One file, since where a lost batch goes depends on all batches in flight.
+One file, since the fate of a lost batch depends on all batches in flight.
 """
 
 import sys
@@ -27,16 +27,16 @@ from tasks.sources import code
 from tasks.work import Done, Job, delivered, give_up, names_of_parts, published
 from tasks.worker import Requirements, run_on_worker
 
-AHEAD = 3  # batches in flight for each processor: enough that none waits, few enough to keep memory small
-BYTES_AHEAD = 256e6  # of parts that are on their way back to this process, estimated
-ROW_BYTES = 400.0  # of a row in a part, at most; most take a tenth
-RESTARTS = 2  # times that a new Ray on this machine goes on where one stopped working
-PATIENCE = 10.0  # seconds that workers get to publish what they have when a run is interrupted
-DEATHS = 5  # of nodes under one batch while nothing else is finished
+AHEAD = 3  # batches in flight for each processor: enough to keep it busy, and few enough to save memory
+BYTES_AHEAD = 256e6  # estimated bytes of parts on their way back to this process
+ROW_BYTES = 400.0  # most bytes of a row in a part; most rows take a tenth
+RESTARTS = 2  # new starts of Ray on this machine after it stopped working
+PATIENCE = 10.0  # seconds for workers to publish finished points when a run is interrupted
+DEATHS = 5  # deaths of nodes during one batch while no other batch finishes
 
 
 def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) -> Generator[Done]:
-    """Yield what became of each batch, computed by a Ray of our own; where that stops working, by another."""
+    """Yield the outcome of each batch, computed by Ray on this machine; restart Ray if it stops working."""
     dispatch = Dispatch(batches, job, place)
     for remaining in reversed(range(1 + RESTARTS)):
         with cluster.started_here(workers):
@@ -57,18 +57,18 @@ def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) ->
 def run_on_cluster(
     batches: Sequence[Batch], job: Job, place: Folder, address: Address, workers: int | None
 ) -> Generator[Done]:
-    """Yield what became of each batch, computed on a cluster that is there already.
+    """Yield the outcome of each batch, computed on an existing cluster.
 
     Args:
         batches: The batches.
-        job: What every worker has to know.
+        job: Settings for every worker.
         place: The store.
-        address: A cluster that answers.
-        workers: Number of batches in flight at most, or None for what suits the cluster.
+        address: Address of a cluster that accepts connections.
+        workers: Most batches in flight, or None for a multiple of the cluster's processors.
 
     Raises:
-        EngineError: It cannot be used.
-        StoppedError: It is gone.
+        EngineError: The cluster cannot be used.
+        StoppedError: The cluster stopped working.
         StoreError: A part cannot be written.
     """
     with shared_store_token(place) as token, cluster.joined(address):
@@ -76,7 +76,7 @@ def run_on_cluster(
 
         try:
             info = probe_cluster(address, place.address, token)
-            erase = "\r\x1b[2K" if sys.stderr.isatty() else ""  # a bar may be there
+            erase = "\r\x1b[2K" if sys.stderr.isatty() else ""  # the line may have a progress bar
             print(f"{erase}{info}", file=sys.stderr)
             sent = replace(job, code=provenance()) if info.sent else job
             dispatch = Dispatch(batches, sent, place, Requirements(code=code(), token=token), limit=workers)
@@ -94,7 +94,7 @@ class Dispatch:
     """Batches that wait and batches in flight.
 
     Attributes:
-        carries: Whether parts come back to this process, which limits how many may be on their way.
+        carries: Whether parts come back to this process, which limits the batches in flight.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class Dispatch:
         self._waiting = deque(batches)
         self._running: dict[Any, Batch] = {}
         self._points = 0  # in flight
-        self._dead: dict[Any, frozenset[str]] = {}  # nodes that were dead when a batch was handed out
-        self._lost: list[Batch] = []  # were in flight when Ray stopped working
-        self._crashed: dict[int, Batch] = {}  # have lost a worker; kept, so that no other batch gets their id
-        self._deaths: Counter[int] = Counter()  # of nodes by batch since anything was finished
+        self._dead: dict[Any, frozenset[str]] = {}  # dead nodes at the time a batch was submitted
+        self._lost: list[Batch] = []  # batches in flight when Ray stopped working
+        self._crashed: dict[int, Batch] = {}  # batches that lost a worker; kept, so their ids stay unique
+        self._deaths: Counter[int] = Counter()  # deaths of nodes by batch since a batch finished
         self._job = job
         self._place = place
         self._requirements = requirements
@@ -120,11 +120,11 @@ class Dispatch:
         self._before = names_of_parts(place)
 
     def work(self) -> Generator[Done]:
-        """Yield what becomes of the batches until none is left.
+        """Yield the outcomes of all batches.
 
         Raises:
-            RayError: Ray stopped working; what is neither yielded nor waiting may be done or not.
-            HeadGoneError: So did its head.
+            RayError: Ray stopped working; batches in flight may be finished or not.
+            HeadGoneError: The head of the cluster stopped working; batches in flight may be finished or not.
         """
         import ray
 
@@ -133,7 +133,7 @@ class Dispatch:
         health = Health()
         yield from self._found()
         while self._waiting or self._running:
-            processors = health.processors()  # looks for the head, whatever the window is
+            processors = health.processors()  # called for any window, since it also checks the head
             window = self._limit or AHEAD * max(1, processors)
             while self._waiting and len(self._running) < window and not self._is_full():
                 batch = self._waiting.popleft()
@@ -142,7 +142,7 @@ class Dispatch:
                 self._points += len(batch)
             flying = list(self._running)
             finished, _ = ray.wait(flying, num_returns=1, timeout=LOOK_EVERY)
-            if finished:  # all that are: with twenty thousand in flight, one look takes ten milliseconds
+            if finished:  # collect all finished ones: with 20,000 in flight, one wait takes ten milliseconds
                 finished, _ = ray.wait(flying, num_returns=len(flying), timeout=0)
             for reference in finished:
                 batch = self._running[reference]
@@ -154,12 +154,12 @@ class Dispatch:
                     yield done
 
     def reclaim(self) -> None:
-        """Take back what was in flight: nobody works on it any more."""
+        """Take back the batches in flight, which no worker computes any more."""
         self._lost += self._running.values()
         self._land()
 
     def interrupt(self) -> None:
-        """Interrupt what is in flight, let it publish what it has, and publish what has come back."""
+        """Interrupt the batches in flight; finished points are published by workers or by this process."""
         import ray
         from ray.exceptions import RayError
 
@@ -171,10 +171,10 @@ class Dispatch:
                 ray.cancel(reference)
             self._kept(running, timeout=PATIENCE)
         except RayError:
-            pass  # it stopped working, and so did they
+            pass  # Ray stopped working, and its workers with it
 
     def _kept(self, running: list[Any], timeout: float) -> list[Any]:
-        """Publish the parts that have come back by then; return what has not ended."""
+        """Publish the parts that come back within the timeout; return the batches that have not ended."""
         import ray
         from ray.exceptions import RayError
 
@@ -182,18 +182,18 @@ class Dispatch:
             return []
         finished, others = ray.wait(running, num_returns=len(running), timeout=timeout)
         for reference in finished:
-            with suppress(RayError, PrivsweepError):  # interrupted, or why the run ends anyway
+            with suppress(RayError, PrivsweepError):  # interrupted, or failed with the error of the run
                 delivered(ray.get(reference), self._place)
         return list(others)
 
     def _land(self) -> None:
-        """Have nothing in flight."""
+        """Forget all batches in flight."""
         self._running.clear()
         self._dead.clear()
         self._points = 0
 
     def _found(self) -> Generator[Done]:
-        """Yield what lost batches had published all the same; the others wait again."""
+        """Yield the outcomes of lost batches that were published before; queue the others again."""
         while self._lost:
             batch = self._lost.pop()
             if done := published(batch, self._place, self._before):
@@ -202,11 +202,11 @@ class Dispatch:
                 self._waiting.appendleft(batch)
 
     def _is_full(self) -> bool:
-        """Return whether enough bytes are on their way back."""
+        """Return whether the parts on their way back reach the limit of bytes."""
         return self.carries and self._points * ROW_BYTES > BYTES_AHEAD
 
     def _outcome(self, reference: Any, batch: Batch, health: Health) -> Done | None:
-        """Return what became of a batch, or None where it, or its halves, have to wait again."""
+        """Return the outcome of a batch, or None if it, or its halves, are queued again."""
         import ray
         from ray.exceptions import (
             NodeDiedError,
@@ -232,7 +232,7 @@ class Dispatch:
         return delivered(done, self._place)
 
     def _after_a_death(self, batch: Batch, error: Exception) -> Done | None:
-        """Have a batch wait again whose node is gone, which says nothing about the batch."""
+        """Queue a batch again after the death of its node, which is not evidence against the batch."""
         if done := published(batch, self._place, self._before):  # the node may have died after the work
             return done
         self._deaths[id(batch)] += 1
@@ -243,7 +243,7 @@ class Dispatch:
         return None
 
     def _after_a_crash(self, batch: Batch, what: str) -> Done | None:
-        """Try a batch again whose worker died, then its halves, until what kills its worker is alone."""
+        """Retry a batch whose worker died, then its halves, until the point that kills it is alone."""
         if done := published(batch, self._place, self._before):  # its worker may have died after its work
             return done
         if id(batch) not in self._crashed:

@@ -21,18 +21,18 @@ def cores() -> int:
 
 
 def processors(engine: str, address: str | None = None) -> int:
-    """Return how many batches an engine computes at once: one a core, or one a processor of the cluster.
+    """Return the number of batches that an engine computes at once: one for each core or cluster processor.
 
     Args:
         engine: `serial` or `ray`.
-        address: The cluster, as `run` takes it.
+        address: Address of the cluster, as for `run`.
 
     Raises:
-        EngineError: The named cluster is not there, or cannot be joined.
+        EngineError: The named cluster is unreachable, or cannot be joined.
     """
     if engine == SERIAL or not (cluster := named_cluster(address)):
         return cores()
-    return processors_of(checked(cluster)) or cores()  # of a cluster whose nodes are still to come
+    return processors_of(checked(cluster)) or cores()  # 0 if the nodes of the cluster have not joined yet
 
 
 def run(
@@ -43,22 +43,23 @@ def run(
     workers: int | None = None,
     address: str | None = None,
 ) -> Generator[Done]:
-    """Yield what became of each batch, as they finish; close the generator to stop early.
+    """Yield the outcome of each batch as it finishes; close the generator to stop early.
 
-    What was yielded is stored: every batch becomes its own part. Rows do not depend on the engine.
+    Batches that were yielded are stored, each as one part. Rows do not depend on the engine.
 
     Args:
         engine: `serial` or `ray`.
         batches: From `tasks.batch.cut`.
-        job: What workers have to know.
+        job: Settings for workers.
         place: The store.
-        workers: Number of worker processes, None for one a core; on a named cluster the number of batches in
-            flight, None for as many as keep all of it busy. The serial engine has one.
-        address: The cluster, `host:port` or `auto`; None for what RAY_ADDRESS says, and where that says
-            nothing, or with `local`, Ray is started here.
+        workers: Number of worker processes, or None for one for each core. On a named cluster: number of
+            batches in flight, or None for a number that keeps the whole cluster busy. Ignored by the serial
+            engine.
+        address: Address of the cluster, `host:port` or `auto`; None for the value of RAY_ADDRESS. If both are
+            missing, or with `local`, Ray is started on this machine.
 
     Raises:
-        EngineError: The named cluster is not there, at once; or it cannot be used, or is gone, later.
+        EngineError: The named cluster is unreachable (raised at once), cannot be used, or stops working.
         StoreError: A part cannot be written.
     """
     if engine == SERIAL:
@@ -70,7 +71,7 @@ def run(
 
 
 def run_serially(batches: Sequence[Batch], job: Job, place: Folder) -> Generator[Done]:
-    """Yield what became of each batch, computed here one after another."""
+    """Yield the outcome of each batch, computed in this process one after another."""
     with Guard(job.limits) as guard:
         for batch in batches:
             yield run_batch(batch, job, guard, place)

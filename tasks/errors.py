@@ -1,27 +1,27 @@
-"""Errors that end an engine, each with a text of one sentence."""
+"""Errors that end an engine; the text of each is one sentence."""
 
 from privcore.errors import ExitCode, PrivsweepError
 
 
 class EngineError(PrivsweepError):
-    """The engine is gone, or cannot begin; what it published is in the store, and a new one can go on.
+    """The engine stopped or cannot start; published results are in the store, and another run can continue.
 
-    That is an outage and no misuse, so it has an exit code of its own.
+    This is an outage and not a misuse, so it has a separate exit code.
     """
 
     exit_code = ExitCode.GONE
 
 
 class SetupError(EngineError):
-    """The engine cannot work as it is set up; to wait and to ask again does not help."""
+    """The setup of the engine is wrong; retrying does not help."""
 
     exit_code = ExitCode.MISUSE
 
 
 class StoppedError(EngineError):
-    """The engine stopped in the middle; the text is a clause, to be followed by how much is stored."""
+    """The engine stopped during a run; the text is a clause, and the caller adds how much is stored."""
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says, without its full stop."""
+    """Return the first line of an error's text, without its full stop."""
     return (str(error) or repr(error)).splitlines()[0].rstrip(".")

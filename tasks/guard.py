@@ -1,8 +1,8 @@
-"""A guard: points are evaluated in a child process that can be killed at any instant, whatever it is doing.
+"""A guard: points are evaluated in a child process that can be killed at any instant.
 
-Compiled code ignores Python's signals, and a crash inside it takes its process along. So every worker has one
-child that computes while the worker listens. A point that takes too long is killed with its child, one that
-crashes dies with it, and in both cases a fresh child goes on with the next point. What came before is kept.
+Compiled code ignores Python's signals, and a crash in it ends its process. So every worker has a child
+process that computes while the worker waits. If a point takes too long, its child is killed; if it crashes,
+its child dies. In both cases a new child continues with the next point, and earlier results are kept.
 """
 
 import os
@@ -27,21 +27,21 @@ from tasks.batch import Batch
 from tasks.limits import Limits, estimate
 from tasks.parent_death import die_with
 
-ATTEMPTS = 2  # the first crash may have come from outside: a kill, or a machine short of memory
-START_SECONDS = 300.0  # a child that has not imported the method by then never will
-# One thread, so that sums are taken in the same order everywhere and workers do not fight over cores.
+ATTEMPTS = 2  # the cause of the first crash may be external: a kill, or a machine short of memory
+START_SECONDS = 300.0  # time for a child to import the method
+# One thread, so that sums have the same order everywhere, and workers do not compete for cores.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class ChildError(PrivsweepError):
-    """The child process cannot begin a batch; nothing is known about any point then."""
+    """The child process cannot start a batch; this says nothing about any point."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """An answer, what it took, when it ended, and at which attempt.
+    """An answer with its cost, the end of its evaluation, and the number of the attempt.
 
-    Where the child was killed or crashed, the wall time stands for the processor time too.
+    If the child was killed or crashed, the processor time is set to the wall time.
     """
 
     answer: Answer
@@ -52,7 +52,7 @@ class Measured:
 
 
 class Guard:
-    """Evaluates batches within limits; used in a `with` block, in one thread, since a child ends with it."""
+    """Evaluation of batches within limits, in a `with` block and one thread, since the child ends with it."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -74,16 +74,16 @@ class Guard:
             self._child = None
 
     def stop(self) -> None:
-        """Kill the child and let no other begin, from any thread: what is being computed has crashed."""
+        """Kill the child and prevent new ones, from any thread; the current point counts as crashed."""
         self._stopped = True
         if (child := self._child) is not None:
             child.end()
 
     def results(self, batch: Batch) -> Iterator[Measured]:
-        """Yield one result for each point of the batch, in order, whatever happens to the child.
+        """Yield one result for each point of the batch, in order, also if the child dies.
 
         Raises:
-            ChildError: A fresh child cannot begin.
+            ChildError: A new child cannot start.
         """
         finished = 0
         if self._child is not None and not self._child.begins(batch, self.limits):
@@ -94,7 +94,7 @@ class Guard:
                 finished += 1
         finally:
             if finished < len(batch):
-                self.close()  # nobody waits for the rest
+                self.close()  # the caller does not want the rest
 
     def _result(self, batch: Batch, i: int) -> Measured:
         """Return the result of point i, after a second attempt if the first one crashed."""
@@ -112,7 +112,7 @@ class Guard:
                 answer = Answer.without(Status.CRASHED, f"The process that computed it {child.ending()}.")
             else:
                 if measured.answer.status is Status.OUT_OF_MEMORY:
-                    self.close()  # what ran out of memory may have left things half done
+                    self.close()  # running out of memory may have left inconsistent state
                 return replace(measured, attempt=attempt)
             seconds, now = time.monotonic() - began, datetime.now(UTC)
             self.close()
@@ -122,7 +122,7 @@ class Guard:
                 )
 
     def _working(self, batch: Batch, i: int) -> "_Child":
-        """Return the child that is at point i, a fresh one if need be."""
+        """Return the child that is at point i; start a new one if necessary."""
         if self._child is None:
             self._child = _Child()
             if self._stopped:
@@ -135,25 +135,25 @@ class Guard:
 
 
 class _Child:
-    """The child process as its parent sees it."""
+    """The child process, for its parent."""
 
     def __init__(self) -> None:
         self._pipe, theirs = Pipe()
         environment = os.environ | dict.fromkeys(_ONE_THREAD, "1")
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # what we can import, it can
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # the same modules as the parent
         command = f"from tasks.guard import serve; serve({theirs.fileno()}, {os.getpid()})"
         self._process = subprocess.Popen(
             [sys.executable, "-c", command],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # a library that prints must not end up in our JSON
-            start_new_session=True,  # Ctrl-C is for the parent, which decides what to do
+            stdout=subprocess.DEVNULL,  # output of libraries must not mix with our JSON
+            start_new_session=True,  # Ctrl-C reaches only the parent, which then stops the child
         )
         theirs.close()
 
     def begins(self, batch: Batch, limits: Limits) -> bool:
-        """Send a batch; return whether the child has taken it and is about to start."""
+        """Send a batch; return whether the child has received it."""
         try:
             self._pipe.send((batch, limits))
             return self._pipe.poll(START_SECONDS) and bool(self._pipe.recv())
@@ -164,8 +164,8 @@ class _Child:
         """Return the next result.
 
         Raises:
-            TimeoutError: It did not come in time.
-            EOFError, ConnectionError: The child is gone.
+            TimeoutError: The result did not arrive in time.
+            EOFError, ConnectionError: The child is dead.
         """
         if not self._pipe.poll(seconds):
             raise TimeoutError
@@ -174,7 +174,7 @@ class _Child:
         return result
 
     def ending(self) -> str:
-        """Return how the process ended, in words that follow its name."""
+        """Return the end of the process as a predicate for a sentence."""
         try:
             code = self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -182,26 +182,26 @@ class _Child:
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
 
     def end(self) -> None:
-        """End the process, in Python or in compiled code."""
+        """Kill the process, also in compiled code."""
         self._process.kill()
 
     def kill(self) -> None:
-        """End the process and let go of it."""
+        """Kill the process and release its resources."""
         self.end()
         self._process.wait()
         self._pipe.close()
 
 
 def serve(descriptor: int, parent: int) -> None:
-    """Evaluate the batches that come through a pipe until it closes: the life of a child.
+    """Evaluate the batches that arrive through a pipe until it closes; the main function of a child.
 
     Args:
         descriptor: File descriptor of the pipe's end.
-        parent: Process id of the parent; without it there is nothing to live for.
+        parent: Process id of the parent; this process is killed when the parent ends.
     """
     die_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    load()  # no point pays for it, in seconds or in bytes
+    load()  # now, so that it does not count towards the time and memory of a point
     pipe: Connection[object, tuple[Batch, Limits]] = Connection(descriptor)
     while True:
         try:
@@ -214,9 +214,9 @@ def serve(descriptor: int, parent: int) -> None:
 
 
 def measure(point: Point, limits: Limits) -> Measured:
-    """Evaluate a point in this process, with a limit on its memory and none on its time.
+    """Evaluate a point in this process, with a limit on its memory but not on its time.
 
-    A point whose own estimate exceeds a limit is not started; its status says which limit.
+    A point whose estimate exceeds a limit is not started; its status names the limit.
     """
     start, cpu = time.perf_counter(), time.process_time()
     answer = limits.refusal(estimate(point))
@@ -232,7 +232,7 @@ def measure(point: Point, limits: Limits) -> Measured:
 
 
 def _limit_memory(more: float) -> None:
-    """Let the address space of this process grow by that many bytes and no further."""
+    """Limit the growth of the address space of this process to `more` bytes."""
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = now + int(more)

@@ -1,4 +1,4 @@
-"""Health of a cluster while batches are in flight: whether its head answers, its processors, its nodes."""
+"""Health of a cluster while batches are in flight: its head, its processors and its nodes."""
 
 import time
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 from tasks.address import why_refused, why_unreachable
 from tasks.errors import StoppedError
 
-LOOK_EVERY = 5.0  # seconds between looks at the head and at the number of processors
-HEAD_SECONDS = 25.0  # without a head; Ray itself would kill this process after 60
-BARREN_SECONDS = 600.0  # without any processor: an autoscaler needs some minutes
+LOOK_EVERY = 5.0  # seconds between checks of the head and of the number of processors
+HEAD_SECONDS = 25.0  # longest silence of the head; Ray itself would kill this process after 60
+BARREN_SECONDS = 600.0  # longest time without processors: an autoscaler needs some minutes
 
 
 class HeadGoneError(StoppedError):
-    """The head of the cluster does not answer any more."""
+    """The head of the cluster stopped answering."""
 
 
 class Health:
-    """What is known of the head and the nodes; the head is asked only as long as it listens.
+    """The state of the head and the nodes; the head is queried only while it accepts connections.
 
     Attributes:
-        dead: Ids of the nodes that were dead at the last look.
+        dead: Ids of the nodes that were dead at the last check.
     """
 
     def __init__(self) -> None:
@@ -37,8 +37,8 @@ class Health:
         """Return the number of processors, which grows and shrinks with the cluster.
 
         Raises:
-            HeadGoneError: The head has not answered for a while.
-            StoppedError: There was no processor for a long while.
+            HeadGoneError: The head has not answered for 25 s.
+            StoppedError: The cluster has had no processor for 600 s.
         """
         import ray
 
@@ -61,7 +61,7 @@ class Health:
         return self._processors
 
     def has_lost_a_node(self, dead_before: frozenset[str]) -> bool:
-        """Return whether a node died since the dead were these; Ray itself takes 15 s to notice."""
+        """Return whether a node died that is not in `dead_before`; Ray itself takes 15 s to notice."""
         if why_unreachable(self._head):
             return True
         self.dead = self._dead()
@@ -75,7 +75,7 @@ class Health:
 
     @staticmethod
     def _nodes() -> list[dict[str, Any]]:
-        """Return all nodes that the head has known, the dead ones included."""
+        """Return all nodes that ever joined the head, including dead nodes."""
         import ray
 
         return list(ray.nodes())  # type: ignore[no-untyped-call]

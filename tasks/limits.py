@@ -31,13 +31,13 @@ POINT_BYTES = Real(
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one point may take: seconds of wall time, and bytes on top of what its process has."""
+    """Limits of one point: seconds of wall time, and bytes in addition to the memory of its process."""
 
     point_seconds: float = POINT_SECONDS.typical[0]
     point_bytes: float = POINT_BYTES.typical[0]
 
     def refusal(self, cost: Cost) -> Answer | None:
-        """Return the answer of a point that is not started because of its estimate; None if it fits.
+        """Return the answer of a point whose estimate exceeds a limit, or None if it may be started.
 
         Example:
             >>> Limits(point_seconds=60).refusal(Cost(seconds=1e4, bytes=0)).detail
@@ -53,10 +53,10 @@ class Limits:
 
 
 def estimate(point: Point) -> Cost:
-    """Return what a point will need; nothing where its method does not apply or cannot tell."""
+    """Return the estimated cost of a point, or 0 if its method does not apply or the estimate fails."""
     try:
         if point.method.applies(point.problem) is None:
             return point.method.cost(point.problem)
     except (ArithmeticError, ValueError, PrivsweepError):
-        pass  # the evaluation will say what is wrong, in a row
+        pass  # the evaluation will store the error in a row
     return Cost(seconds=0.0, bytes=0.0)

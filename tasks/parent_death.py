@@ -1,4 +1,4 @@
-"""Processes that must not outlive the one that started them, however that one ends."""
+"""The parent death signal: a process that ends with its parent, also if the parent is killed."""
 
 import ctypes
 import os
@@ -8,12 +8,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process as soon as its parent is gone, be it by SIGKILL.
+    """Make the kernel kill this process when its parent ends, also by SIGKILL.
 
-    The kernel looks at the thread that started this process: it has to live as long as it is needed.
+    The signal depends on the thread that started this process, which must live as long as the process.
 
     Args:
-        parent: Process id of the parent, which may be gone already.
+        parent: Process id of the parent, which may have ended already.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

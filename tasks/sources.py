@@ -1,4 +1,4 @@
-"""The code of this process: where it stands, and what has to be equal elsewhere for the same bits."""
+"""The code of this process: its folders, and the digest and versions that other machines must match."""
 
 import hashlib
 import json
@@ -15,21 +15,21 @@ from storage.schema import provenance
 
 @dataclass(frozen=True, kw_only=True)
 class Code:
-    """What has to be equal on two machines for their answers to be equal, bit for bit.
+    """The code of a machine; two machines with equal code give the same answers, bit for bit.
 
     Attributes:
         digest: BLAKE2b-128 of the sources of the packages that workers need.
-        versions: Of Python and of the packages that rows name, and the architecture; `privsweep` itself is
-            left out, since the digest says more.
+        versions: Versions of Python and of the packages in stored rows, and the architecture; without
+            `privsweep` itself, which the digest covers.
     """
 
     digest: str
     versions: dict[str, str]
 
     def difference(self, versions: dict[str, str]) -> tuple[str, str, str] | None:
-        """Return the first name with another version elsewhere, the version there and ours; None for none.
+        """Return the first name with different versions, the other version and ours, or None.
 
-        What only the other side has does no harm. What only we have is there "no version".
+        Packages that only the other machine has are ignored; a package that it lacks has "no version".
 
         Example:
             >>> Code(digest="", versions={"numpy": "2.4.6"}).difference({"numpy": "2.2.0", "jax": "0.10"})
@@ -49,7 +49,7 @@ def folders() -> list[Path]:
 
 @cache
 def code() -> Code:
-    """Return what has to be equal elsewhere; found out once."""
+    """Return the code of this process, determined once."""
     digest = hashlib.blake2b(digest_size=16)
     for folder in folders():
         for path in sorted(folder.rglob("*.py")):

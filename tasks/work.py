@@ -1,4 +1,4 @@
-"""The work on one batch: evaluate its points, make rows of the answers, publish them as a part."""
+"""Work on one batch: evaluate its points, and publish the answers as one part."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ from tasks.batch import Batch
 from tasks.guard import Guard
 from tasks.limits import Limits
 
-REASONS = 3  # told with a batch; its rows have them all
+REASONS = 3  # most reasons of failures in the outcome of a batch; its rows have all of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class Job:
 
     Attributes:
         sweep: Name of the sweep.
-        limits: What a point may take.
-        code: Where the workers' code comes from, if it was sent to them; else each knows that itself.
+        limits: Limits of each point.
+        code: Provenance of the workers' code if it was sent to them; None if each worker has its own code.
     """
 
     sweep: str
@@ -36,7 +36,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What became of a batch; the answers themselves are in its part.
+    """The outcome of a batch; the answers themselves are in its part.
 
     Attributes:
         part: File name of the part.
@@ -44,9 +44,9 @@ class Done:
         seconds: Wall time of all evaluations together.
         method: Name of the method.
         problem: Name of the problem.
-        worker: Host and process that evaluated them; empty where nobody did.
-        reasons: What the first points without an answer say, for the log.
-        packed: The part itself, where its worker could not publish it and somebody else has to.
+        worker: Host and process that evaluated the points, or "" if they were not evaluated.
+        reasons: Reasons of the first points without an answer, for the log.
+        packed: The part itself, if its worker could not publish it and the driver must.
     """
 
     part: str
@@ -67,18 +67,18 @@ class Done:
 def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Done:
     """Evaluate the points of a batch and publish their rows as one part.
 
-    An interruption ends the evaluation; what is finished by then is published before it is passed on.
+    An interruption ends the evaluation; finished points are published before the exception propagates.
 
     Args:
         batch: Points of one method and one kind of problem.
-        job: The sweep that it is for.
-        guard: Evaluates within its limits.
-        place: The store, or None if this process does not see it: then the part is returned, and what an
-            interruption leaves is lost.
+        job: Settings of the sweep.
+        guard: Evaluates the points within limits.
+        place: The store, or None if this process has no access to it; then the part is returned, and an
+            interruption loses the finished points.
 
     Raises:
         StoreError: The part cannot be written.
-        ChildError: No point can be evaluated here at all.
+        ChildError: This machine cannot evaluate any point.
     """
     rows: list[Row] = []
     try:
@@ -103,7 +103,7 @@ def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Don
 
 
 def delivered(done: Done, place: Folder) -> Done:
-    """Return what became of a batch after publishing its part, if its worker could not.
+    """Publish the part of a batch if its worker could not, and return the outcome without the part.
 
     Raises:
         StoreError: The part cannot be written.
@@ -115,18 +115,18 @@ def delivered(done: Done, place: Folder) -> Done:
 
 
 def names_of_parts(place: Folder) -> frozenset[str]:
-    """Return the file names of the parts that are stored now, to tell those of a run from older ones."""
+    """Return the file names of the stored parts, by which later parts of a run are recognised."""
     place.refresh()
     return frozenset(path.name for path in parts(place))
 
 
 def published(batch: Batch, place: Folder, before: Collection[str]) -> Done | None:
-    """Return what became of a batch whose worker died after its work, None if it died before.
+    """Return the outcome of a batch whose worker published it and then died, or None.
 
     Args:
         batch: The batch.
         place: The store.
-        before: From `names_of_parts`, before the batch was handed out: these are of other runs.
+        before: Parts of other runs, from `names_of_parts` before the batch was submitted.
     """
     wanted = ids_hash([point.id for point in batch.points()])
     place.refresh()  # workers on other machines publish into a bucket
@@ -146,7 +146,7 @@ def published(batch: Batch, place: Folder, before: Collection[str]) -> Done | No
 
 
 def give_up(batch: Batch, job: Job, place: Folder, reason: str) -> Done:
-    """Publish rows that say that the points of a batch crashed, without evaluating them."""
+    """Publish rows with status crashed for the points of a batch, without evaluating them."""
     now = datetime.now(UTC)
     answer = Answer.without(Status.CRASHED, reason)
     rows = [

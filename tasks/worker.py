@@ -1,4 +1,4 @@
-"""A worker's side of a batch: what it checks before its first one, its child, and who publishes the part."""
+"""The worker's side of a batch: checks before the first batch, the child process, and publication."""
 
 import platform
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from tasks.guard import Guard
 from tasks.sources import Code, code
 from tasks.work import Done, Job, run_batch
 
-_guard: Guard | None = None  # one a worker process: its child outlives a batch
+_guard: Guard | None = None  # one for each worker process, since its child outlives a batch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirements:
-    """What a worker on another machine has to find there.
+    """Requirements that a worker on another machine checks.
 
     Attributes:
-        code: The driver's code; a node may have joined after the others were looked at.
-        token: Stands in the store, if it is the same store.
+        code: Code of the driver; needed because a node may join after the probe of the cluster.
+        token: Token in the driver's store, by which the worker recognises the same store.
     """
 
     code: Code
@@ -30,22 +30,22 @@ class Requirements:
 
 
 def run_on_worker(batch: Batch, job: Job, store: str, requirements: Requirements | None) -> Done:
-    """Run a batch, with the child that this process already has, if it has one.
+    """Run a batch, with the existing child of this process if there is one.
 
     Args:
         batch: The points.
-        job: What every worker has to know.
+        job: Settings for every worker.
         store: Address of the store.
-        requirements: What to check, or None on the machine that the driver runs on.
+        requirements: Requirements to check, or None on the driver's machine.
 
     Returns:
-        What became of it, with the part itself where this process does not see the store.
+        The outcome of the batch, with the part itself if this process has no access to the store.
 
     Raises:
-        SetupError: The code here is not the driver's.
+        SetupError: The code of this machine differs from the driver's.
         StoreError: The part cannot be written.
     """
-    global _guard  # noqa: PLW0603  a process-wide child is the point
+    global _guard  # noqa: PLW0603  the child belongs to the whole process
     if requirements is not None:
         here = platform.node(), code().digest, code().versions
         if sentence := why_other_code(*here, requirements.code):
@@ -56,7 +56,7 @@ def run_on_worker(batch: Batch, job: Job, store: str, requirements: Requirements
 
 
 def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Code) -> str | None:
-    """Return a sentence where a node would not compute what the driver would, None where it would."""
+    """Return a sentence about the difference between a node's code and the driver's, or None."""
     if different := wanted.difference(versions):
         name, theirs, ours = different
         return (
@@ -70,5 +70,5 @@ def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Cod
 
 @cache
 def _opened(store: str, token: str | None) -> Folder | None:
-    """Return the store, or None if this process does not see it; looked at once a run."""
+    """Return the store, or None if this process has no access to it; determined once for each run."""
     return located(store) if token is None else store_with(store, token)
