@@ -1,1 +1,1 @@
-"""Reports of what a store holds, as one self-contained HTML file or as Markdown."""
+"""Reports on the contents of a store, as one self-contained HTML file or as Markdown."""

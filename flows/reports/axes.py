@@ -1,4 +1,4 @@
-"""Axes of a chart: the field along each, logarithmic or not, and the edges beyond which nothing is drawn."""
+"""Axes of a chart: the field of each axis, its scale, and the edges beyond which nothing is drawn."""
 
 import math
 import sys
@@ -9,22 +9,22 @@ from flows.reports.plot import Mark, Plot
 from privcore.parameter import Value
 
 MOST_WORDS = 8
-"""Words that colours tell apart."""
+"""Most words that are distinguished by colours."""
 LEAST = 1e-12
-"""Part of the largest number below which a number is drawn at the lower edge of a logarithmic axis."""
+"""Fraction of the largest number below which a number is drawn at the lower edge of a logarithmic axis."""
 _SPAN = 30.0
-"""Ratio of the largest to the smallest number shown from which on the axis is logarithmic."""
+"""Least ratio of the largest to the smallest number shown for a logarithmic axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """What the fields of problems become in a chart.
+    """The roles of the fields of problems in a chart.
 
     Attributes:
-        x: The field along the axis.
-        series: The field that tells curves apart, or nothing.
-        rest: Fields of which one combination is seen at a time.
-        implied: Fields that follow from these.
+        x: The field of the horizontal axis.
+        series: The field that distinguishes curves, or "".
+        rest: Fields that are fixed at a time; the reader selects one combination.
+        implied: Fields that are determined by the others.
     """
 
     x: str
@@ -34,10 +34,10 @@ class Axes:
 
 
 def axes(fields: Sequence[Mapping[str, Value]]) -> Axes | None:
-    """Return which fields go where, the most varied number along the axis; None where nothing varies.
+    """Return the roles of the fields, or None if no field varies; the axis gets the most varied number.
 
     Args:
-        fields: Of each problem.
+        fields: The fields of each problem.
     """
     values = {name: {row[name] for row in fields} for name in (fields[0] if fields else {})}
     varied = sorted((name for name in values if len(values[name]) > 1), key=lambda name: -len(values[name]))
@@ -55,7 +55,7 @@ def axes(fields: Sequence[Mapping[str, Value]]) -> Axes | None:
 
 
 def is_geometric(values: Iterable[Value]) -> bool:
-    """Return whether values are positive and spread like powers rather than like multiples.
+    """Return whether values are positive, and spaced like powers rather than like multiples.
 
     Example:
         >>> is_geometric([1, 10, 100]), is_geometric([1, 2, 3]), is_geometric([0, 10, 100])
@@ -82,11 +82,11 @@ def _are_numbers(values: Iterable[Value]) -> bool:
 
 
 class Ends:
-    """The axis of what is known: of each setting as far as its own numbers reach.
+    """The axis of the brackets; for each setting, it covers the numbers of the setting.
 
     Attributes:
-        log: Whether it is logarithmic.
-        edges: Where it begins and ends, by setting.
+        log: Whether the axis is logarithmic.
+        edges: First and last number on the axis, by setting.
     """
 
     def __init__(self, plot: Plot) -> None:
@@ -100,7 +100,7 @@ class Ends:
         self.edges = {setting: self._edges(marks, everything) for setting, marks in of.items()}
 
     def _edges(self, marks: Sequence[Mark], usual: tuple[float, float]) -> tuple[float, float]:
-        """Return where the axis of some marks begins and ends; as usual where nothing finite is known."""
+        """Return the edges of the axis for some marks; the `usual` edges if no number is finite."""
         ends = [
             e
             for mark in marks
@@ -111,7 +111,7 @@ class Ends:
             ends = [e for e in ends if e > 0.0]
             if not ends:
                 return usual
-            # Of brackets that begin at or all but at 0 the axis shows a part alone.
+            # If brackets begin at or near 0, the axis shows only a part of them.
             least = max(min(ends), 0.1 * min(_shown(marks), default=0.0), LEAST * max(ends))
             return 0.85 * least, min(1.15 * max(ends), sys.float_info.max)
         low, high = min(ends, default=usual[0]), max(ends, default=usual[1])
@@ -119,7 +119,7 @@ class Ends:
         return (low if low == 0.0 else low - room), min(high + room, sys.float_info.max)
 
     def held(self, mark: Mark, end: float) -> float:
-        """Return an end of a mark, or the edge that is next to it: a chart shows nothing beyond its edges."""
+        """Return an end of a mark, moved to the nearest edge if it lies beyond the edges."""
         floor, ceiling = self.edges[mark.setting]
         return min(max(end, floor), ceiling)
 
@@ -130,5 +130,5 @@ def _is_wide(marks: Sequence[Mark]) -> bool:
 
 
 def _shown(marks: Sequence[Mark]) -> list[float]:
-    """Return the shown numbers of marks that have a place on a logarithmic axis."""
+    """Return the shown numbers of marks that are positive and finite."""
     return [mark.shown for mark in marks if 0.0 < mark.shown < math.inf]

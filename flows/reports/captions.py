@@ -1,17 +1,17 @@
-"""Captions below a chart: instructions for reading it, and the points that its axis cannot show."""
+"""Captions below a chart: instructions for reading it, and points beyond the range of its axis."""
 
 from flows.reports.axes import LEAST, Ends
 from flows.reports.plot import DOUBTFUL, Form, Plot
 
 _BARS = (Form.BRACKET, Form.DOUBTFUL, Form.CONFLICT)
-"""What is drawn from one end to the other one."""
+"""Forms that are drawn as bars between both ends."""
 
 
 def captions(plot: Plot) -> list[str]:
-    """Return sentences: how to read a chart, then its notes.
+    """Return the sentences below a chart: instructions for reading it, then its notes.
 
     Args:
-        plot: The chart; it has marks.
+        plot: The chart, with at least one mark.
     """
     said = []
     if not plot.intervals and Form.BRACKET in plot.forms:
@@ -45,7 +45,7 @@ def captions(plot: Plot) -> list[str]:
 
 
 def _beyond(plot: Plot) -> list[str]:
-    """Return sentences about what lies beyond the edges of the axis, so that nobody reads it off there."""
+    """Return sentences about numbers beyond the edges of the axis, which readers must not read off there."""
     ends, said = Ends(plot), []
     places = [(mark, *ends.edges[mark.setting]) for mark in plot.marks]
     if any(mark.shown < floor for mark, floor, _ in places):

@@ -1,4 +1,4 @@
-"""Charts by Altair as specifications of Vega-Lite, and by vl-convert as SVG, PDF and what browsers need."""
+"""Charts: specifications of Vega-Lite by Altair; SVG, PDF and JavaScript for browsers by vl-convert."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ NEEDED = "Charts need two more packages: `pip install 'privsweep[report]'`."
 FIGURES = ("svg", "pdf")
 _FIRM = [Form.BRACKET, Form.LEAST, Form.MOST, Form.CONFLICT]
 _CONFIG: dict[str, Any] = {
-    # As wide wherever a file is opened: what is measured here has to fit there.
+    # Fonts of equal width on all systems, since the layout is measured where the file is made.
     "font": "Arial, Helvetica, Liberation Sans, sans-serif",
     "axis": {"labelFontSize": 12, "titleFontSize": 13, "gridColor": "#e4e4e4", "titleFontWeight": "normal"},
     "legend": {
@@ -35,24 +35,24 @@ _CONFIG: dict[str, Any] = {
         "subtitleColor": "#555555",
     },
     "view": {"stroke": None},
-    # A reader of screens hears what a chart is about; thousands of dots are in the tables.
+    # A screen reader gets the description of a chart only; its thousands of points are in the tables.
     "mark": {"aria": False, "invalid": "break-paths-show-domains"},
 }
 
 
 def available() -> bool:
-    """Return whether charts can be made here."""
+    """Return whether the packages for charts are installed."""
     return find_spec("altair") is not None and find_spec("vl_convert") is not None
 
 
 def drawn(plot: Plot, kind: str, setting: str, source: str = "") -> bytes:
-    """Return a chart as a file, which says what it shows and how to read it, for whoever has it alone.
+    """Return a chart as a self-contained file with its title and captions.
 
     Args:
         plot: The chart.
         kind: `svg` or `pdf`.
-        setting: Which of its settings to show.
-        source: Where its numbers come from, in a line.
+        setting: The setting to show.
+        source: One line about the origin of the numbers.
 
     Raises:
         DomainError: The packages are missing.
@@ -69,7 +69,7 @@ def drawn(plot: Plot, kind: str, setting: str, source: str = "") -> bytes:
 
 @cache
 def bundle(snippet: str) -> str:
-    """Return JavaScript that draws charts and then runs a snippet: all that a browser needs, once a file."""
+    """Return the JavaScript of a report: the libraries that draw charts, and a snippet that uses them."""
     import vl_convert
 
     return str(vl_convert.javascript_bundle(snippet, vl_version=_version()))
@@ -80,16 +80,16 @@ def _version() -> str:
 
 
 def spec(plot: Plot) -> dict[str, Any]:
-    """Return a chart for a browser as a specification of Vega-Lite: as wide as there is room, with a menu.
+    """Return a chart for a browser as a specification of Vega-Lite, of variable width and with a menu.
 
     Args:
-        plot: The chart; it has marks.
+        plot: The chart, with at least one mark.
     """
     return _spec(plot, None)
 
 
 def _spec(plot: Plot, setting: str | None, source: str = "") -> dict[str, Any]:
-    """Return the specification of a chart, as a file where its setting is given."""
+    """Return the specification of a chart: for a file if `setting` is given, else for a browser."""
     alt, settings, ends = altair(), plot.settings, Ends(plot)
     chart = _intervals(plot, ends) if plot.intervals else _bands(plot, ends)
     if len(settings) > 1:
@@ -98,7 +98,7 @@ def _spec(plot: Plot, setting: str | None, source: str = "") -> dict[str, Any]:
         menu = alt.param(name="setting", value=first, bind=choice if setting is None else alt.Undefined)
         chart = chart.add_params(menu).transform_filter("datum.g == setting")
     if setting is None:
-        # What is seen is said in the chart too: a browser can save it as a file, which has no menu.
+        # The title names the setting, since a browser can save the chart as a file without the menu.
         said = alt.expr(of_setting(settings)) if len(settings) > 1 else settings[0]
         title = alt.TitleParams(text=said, limit=alt.ExprRef(ROOM))
         chart = chart.properties(
@@ -112,14 +112,14 @@ def _spec(plot: Plot, setting: str | None, source: str = "") -> dict[str, Any]:
         head = wrap(shown(plot.title, setting), 90)
         title = alt.TitleParams(text=head, subtitle=[*wrap(" ".join(captions(plot)), 110), source])
         chart = chart.properties(width=WIDTH)
-    # Altair would look at every number of the data, for most of the time that a report takes.
+    # Named data: Altair would otherwise inspect every number, for most of the time of a report.
     named = alt.NamedData(name="marks")
     height = {"step": 26} if plot.intervals else 340
     found: dict[str, Any] = chart.properties(title=title, height=height, data=named).to_dict()
     values = data(plot, ends)
     if setting is not None:
         values = [datum for datum in values if datum["g"] == settings.index(setting)]
-    # Room for letters that are wider where a file is opened than where it was made.
+    # Padding for fonts that are wider on the reader's system.
     return found | {
         "config": _CONFIG,
         "datasets": {"marks": values},
@@ -128,7 +128,7 @@ def _spec(plot: Plot, setting: str | None, source: str = "") -> dict[str, Any]:
 
 
 def _bands(plot: Plot, ends: Ends) -> Any:
-    """Return brackets as bands, with a line through the upper ends, which break where an end is not known."""
+    """Return brackets as bands, with a line through the upper ends; both break off at unknown ends."""
     alt, base = altair(), altair().Chart()
     clicked = alt.selection_point(name="series", fields=["s"], bind="legend")
     axis = alt.Axis(format="~g", labelOverlap=True)
@@ -144,14 +144,14 @@ def _bands(plot: Plot, ends: Ends) -> Any:
     curve = shared | {"opacity": faded(1.0)}
     bar = shared | {"y": low, "y2": "b"}
     words = isinstance(plot.marks[0].x, str)  # nothing lies between words
-    # Of the fields of marks that stand in a curve some are missing, so that it breaks off there.
+    # Some marks of a curve lack fields, so that the curve breaks off there.
     firm = base.transform_filter(_one_of(_FIRM))
     barred = base.transform_filter("isValid(datum.a)")
     layers = []
     if Form.BRACKET in plot.forms:
         if not words:
             layers.append(firm.mark_area(line=False).encode(**bar, opacity=faded(0.3)))
-        # Also a bracket whose neighbours are not known is seen from end to end.
+        # A rule shows each bracket from end to end, also if its neighbours are unknown.
         bracket = barred.transform_filter(_one_of([Form.BRACKET]))
         layers.append(bracket.mark_rule(strokeWidth=3 if words else 1).encode(**bar, opacity=faded(0.5)))
     if not words and {Form.BRACKET, Form.MOST} & set(plot.forms):
@@ -175,12 +175,12 @@ def _bands(plot: Plot, ends: Ends) -> Any:
 
 
 def _one_of(forms: Sequence[Form]) -> str:
-    """Return an expression of Vega for the marks of some forms."""
+    """Return a Vega expression that selects the marks of some forms."""
     return f"indexof({json.dumps(forms)}, datum.form) >= 0"
 
 
 def _intervals(plot: Plot, ends: Ends) -> Any:
-    """Return brackets one below another, as when methods are compared on one problem."""
+    """Return brackets as horizontal bars, one below another, for methods on one problem."""
     alt, base = altair(), altair().Chart()
     axis = alt.Axis(format="~g", labelOverlap=True)
     of_ends = scale(plot, ends)

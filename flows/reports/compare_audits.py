@@ -1,4 +1,4 @@
-"""The epsilon that audits refute, as planned and on trainings, beside the true one."""
+"""Comparison of the epsilon that audits refute, planned and on trainings, with the true epsilon."""
 
 import math
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _EXACT, _CLOSED_FORM = "unamplified-epsilon", "unamplified.exact"
 
 
 def compare_audits(store: Store) -> Document:
-    """Return what audits refute beside the true epsilon, or beside the one that a training claims.
+    """Return the comparison of the epsilon that audits refute with the true or the claimed epsilon.
 
     Args:
         store: Opened with `missing_ok`.
@@ -81,7 +81,7 @@ def compare_audits(store: Store) -> Document:
 
 
 def _planned(store: Store) -> Iterator[Entry]:
-    """Yield what planned audits can refute, then the truth at the same settings."""
+    """Yield the epsilons that planned audits can refute, then the true epsilons at the same settings."""
     names = ("canaries", "guesses", "mu", "delta", "audit_confidence")
     settings: dict[tuple[Value, ...], dict[str, Value]] = {}
     for row in brackets(store, find_problem(PLANNED)):
@@ -104,14 +104,14 @@ def _true(mu: float, delta: float) -> Bracket:
         return known
     domain = find_problem(_EXACT).parameters["sigma"]
     assert isinstance(domain, Real)
-    # 1 / mu is rounded. Where there is too much noise to be asked for, less of it gives an upper end alone.
+    # 1 / mu is rounded. If the noise exceeds its domain, the largest noise in it still gives an upper end.
     more, less = math.nextafter(1.0 / mu, math.inf), min(math.nextafter(1.0 / mu, 0.0), domain.upper)
     lower = 0.0 if more > domain.upper else _gaussian(more, delta).lower
     return replace(known, lower=lower, upper=_gaussian(less, delta).upper)
 
 
 def _gaussian(sigma: float, delta: float) -> Answer:
-    """Return epsilon of Gaussian noise in closed form."""
+    """Return the epsilon of Gaussian noise in closed form."""
     problem = find_problem(_EXACT).from_fields({"sigma": sigma, "delta": delta})
     return evaluate(Point(problem=problem, method=find(_CLOSED_FORM)()))
 
@@ -122,7 +122,7 @@ _CLAIM, _POISSON = "claimed", "poisson.certified"
 
 
 def _trained(store: Store, rows: list[StoredAnswer]) -> Iterator[Entry]:
-    """Yield what audits of trainings refuted, then what each training claims, where that is stored."""
+    """Yield the epsilons that audits of trainings refuted, then the claimed epsilon of each training."""
     names = ("canaries", "sigma", "steps", "sampling_probability", "delta", "run")
     settings: dict[tuple[Value, ...], dict[str, Value]] = {}
     for answer in rows:
@@ -148,6 +148,6 @@ def _trained(store: Store, rows: list[StoredAnswer]) -> Iterator[Entry]:
 
 @cache
 def _claimed(problem: Problem) -> Bracket | None:
-    """Return the bracket of what a training claims, computed in about a second; None where that fails."""
+    """Return the bracket of the claimed epsilon, computed in about a second, or None if that fails."""
     answer = evaluate(Point(problem=problem, method=find(_POISSON)()))
     return answer.said_by(_POISSON) if answer.ok else None

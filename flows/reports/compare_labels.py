@@ -1,4 +1,4 @@
-"""Bags of labels beside the randomized response that reveals as much, from what is stored of both."""
+"""Comparison of bags of labels with randomized response of equal advantage, from stored answers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"
 _ADDITIVE = "additive advantage"
 
 Response = list[tuple[float, float, float]]
-"""Epsilon, with the lower and the upper end of what randomized response reveals at it."""
+"""Epsilons, each with the lower and the upper end of the advantage of randomized response at it."""
 
 
 def compare_labels(store: Store) -> Document:
@@ -62,7 +62,7 @@ def compare_labels(store: Store) -> Document:
 
 
 def _absent(rows: Sequence[StoredAnswer]) -> Iterator[str]:
-    """Yield a sentence for each part that is not stored."""
+    """Yield a sentence for each part of the comparison that the store lacks."""
     parts = ((ADVANTAGE, "rr"), (ADVANTAGE, "llp"), (QUANTILE, "llp"))
     for name, mechanism in parts:
         if not any(row.problem == name and row.ok and row.fields["mechanism"] == mechanism for row in rows):
@@ -75,7 +75,7 @@ def _absent(rows: Sequence[StoredAnswer]) -> Iterator[str]:
 
 
 def _additive(store: Store, rows: Sequence[StoredAnswer]) -> Iterator[Entry]:
-    """Yield the equal epsilons of bags with proved brackets, then of simulated ones."""
+    """Yield the equal epsilons of bags with proved brackets, then of simulated bags."""
     proved = list(brackets(store, find_problem(ADVANTAGE)))
     responses: dict[str, Response] = {}
     for row in proved:
@@ -100,10 +100,11 @@ def _additive(store: Store, rows: Sequence[StoredAnswer]) -> Iterator[Entry]:
 
 
 def _equal(response: Response, bracket: Bracket) -> Bracket:
-    """Return between which stored epsilons randomized response reveals what lies between these ends.
+    """Return the bracket, between stored epsilons, at which randomized response has the advantage `bracket`.
 
-    What it reveals grows with epsilon, which is proved: an epsilon at which it surely reveals no more is a
-    lower end, and one at which it surely reveals no less an upper end.
+    The advantage of randomized response is proved to grow with epsilon. So an epsilon at which its upper end
+    is at most the lower end of `bracket` is a lower end, and an epsilon at which its lower end is at least
+    the upper end of `bracket` is an upper end.
     """
     least = max((epsilon for epsilon, _, most in response if most <= bracket.lower), default=0.0)
     most = min((epsilon for epsilon, fewest, _ in response if fewest >= bracket.upper), default=math.inf)
@@ -111,7 +112,7 @@ def _equal(response: Response, bracket: Bracket) -> Bracket:
 
 
 def _multiplicative(rows: Sequence[StoredAnswer]) -> Iterator[Entry]:
-    """Yield the quantiles of the ratio, each of which is the epsilon of the equal randomized response."""
+    """Yield the quantiles of the ratio; each equals the epsilon of the equal randomized response."""
     for answer in rows:
         fields, row = answer.fields, answer.row
         if answer.problem == QUANTILE and answer.ok and fields["mechanism"] == "llp":

@@ -1,4 +1,4 @@
-"""All bounds of one problem of membership inference as intervals, one below another."""
+"""All bounds on one problem of membership inference as intervals, one below another."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ TOPIC = "membership"
 
 
 def compare_membership(store: Store) -> Document:
-    """Return the bounds of every problem of membership inference that several methods have answered.
+    """Return the bounds on every problem of membership inference that several methods have answered.
 
     Args:
         store: Opened with `missing_ok`.
 
     Raises:
-        UncoveredError: No problem is stored with answers of two methods.
+        UncoveredError: The store has no problem with answers of two methods.
         StoreError: The store cannot be read.
     """
     found: dict[type[Problem], list[StoredAnswer]] = {}
@@ -62,7 +62,7 @@ _USUAL = "membership-advantage"
 
 
 def _several(answers: Sequence[StoredAnswer]) -> list[StoredAnswer]:
-    """Return the answers about problems that more than one method has answered."""
+    """Return the answers to problems that more than one method has answered."""
     methods: dict[str, set[str]] = {}
     for answer in answers:
         if answer.ok:
@@ -75,7 +75,7 @@ def _plot(kind: type[Problem], answers: Sequence[StoredAnswer]) -> Iterator[Plot
     varied = [name for name in kind.parameters if len({answer.fields[name] for answer in answers}) > 1]
     count = Counter(
         answer.row["problem_id"] for answer in answers
-    )  # problems that most methods answered first
+    )  # to sort the problems with most answers first
     marks, notes = drawable(
         Mark(
             x=answer.method,

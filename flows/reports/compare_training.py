@@ -1,4 +1,4 @@
-"""Allocation, Poisson sampling, shuffling and no amplification at equal settings, from what is stored."""
+"""Comparison of allocation, Poisson sampling, shuffling and no amplification, from stored answers."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -22,20 +22,20 @@ SCHEMES = {
     "no amplification": "unamplified-epsilon",
 }
 _SAME = 1e-9
-"""Relative difference of a sampling probability from participations / steps, which is rounded."""
+"""Largest relative difference of a sampling probability from participations / steps, by rounding."""
 
 Row = Mapping[str, Any]
 Setting = dict[str, Value]
 
 
 def compare_training(store: Store) -> Document:
-    """Return the comparison of the ways to choose the examples of a step.
+    """Return the comparison of the schemes that choose the examples of a step.
 
     Args:
         store: Opened with `missing_ok`.
 
     Raises:
-        UncoveredError: Less than two schemes are stored at equal settings.
+        UncoveredError: The store has no two schemes at equal settings.
         StoreError: The store cannot be read.
     """
     check_exists(store)
@@ -70,7 +70,7 @@ def _lack(scheme: str) -> str:
 
 
 def _entries(store: Store) -> Iterator[Entry]:
-    """Yield the brackets of all schemes; without amplification, at every number of steps of the others."""
+    """Yield the brackets of all schemes; without amplification, repeated at each other number of steps."""
     seen: dict[tuple[Value, ...], list[Setting]] = {}
     read: tuple[tuple[str, Callable[[Row], Setting | None]], ...] = (
         ("random allocation", _allocation),
@@ -97,7 +97,7 @@ def _entry(scheme: str, setting: Setting, row: Row) -> Entry:
 
 
 def _public(row: Row) -> tuple[Value, ...]:
-    """Return all that matters where the steps of an example are public."""
+    """Return the fields that matter if the steps of an example are public."""
     return (row["sigma"], row["delta"], row["participations"], row["epochs"], row["adjacency"])
 
 
@@ -107,7 +107,7 @@ def _allocation(row: Row) -> Setting:
 
 
 def _poisson(row: Row) -> Setting | None:
-    """Return the setting that expects as many uses of an example, or None where they are no whole number."""
+    """Return the setting with the expected number of uses of an example, or None if it is not an integer."""
     expected = row["sampling_probability"] * row["steps"]
     uses = max(1, round(expected))
     if not math.isclose(expected, uses, rel_tol=_SAME):

@@ -15,14 +15,14 @@ from privcore.parameter import Value
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What is known of one scheme at one setting.
+    """The bounds on one scheme at one setting.
 
     Attributes:
-        scheme: Which scheme, in words.
-        fields: The setting: the same names in all entries.
+        scheme: Name of the scheme.
+        fields: The setting; the names are the same in all entries.
         bracket: Both ends, with the methods that gave them.
         value: Estimate, or None.
-        more: Further fields for whoever points at it.
+        more: Further fields for the tooltip.
     """
 
     scheme: str
@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def setting(self) -> tuple[Value, ...]:
-        """The values of its fields."""
+        """The values of the fields."""
         return tuple(self.fields.values())
 
 
@@ -43,11 +43,11 @@ def side_by_side(
     """Yield charts and a table of schemes at equal settings.
 
     Args:
-        name: Of the report; files of charts begin with it.
-        asks: What is compared.
-        entries: Those of a scheme at one setting are one or several.
-        over: Fields that become the horizontal axis of a chart each.
-        least: Schemes without which a setting is not shown.
+        name: Name of the report, with which the names of chart files begin.
+        asks: The quantity that is compared.
+        entries: One or several entries for each scheme and setting.
+        over: Fields that become the horizontal axis of one chart each.
+        least: Least number of schemes in a setting that is shown.
     """
     schemes: dict[tuple[Value, ...], set[str]] = {}
     for entry in entries:
@@ -64,7 +64,7 @@ def side_by_side(
 
 
 def _plot(name: str, asks: str, entries: Sequence[Entry], x: str, rest: Sequence[str]) -> Iterator[Plot]:
-    """Yield the chart over one field, with the settings first that have most places and most schemes."""
+    """Yield the chart over one field; settings with most schemes and most points come first."""
     marks: dict[str, list[Mark]] = {}
     for entry in entries:
         setting = listed({key: entry.fields[key] for key in rest})
@@ -78,7 +78,7 @@ def _plot(name: str, asks: str, entries: Sequence[Entry], x: str, rest: Sequence
         )
         marks.setdefault(setting, []).append(mark)
     several = [some for some in marks.values() if len({mark.x for mark in some}) > 1]
-    # Stable: beyond that, settings come as their fields rise.
+    # The sort is stable: equal settings stay in the order of their fields.
     several.sort(key=lambda some: (-len({mark.series for mark in some}), -len({mark.x for mark in some})))
     kept, notes = drawable(mark for some in several for mark in some)
     if kept:
@@ -95,10 +95,10 @@ def _plot(name: str, asks: str, entries: Sequence[Entry], x: str, rest: Sequence
 
 
 def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTable:
-    """Return a row for each setting, with both ends of every scheme; what is no proof is marked."""
+    """Return a row for each setting, with both ends of every scheme; ends without proof are marked."""
     names = list(dict.fromkeys(entry.scheme for entry in entries))
     rows: dict[tuple[Value, ...], list[dict[str, Entry]]] = {}
-    for entry in entries:  # those that differ in a further field get rows of their own
+    for entry in entries:  # entries that differ in a further field get separate rows
         of_setting = rows.setdefault(entry.setting, [])
         free = next((row for row in of_setting if _fits(entry, row)), None)
         if free is None:
@@ -123,13 +123,13 @@ def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTabl
 
 
 def _fits(entry: Entry, row: Mapping[str, Entry]) -> bool:
-    """Return whether an entry may stand in a row: its scheme is not there, and no further field differs."""
+    """Return whether an entry fits into a row: the row lacks its scheme, and no further field differs."""
     others = (other.more for other in row.values())
     return entry.scheme not in row and all(not entry.more or more in ({}, entry.more) for more in others)
 
 
 def _ends(entry: Entry) -> list[str]:
-    """Return both ends and the estimate of an entry; ends that are no proof have their confidence behind."""
+    """Return both ends and the estimate of an entry; ends without proof are followed by their confidence."""
     bracket = entry.bracket
     behind = "" if bracket.confidence == 1.0 else f" (confidence {sure(bracket.confidence)})"
     value = "" if entry.value is None else f"{entry.value:.6g}"
@@ -137,7 +137,7 @@ def _ends(entry: Entry) -> list[str]:
 
 
 def methods_of(entries: Sequence[Entry]) -> TextTable:
-    """Return which methods gave the numbers of each scheme."""
+    """Return the table of the methods that gave the numbers of each scheme."""
     found: dict[str, dict[str, int]] = {}
     for entry in entries:
         counts = found.setdefault(entry.scheme, {})
@@ -148,11 +148,11 @@ def methods_of(entries: Sequence[Entry]) -> TextTable:
 
 
 def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]) -> str:
-    """Return the sentence about a part that is not stored, with the smallest sweeps that compute it.
+    """Return the sentence about answers that the store lacks, with the smallest sweeps that compute them.
 
     Args:
-        what: The part, in words.
-        asks_for: Whether a grid is about it, from the name of its problem and the values of its fields.
+        what: The missing answers, as a plural noun phrase.
+        asks_for: Whether a grid computes them, from the name of its problem and the values of its fields.
     """
     sizes = {}
     for file in set(embedded().values()):

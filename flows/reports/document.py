@@ -1,4 +1,4 @@
-"""Parts of a report in any format: headings, sentences, tables and charts, in order."""
+"""Parts of a report in any format: headings, paragraphs, tables and charts, in order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from flows.reports.plot import Plot
 
 MOST_ROWS = 1000
-"""Rows of a table that are written; scripts and SQL have all of them."""
+"""Most rows of a table that are written; `lookup` and `sql` print all rows."""
 LONG = 24
-"""Rows from which on a table is folded."""
+"""Least number of rows of a folded table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,20 +21,20 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class Paragraph:
-    """A paragraph; what stands between backticks is something to type."""
+    """A paragraph; text between backticks is code."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextTable:
-    """A table of texts, of which long ones are folded and very long ones cut.
+    """A table of strings; long tables are folded, and very long tables are cut.
 
     Attributes:
-        title: What its rows are.
-        names: Of its columns.
-        rows: As many texts each.
-        fold: Whether it is folded though it is not long.
+        title: Description of the rows.
+        names: Names of the columns.
+        rows: One string for each column.
+        fold: Whether the table is folded even if it is short.
     """
 
     title: str
@@ -49,18 +49,18 @@ class TextTable:
 
     @property
     def left_out(self) -> str:
-        """What is said of the rows that are not written, or nothing."""
+        """Sentence about the rows that are not written, or ""."""
         more = len(self.rows) - len(self.shown)
         return f"... and {more} more rows: `privsweep lookup` and `privsweep sql` print them." if more else ""
 
     @property
     def folded(self) -> bool:
-        """Whether it is too long to be read through, or said to be."""
+        """Whether the table is folded, by its length or by `fold`."""
         return self.fold or len(self.rows) >= LONG
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers alone, and go to the right."""
+        """Whether each column has only numbers, and is aligned to the right."""
         return [
             bool(self.rows) and all(_is_number(row[k]) for row in self.shown) for k in range(len(self.names))
         ]
@@ -74,10 +74,10 @@ class Document:
     """A report.
 
     Attributes:
-        name: Of its files.
-        blocks: From the top; the first is the heading of level 1.
-        incomplete: Sentences about what is missing or failed: the end of the command says them again.
-        source: Where its numbers come from, in a line for each of its figures.
+        name: Name of its files, without suffix.
+        blocks: Blocks from the top; the first is the heading of level 1.
+        incomplete: Sentences about missing or failed points, which the command also prints at its end.
+        source: One line about the origin of the numbers, for each figure.
     """
 
     name: str
@@ -87,17 +87,17 @@ class Document:
 
     @property
     def title(self) -> str:
-        """The text of its first heading."""
+        """Text of the first heading."""
         return next(block.text for block in self.blocks if isinstance(block, Heading))
 
     @property
     def plots(self) -> Iterator[Plot]:
-        """Its charts, from the top."""
+        """The charts, from the top."""
         return (block for block in self.blocks if isinstance(block, Plot))
 
 
 def counted(number: int, word: str) -> str:
-    """Return a number of things in words.
+    """Return a number with a noun in singular or plural.
 
     Example:
         >>> counted(1, "point"), counted(2, "point")

@@ -1,4 +1,4 @@
-"""Encodings of the marks of a chart as places, colours, shapes and words of Vega-Lite, by Altair."""
+"""Encodings of the marks of a chart as positions, colours, shapes and tooltips of Vega-Lite, by Altair."""
 
 import json
 from collections import Counter
@@ -13,7 +13,7 @@ from flows.reports.plot import DOUBTFUL, Form, Mark, Plot
 from privcore.parameter import Value
 
 _WORDS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
-"""Colours of series that are words, told apart by those who see few colours."""
+"""Colours of series that are words, distinguishable with any colour vision."""
 _SHAPES = {
     Form.BRACKET: "circle",
     Form.LEAST: "triangle-up",
@@ -25,27 +25,27 @@ _SHAPES = {
     Form.CONFLICT: "square",
 }
 WIDTH = 620
-"""Pixels of a chart in a file."""
+"""Width in pixels of a chart in a file."""
 ROOM = f"((isValid(containerSize()[0]) ? containerSize()[0] : {WIDTH + 70}) - 70)"
-"""Expression of Vega for about the pixels beside the vertical axis, before anything is laid out."""
+"""Vega expression for the approximate width in pixels next to the vertical axis, before the layout."""
 _LETTER = 8
-"""Pixels that a letter of a legend takes at most."""
+"""Most pixels of a letter in a legend."""
 
 
 def altair() -> Any:
-    """Return Altair, whose objects are built from JSON schemas: types of theirs would be all but empty."""
+    """Return the module Altair, untyped, since types of its generated classes would be almost empty."""
     import altair as found
 
     return found
 
 
 def of_setting(texts: Sequence[object]) -> str:
-    """Return an expression of Vega for the one of several values that belongs to what is seen."""
+    """Return a Vega expression for the value that belongs to the visible setting."""
     return f"{json.dumps(texts)}[setting]"
 
 
 def along(plot: Plot) -> Any:
-    """Return the horizontal axis of brackets: words, or numbers, which rise like powers where they do."""
+    """Return the horizontal axis: words, or numbers, which are logarithmic if they are spaced like powers."""
     alt = altair()
     if isinstance(plot.marks[0].x, str):
         return alt.X("x:N", title=plot.x_name, sort=None, axis=alt.Axis(labelLimit=160, labelAngle=-35))
@@ -55,7 +55,7 @@ def along(plot: Plot) -> Any:
 
 
 def scale(plot: Plot, ends: Ends) -> Any:
-    """Return the scale of what is known, which follows the setting that is seen."""
+    """Return the scale of the brackets, which follows the visible setting."""
     alt = altair()
     kind = "log" if ends.log else "linear"
     lows, highs = zip(*(ends.edges[setting] for setting in plot.settings), strict=True)
@@ -67,13 +67,13 @@ def scale(plot: Plot, ends: Ends) -> Any:
 
 
 def data(plot: Plot, ends: Ends) -> list[dict[str, Any]]:
-    """Return the marks as Vega reads them: places as numbers, what is told as text, rounded outwards."""
+    """Return the data of the marks for Vega: positions as numbers, and tooltips as text, rounded outwards."""
     places = {setting: k for k, setting in enumerate(plot.settings)}
     paths = dict[tuple[Value, ...], int]()
     seen = Counter[tuple[Value, ...]]()
     found = []
     for mark in plot.marks:
-        # Of several marks at one place each belongs to a line of its own; so do simulations of each method.
+        # Several marks at one place belong to separate lines, and so do simulations of different methods.
         kind = (methods_text(mark.bracket), mark.form) if mark.form in DOUBTFUL else ("", "")
         place = (mark.setting, mark.series, *kind, mark.x)
         path = (*kind, seen[place])
@@ -84,9 +84,9 @@ def data(plot: Plot, ends: Ends) -> list[dict[str, Any]]:
 
 
 def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
-    """Return a mark as Vega reads it; `a` to `b` is its bar, `e` its place in a line."""
+    """Return the data of a mark for Vega; `a` to `b` is its bar, `e` its position in a line."""
     form = mark.form
-    assert form is not None, "drawable() keeps what has a form"
+    assert form is not None, "drawable() keeps only marks with a form"
     found: dict[str, Any] = {
         "x": mark.x,
         "s": mark.series if plot.is_scaled else exactly(mark.series),
@@ -101,7 +101,7 @@ def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
     if form is Form.CONFLICT:
         found["b"] = ends.held(mark, mark.bracket.upper)
     elif (plot.intervals and form is not Form.ESTIMATE) or form in (Form.BRACKET, Form.DOUBTFUL):
-        # What is known from one side alone reaches to the edge on the other one.
+        # A bound on one side is drawn to the edge on the other side.
         found |= {"a": ends.held(mark, mark.bracket.lower), "b": ends.held(mark, mark.bracket.upper)}
     if form in (Form.BRACKET, Form.MOST, *DOUBTFUL):
         found["e"] = found["y"]
@@ -114,7 +114,7 @@ def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
 
 
 def color(plot: Plot) -> Any:
-    """Return the colours of the series: words apart, few numbers in a legend, many as a scale."""
+    """Return the colours of the series: distinct for words, a ramp for few numbers, a scale for many."""
     alt = altair()
     if len(plot.series) == 1:
         return alt.value(_WORDS[0])
@@ -134,7 +134,7 @@ def color(plot: Plot) -> Any:
 
 
 def shape(plot: Plot) -> Any:
-    """Return what tells proofs from what is simulated; it has a legend where both occur."""
+    """Return the shapes of the forms, with a legend unless all marks are proved brackets."""
     alt = altair()
     names = [form.value for form in plot.forms]
     shapes = alt.Scale(domain=names, range=[_SHAPES[form] for form in plot.forms])
@@ -145,7 +145,7 @@ def shape(plot: Plot) -> Any:
 
 
 def _legend(labels: Sequence[str], **look: Any) -> Any:
-    """Return a legend above the chart in as many columns as there is room for: telephones are narrow."""
+    """Return a legend above the chart, with the number of columns that fits, since telephones are narrow."""
     alt = altair()
     column = 30 + _LETTER * max(map(len, labels))
     columns = alt.ExprRef(f"max(1, min(8, floor({ROOM} / {column})))")
@@ -155,7 +155,7 @@ def _legend(labels: Sequence[str], **look: Any) -> Any:
 
 
 def tooltip(plot: Plot) -> list[Any]:
-    """Return what is told of a mark to whoever points at it."""
+    """Return the tooltip of a mark."""
     lines = [("xt", plot.x_name), ("st", plot.series_name)]
     lines += [(f"m{k}", name) for k, name in enumerate(plot.marks[0].more)]
     lines += [("lo", f"{plot.y_name}, lower"), ("up", f"{plot.y_name}, upper")]

@@ -1,4 +1,4 @@
-"""A report on disk: HTML, Markdown, and its charts as SVG and PDF beside it."""
+"""The files of a report: HTML, Markdown, and its charts as SVG and PDF."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,17 +18,17 @@ FORMATS = ("html", "md", "both")
 def write(
     document: Document, out: Path, kind: str, *, figures: bool, all_settings: bool = False
 ) -> dict[str, Any]:
-    """Write a report, and return what was written, for JSON.
+    """Write the files of a report, and return a summary for JSON.
 
     Args:
         document: The report.
-        out: The folder; it is made where it does not exist.
+        out: The folder; it is created if it does not exist.
         kind: `html`, `md` or `both`.
-        figures: Whether charts become files too; beside Markdown, which shows them, they always do.
-        all_settings: Whether each setting of a chart becomes a file, and not the first alone.
+        figures: Whether to write charts as files too; Markdown always has them, since it shows these files.
+        all_settings: Whether each setting of a chart becomes a file, instead of only the first.
 
     Raises:
-        DomainError: The folder is inside a store, or a file cannot be in it.
+        DomainError: The folder is inside a store, or a file cannot be written there.
         StoreError: The disk refused.
     """
     drawing = figures or (kind != "html" and charts.available())
@@ -64,7 +64,7 @@ def write(
 
 
 def _pictures(document: Document, all_settings: bool) -> Iterator[tuple[str, Plot, str]]:
-    """Yield the figures to draw: name of the files, chart, and which of its settings."""
+    """Yield the figures to draw: name of the files, chart, and setting."""
     for plot in document.plots:
         for number, setting in enumerate(plot.settings if all_settings else plot.settings[:1], 1):
             yield plot.name if number == 1 else f"{plot.name}-{number}", plot, setting

@@ -1,4 +1,4 @@
-"""A report as one HTML file that asks nothing of any network: every text is escaped, one script may run."""
+"""A report as one HTML file without network access: every text is escaped, and only one script may run."""
 
 import base64
 import hashlib
@@ -26,7 +26,7 @@ for (const figure of document.querySelectorAll("figure.chart")) {
 }
 """
 """With `ast`, Vega interprets its expressions instead of compiling them, which the policy forbids.
-Its warnings, of curves without marks in what is seen, are of no use to a reader: level 1 leaves errors."""
+Log level 1 suppresses warnings about curves without visible marks, which are useless to a reader."""
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -70,7 +70,7 @@ def html(document: Document) -> str:
     """Return a report as HTML; the same report gives the same bytes.
 
     Args:
-        document: The report. Without the packages that charts need it has the tables, and says so.
+        document: The report. Without the packages for charts, the HTML has only the tables and a note.
     """
     drawing = charts.available() and any(document.plots)
     script = charts.bundle(_SNIPPET) if drawing else ""
@@ -103,7 +103,7 @@ def html(document: Document) -> str:
 
 
 def _digest(script: str) -> str:
-    """Return what a policy calls a script, so that it may run and no other one."""
+    """Return the hash of a script for the content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
@@ -120,7 +120,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _words(text: str) -> str:
-    """Return a sentence, escaped; what stands between backticks is code."""
+    """Return a text as escaped HTML; text between backticks becomes code."""
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
@@ -133,7 +133,7 @@ def _table(table: TextTable) -> Iterator[str]:
     hidden = ' class="unseen"' if table.folded else ""  # the summary shows it already
     caption = f"<caption{hidden}>{escape(table.title)}</caption>"
     told = escape(table.title)
-    # What is wider than a telephone can be scrolled with keys, and says what it is.
+    # A region that is wider than a telephone can be scrolled with keys, and has a label.
     wide = f'<div class="wide" role="region" tabindex="0" aria-label="{told}">'
     yield f"{opening}{wide}<table>{caption}<thead><tr>{head}</tr></thead><tbody>"
     for row in table.shown:
@@ -155,6 +155,6 @@ def _chart(plot: Plot) -> Iterator[str]:
 
 
 def _data(content: dict[str, Any]) -> str:
-    """Return JSON that cannot end its element, whatever texts are in it."""
+    """Return JSON without characters that could end the script element."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""A report as Markdown: the same sentences and tables, and its charts as pictures beside it."""
+"""A report as Markdown: the same paragraphs and tables, with its charts as picture files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ def markdown(document: Document, pictures: Mapping[str, Mapping[str, str]]) -> s
 
     Args:
         document: The report.
-        pictures: Paths of the pictures of a chart by its name and by setting, as the file will find them.
+        pictures: Paths of the pictures, relative to the file, by name of the chart and by setting.
     """
     return (
         "\n\n".join(part.rstrip("\n") for block in document.blocks for part in _block(block, pictures)) + "\n"
@@ -46,14 +46,14 @@ def _block(block: Block, pictures: Mapping[str, Mapping[str, str]]) -> Iterator[
 
 
 def _table(table: TextTable) -> str:
-    """Return a table; its cells are texts, so that columns of numbers are marked here."""
+    """Return a table; columns of numbers are aligned to the right."""
     lines = table_of(table.names, table.shown).split("\n")
     lines[1] = f"|{'|'.join('---:' if right else '---' for right in table.numeric)}|"
     return "\n".join(lines)
 
 
 def _words(text: str) -> str:
-    """Return a sentence as text; what stands between backticks stays code."""
+    """Return an escaped text; text between backticks stays code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _plain(text)

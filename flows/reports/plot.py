@@ -1,4 +1,4 @@
-"""A chart before it is drawn: brackets along an axis, in series, one setting seen at a time."""
+"""A chart before it is drawn: brackets along an axis, in series, for one setting at a time."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,44 +10,44 @@ from privcore import Bracket
 from privcore.parameter import Value
 
 MOST_MARKS = 12_000
-"""Marks of a chart: a browser is quick with as many."""
+"""Most marks of a chart, which a browser still draws quickly."""
 
 
 MOST_NAMED = 12
-"""Numbers in a legend; more become a scale of colours."""
+"""Most numbers in a legend; more numbers become a scale of colours."""
 
 
 class Form(StrEnum):
-    """What is known at a place."""
+    """The kind of bounds at one point of a chart."""
 
     BRACKET = "proved bracket"
     LEAST = "proved lower bound"
     MOST = "proved upper bound"
     DOUBTFUL = "confidence below 1"
-    """Simulated, or from data: it holds with its confidence."""
+    """From a simulation or from data: both ends hold with the confidence."""
     DOUBTFUL_LEAST = "lower bound, confidence below 1"
     DOUBTFUL_MOST = "upper bound, confidence below 1"
     ESTIMATE = "estimate without proof"
     CONFLICT = "contradiction"
-    """One method proved more than another one allows: one of them is wrong, and nobody knows which."""
+    """The lower bound of one method exceeds the upper bound of another method: one of the two is wrong."""
 
 
 DOUBTFUL = (Form.DOUBTFUL, Form.DOUBTFUL_LEAST, Form.DOUBTFUL_MOST)
-"""What holds with a confidence below 1."""
+"""Forms of bounds with a confidence below 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """What is known at one place of a chart.
+    """The bounds at one point of a chart.
 
     Attributes:
-        x: Place on the horizontal axis; of intervals, the line they stand in.
-        series: Which curve it belongs to.
-        setting: What is the same in all that is seen at a time, in words.
+        x: Position on the horizontal axis; for intervals, the name of the row.
+        series: Name or number of its curve.
+        setting: The fields that are fixed in the visible chart, as text.
         bracket: Both ends, with the methods that gave them.
         value: Estimate, or None.
-        largest: What no truth exceeds: an upper end there says nothing.
-        more: Further fields for whoever points at it.
+        largest: Largest possible truth; an upper end there is trivial.
+        more: Further fields for the tooltip.
     """
 
     x: Value
@@ -60,18 +60,18 @@ class Mark:
 
     @property
     def has_lower(self) -> bool:
-        """Whether its lower end says something."""
+        """Whether the lower end is not trivial."""
         return self.bracket.lower > 0.0
 
     @property
     def has_upper(self) -> bool:
-        """Whether its upper end says something."""
+        """Whether the upper end is not trivial."""
         bracket = self.bracket
         return bracket.upper < self.largest or bracket.lower == bracket.upper < math.inf
 
     @property
     def form(self) -> Form | None:
-        """What is known, or None where it is nothing."""
+        """The kind of bounds, or None if there are no bounds and no estimate."""
         if not self.has_lower and not self.has_upper:
             return None if self.value is None else Form.ESTIMATE
         if self.bracket.confidence < 1.0:
@@ -98,14 +98,14 @@ class Plot:
     """A chart before it is drawn.
 
     Attributes:
-        name: Of its files, and of its place in the document.
-        title: One line above it.
-        x_name: What the horizontal axis shows; of intervals, what tells their lines apart.
-        y_name: What is known.
-        series_name: What tells the curves apart; nothing where there is one.
-        marks: All of them.
-        notes: Sentences below it.
-        intervals: Whether the marks lie one below another, as when methods are compared.
+        name: Name of its files, and its id in the document.
+        title: One line above the chart.
+        x_name: Title of the horizontal axis; for intervals, of the rows.
+        y_name: Name of the quantity that is bounded.
+        series_name: Title of the legend, or "" for one curve.
+        marks: All marks.
+        notes: Sentences below the chart.
+        intervals: Whether the marks are rows, one below another, as in a comparison of methods.
     """
 
     name: str
@@ -119,12 +119,12 @@ class Plot:
 
     @cached_property
     def settings(self) -> list[str]:
-        """What can be chosen to be seen, in the order of the marks."""
+        """The settings that can be selected, in the order of the marks."""
         return list(dict.fromkeys(mark.setting for mark in self.marks))
 
     @cached_property
     def forms(self) -> list[Form]:
-        """Which forms occur."""
+        """The forms that occur."""
         found = {mark.form for mark in self.marks}
         return [form for form in Form if form in found]
 
@@ -138,14 +138,14 @@ class Plot:
 
     @cached_property
     def is_scaled(self) -> bool:
-        """Whether the series are so many numbers that their colours form a scale."""
+        """Whether there are too many numbers for a legend, so that colours form a scale."""
         return len(self.series) > MOST_NAMED and not any(
             isinstance(s, str) or math.isinf(s) for s in self.series
         )
 
 
 def shown(title: str, setting: str) -> str:
-    """Return what one setting of a chart shows, in a line.
+    """Return the title of one setting of a chart.
 
     Example:
         >>> shown("Epsilon over sigma", "delta=1e-5"), shown("Epsilon over sigma", "")
@@ -155,7 +155,7 @@ def shown(title: str, setting: str) -> str:
 
 
 def drawable(marks: Iterable[Mark]) -> tuple[list[Mark], list[str]]:
-    """Return the marks that can be drawn, whole settings of them, and what is left out in sentences."""
+    """Return the marks that can be drawn, in whole settings, and sentences about omissions."""
     known = [mark for mark in marks if mark.form is not None]
     placed = [mark for mark in known if not (isinstance(mark.x, float) and math.isinf(mark.x))]
     notes = (

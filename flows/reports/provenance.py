@@ -11,7 +11,7 @@ from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
 
 _MOST = 4
-"""Names in a line."""
+"""Most names in a line."""
 
 
 def provenance(
@@ -20,8 +20,8 @@ def provenance(
     """Return the last section of a report.
 
     Args:
-        answers: All stored rows that it rests on.
-        degraded: Whether damaged parts of the store were read around.
+        answers: All stored rows that the report uses.
+        degraded: Whether damaged parts of the store were skipped.
     """
     rows = [answer.row for answer in answers]
     methods = sorted({(row["method"], row["method_version"]) for row in rows})
@@ -57,10 +57,10 @@ def provenance(
 
 
 def source(answers: Sequence[StoredAnswer]) -> str:
-    """Return a line for each figure of a report, so that one that is passed on alone can be traced.
+    """Return a line for each figure of a report, by which a single figure can be traced.
 
     Args:
-        answers: All stored rows that the report rests on.
+        answers: All stored rows that the report uses.
     """
     rows = [answer.row for answer in answers]
     sweeps = sorted({str(row["sweep"]) for row in rows})
@@ -71,14 +71,14 @@ def source(answers: Sequence[StoredAnswer]) -> str:
 
 
 def _some(words: Sequence[str]) -> str:
-    """Return words, of many the first ones alone."""
+    """Return the words in a line, abbreviated if there are many."""
     return (
         " ".join(words) if len(words) <= _MOST else f"{' '.join(words[:_MOST])} and {len(words) - _MOST} more"
     )
 
 
 def _claims(name: str) -> list[str]:
-    """Return direction and reference of a method; of one that this release does not know, nothing."""
+    """Return the direction and the reference of a method, or a note if it is unknown to this release."""
     try:
         method = find(name)
     except PrivsweepError:
@@ -87,7 +87,7 @@ def _claims(name: str) -> list[str]:
 
 
 def _packages(text: str) -> str:
-    """Return package versions in a line."""
+    """Return the versions of packages in a line."""
     try:
         found = json.loads(text)
         return ", ".join(f"{name} {number}" for name, number in sorted(found.items()))

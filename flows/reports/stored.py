@@ -1,4 +1,4 @@
-"""Stored rows for a report: those of a sweep's points, and the brackets of a kind of problem."""
+"""Stored rows for a report: answers of methods, and the brackets of a kind of problem."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class StoredAnswer:
 
     Attributes:
         problem: Name of the problem.
-        fields: Of the problem.
+        fields: Fields of the problem.
         row: Ends, status and origin.
     """
 
@@ -29,12 +29,12 @@ class StoredAnswer:
 
     @property
     def ok(self) -> bool:
-        """Whether it has an answer."""
+        """Whether the method gave an answer."""
         return bool(self.row["status"] == Status.OK)
 
     @property
     def proved(self) -> bool:
-        """Whether its ends are a proof and say something."""
+        """Whether the ends are proved and not trivial."""
         return (
             self.ok
             and self.row["confidence"] == 1.0
@@ -43,13 +43,13 @@ class StoredAnswer:
 
     @property
     def method(self) -> str:
-        """Name of the method, with the settings that it was given."""
+        """Name of the method, with its settings if they differ from the defaults."""
         knobs = self.row["knobs"]
         return str(self.row["method"]) if knobs == "{}" else f"{self.row['method']} {knobs}"
 
     @property
     def bracket(self) -> Bracket:
-        """Its ends, given by its method."""
+        """The ends, with the method that gave them."""
         row = self.row
         return Bracket(
             lower=row["lower"],
@@ -61,10 +61,10 @@ class StoredAnswer:
 
 
 def check_exists(store: Store) -> None:
-    """Check that there is anything in the place of a store.
+    """Check that the path of a store exists.
 
     Raises:
-        UncoveredError: There is nothing.
+        UncoveredError: The path does not exist.
     """
     if not store.exists:
         raise UncoveredError(f"Nothing is stored: there is no store at {store.name}.")
@@ -74,11 +74,11 @@ def stored(store: Store, kind: type[Problem], problems: Collection[str] | None =
     """Return the stored answers of a kind of problem, sorted by its fields and method.
 
     Args:
-        store: Where they are.
+        store: The store.
         kind: The kind of problem.
-        problems: Ids of the problems that count; None for all.
+        problems: Ids of the wanted problems, or None for all.
     """
-    # The reasons of answers can be long, and are read only where there is something to explain.
+    # The reasons of answers can be long, and are read only if they are shown.
     detail = "if(status = 'ok' and confidence = 1 and value is null, '', detail)"
     columns = f"{_quoted([*_ROW, *kind.parameters])}, {detail} as reason"
     order = _quoted([*kind.parameters, "method", "knobs"])

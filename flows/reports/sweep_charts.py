@@ -1,4 +1,4 @@
-"""The charts of a kind of problem of a sweep: which field goes where, and what is drawn."""
+"""The charts of a kind of problem of a sweep: roles of the fields, and marks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +17,13 @@ Fields = Mapping[str, Value]
 def sweep_charts(
     name: str, kind: type[Problem], lines: Sequence[Line], doubtful: Sequence[StoredAnswer]
 ) -> Iterator[Plot]:
-    """Yield the charts of a kind of problem; none where nothing varies or nothing is known.
+    """Yield the charts of a kind of problem, if some field varies and some bound is stored.
 
     Args:
-        name: Of the sweep.
+        name: Name of the sweep.
         kind: The kind of problem.
-        lines: All of its problems that the sweep asks, with their proved brackets.
-        doubtful: Answers that are no proof.
+        lines: All problems of this kind in the sweep, with their proved brackets.
+        doubtful: Answers without proof.
     """
     asked = [line.problem.as_fields() for line in lines]
     known = [*_proved(kind, lines), *_unproved(kind, doubtful)]
@@ -47,9 +47,10 @@ def sweep_charts(
 
 
 def _layouts(kind: type[Problem], asked: Sequence[Fields]) -> tuple[str, dict[Value, Axes]]:
-    """Return what goes where: in one chart, or in one for each value of a field.
+    """Return the roles of the fields, in one chart, or in a chart for each value of a field.
 
-    Of randomized response epsilon varies and of bags their size, so that these want charts of their own.
+    For example, randomized response varies in epsilon but bags vary in their size, so they get separate
+    charts.
     """
     for name, parameter in kind.parameters.items():
         if isinstance(parameter, Choice):
@@ -62,14 +63,14 @@ def _layouts(kind: type[Problem], asked: Sequence[Fields]) -> tuple[str, dict[Va
 
 
 def _proved(kind: type[Problem], lines: Sequence[Line]) -> Iterator[tuple[Fields, Mark]]:
-    """Yield the fields and the mark of every proved bracket, which has no place yet."""
+    """Yield the fields and the mark, without a position, of every proved bracket."""
     for line in lines:
         if line.stored:
             yield line.problem.as_fields(), _mark(kind, line.bracket)
 
 
 def _unproved(kind: type[Problem], doubtful: Sequence[StoredAnswer]) -> Iterator[tuple[Fields, Mark]]:
-    """Yield the same of answers that are no proof."""
+    """Yield the fields and the mark, without a position, of every answer without proof."""
     for answer in doubtful:
         yield answer.fields, replace(_mark(kind, answer.bracket), value=answer.row["value"])
 
@@ -79,7 +80,7 @@ def _mark(kind: type[Problem], bracket: Bracket) -> Mark:
 
 
 def _placed(mark: Mark, fields: Fields, layout: Axes) -> Mark:
-    """Return a mark where its fields belong."""
+    """Return a mark at the position of its fields."""
     return replace(
         mark,
         x=fields[layout.x],

@@ -1,4 +1,4 @@
-"""The report of a sweep: what was asked, what came of it, brackets in tables and charts, origin."""
+"""The report of a sweep: questions, outcome, brackets in tables and charts, and provenance."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,15 +23,15 @@ from storage.schema import problem_id
 
 
 def sweep_report(sweep: Sweep, store: Store) -> Document:
-    """Return the report of a sweep from what is stored of it.
+    """Return the report of a sweep from its stored points.
 
     Args:
-        sweep: What was asked.
+        sweep: The sweep.
         store: Opened with `missing_ok`.
 
     Raises:
-        UncoveredError: Nothing of it is stored.
-        TooLargeError: It has too many points to be listed.
+        UncoveredError: The store has no points of the sweep.
+        TooLargeError: The sweep has too many points to list.
         StoreError: The store cannot be read.
     """
     check_size(sweep)
@@ -40,7 +40,7 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     lines = sweep_lines(sweep, store)
     kinds = list(dict.fromkeys(type(line.problem) for line in lines))
     asked = {problem_id(line.problem): line.problem for line in lines}
-    # The brackets are the best of the store, so rows of other sweeps about these problems belong here.
+    # The brackets are the best of the store, so rows of other sweeps on these problems count too.
     answers = {kind: stored(store, kind, asked) for kind in kinds}
     contradictions = [each for each in conflicts(store) if each["problem_id"] in asked]
     everything = [answer for some in answers.values() for answer in some]
@@ -66,11 +66,11 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     return Document(name=sweep.name, blocks=blocks, incomplete=incomplete, source=source(everything))
 
 
-# ------------------------------------------------------------------------------------- what was asked
+# ------------------------------------------------------------------------------------- questions
 
 
 def _asked(sweep: Sweep) -> Iterator[Block]:
-    """Yield what the sweep asks for, a row for each grid."""
+    """Yield the questions of the sweep, one row for each grid."""
     yield Heading(text="Questions")
     command = f"privsweep run {sweep.name}{'' if sweep.name in embedded() else '.toml'}"
     yield Paragraph(text=f"Sweep `{sweep.name}`. `{command}` computes the points that are not stored yet.")
@@ -92,7 +92,7 @@ def _asked(sweep: Sweep) -> Iterator[Block]:
 
 
 def _values(grid: Grid) -> str:
-    """Return the values of the fields of a grid in words."""
+    """Return the values of the fields of a grid as text."""
     order = list(grid.problem.parameters)
     together = [f"{name} {_axis(axis)}" for name, axis in grid.zip.items()]
     parts = [
@@ -114,7 +114,7 @@ def _axis(axis: Axis) -> str:
     return f"{axis.rule} {numbers[0]} to {numbers[1]} ({numbers[2]} {last})"
 
 
-# ----------------------------------------------------------------------------------- what came of it
+# ----------------------------------------------------------------------------------- outcome
 
 
 def _came_of_it(answers: Sequence[StoredAnswer], total: int, contradictions: int) -> Iterator[Block]:
@@ -127,7 +127,7 @@ def _came_of_it(answers: Sequence[StoredAnswer], total: int, contradictions: int
     yield Heading(text="Outcome")
     yield TextTable(title="Points", names=["status", "points"], rows=rows)
     yield Paragraph(
-        text="There are no contradictions between methods."
+        text="No contradictions between methods were found."
         if not contradictions
         else f"{counted(contradictions, 'contradiction')} between methods, so one of two is wrong. See below."
     )
@@ -142,7 +142,7 @@ def _words(status: str) -> str:
 def _of_kind(
     sweep: Sweep, kind: type[Problem], lines: Sequence[Line], answers: Sequence[StoredAnswer]
 ) -> Iterator[Block]:
-    """Yield the section of a kind of problem: what it is, its chart, its tables."""
+    """Yield the section of a kind of problem: its meaning, chart and tables."""
     yield Heading(text=kind.name)
     yield Paragraph(text=meaning_of(kind).replace("`", ""))
     doubtful = [answer for answer in answers if answer.ok and not answer.proved]

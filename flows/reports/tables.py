@@ -1,4 +1,4 @@
-"""Tables of a report: brackets, single methods, conflicts and failures, every end rounded outwards."""
+"""Tables of a report: brackets, single methods, conflicts and failures; ends are rounded outwards."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ Columns = dict[str, list[str]]
 
 
 def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> TextTable:
-    """Return the best proved brackets of a kind of problem, a row each, as `privsweep lookup` does."""
+    """Return a table of the best proved brackets of a kind of problem, as `privsweep lookup` prints it."""
     bounds = [line for line in lines if line.stored]
     columns, same = _fields([line.problem.as_fields() for line in bounds])
     columns[f"{kind.asks} lower"] = [rounded_down(line.bracket.lower) for line in bounds]
@@ -28,12 +28,12 @@ def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> TextTable:
 
 
 def of_answers(kind: type[Problem], answers: Sequence[StoredAnswer], what: str) -> TextTable:
-    """Return answers of single methods, a row each, with confidence and estimate where there is one.
+    """Return a table of the answers of single methods, with confidences and estimates if there are any.
 
     Args:
         kind: The kind of problem.
-        answers: Those with status `ok`.
-        what: What they are, in words.
+        answers: Answers with status `ok`.
+        what: Title of the table.
     """
     columns, same = _fields([answer.fields for answer in answers])
     rows = [answer.row for answer in answers]
@@ -50,12 +50,12 @@ def of_answers(kind: type[Problem], answers: Sequence[StoredAnswer], what: str) 
 
 
 def _confidence(answer: StoredAnswer) -> str:
-    """Return the confidence of what an answer claims: of an estimate there is none."""
+    """Return the confidence of an answer; an estimate has none."""
     return sure(answer.row["confidence"]) if answer.proved or answer.row["confidence"] < 1.0 else "none"
 
 
 def of_failures(answers: Sequence[StoredAnswer]) -> TextTable:
-    """Return points without an answer, by what was said, those of most points first."""
+    """Return a table of points without an answer, grouped by reason; the most frequent reason comes first."""
     said: Counter[tuple[str, ...]] = Counter()
     example: dict[tuple[str, ...], StoredAnswer] = {}
     for answer in answers:
@@ -68,12 +68,12 @@ def of_failures(answers: Sequence[StoredAnswer]) -> TextTable:
 
 
 def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> TextTable:
-    """Return contradictions: what one method proved to be more than another one allows."""
+    """Return a table of contradictions: lower bounds above another method's upper bound."""
     rows = [
         [
             str(each["problem"]),
             listed(asked[str(each["problem_id"])].as_fields()),
-            exactly(each["lower"]),  # all digits: in six of them both ends can be the same
+            exactly(each["lower"]),  # all digits, since both ends can agree in the first six
             str(each["lower_method"]),
             exactly(each["upper"]),
             str(each["upper_method"]),
@@ -89,7 +89,7 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
 
 
 def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Value]]:
-    """Return columns of the fields that vary, and the others, which go into the title."""
+    """Return the columns of the fields that vary, and the fixed fields, for the title."""
     first = rows[0]
     varied = [name for name in first if len(rows) == 1 or any(row[name] != first[name] for row in rows)]
     columns = {name: [exactly(row[name]) for row in rows] for name in varied}
