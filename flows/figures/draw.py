@@ -1,4 +1,4 @@
-"""Drawing with matplotlib, the only module that imports it: same bytes for same data."""
+"""Drawing with matplotlib, in the only module that imports it; equal data give equal bytes."""
 
 import math
 from pathlib import Path
@@ -29,7 +29,7 @@ _STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "lines.markersize": 4.5,
     "savefig.dpi": 160,
-    "svg.hashsalt": "privsweep",  # else every SVG gets new random ids
+    "svg.hashsalt": "privsweep",  # fixed, since otherwise every SVG gets random ids
 }
 _NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _LEGEND_INCHES = 2.3
@@ -54,7 +54,8 @@ def draw(picture: Picture, path: Path, kind: str) -> None:
 def canvas(picture: Picture) -> "Canvas":
     """Return the drawn figure, for `draw` and for tests of its lines.
 
-    The axes of a row come from left to right, then those that hold its legend, if legends stand beside rows.
+    Its axes are ordered by rows, from left to right; if each row has a legend, the axes of the legend are
+    last.
     """
     from matplotlib.figure import Figure as Canvas
 
@@ -80,7 +81,7 @@ def canvas(picture: Picture) -> "Canvas":
             _draw_panel(axes, panel, handles)
         for axes in line[len(row) :]:
             axes.set_axis_off()
-        if not below and handles and list(handles) != shown:  # else the legend above stands for both rows
+        if not below and handles and list(handles) != shown:  # otherwise the legend above serves both rows
             shown = list(handles)
             scale = _legend_scale(row)
             line[-1].legend(handles.values(), shown, loc="center left", borderaxespad=0.0, markerscale=scale)
@@ -91,7 +92,7 @@ def canvas(picture: Picture) -> "Canvas":
 
 
 def _inches(columns: int, *, below: bool) -> tuple[float, float]:
-    """Return width and height of a panel."""
+    """Return width and height of a panel in inches."""
     if below:
         return (7.0, 4.8) if columns == 1 else (4.6, 3.7)
     return (5.4, 4.2) if columns <= 2 else (3.0, 2.7)
@@ -107,7 +108,7 @@ def _draw_panel(axes: "Axes", panel: Panel, handles: dict[str, Any]) -> None:
     cap = _cap(panel)
     if panel.diagonal:
         axes.axline((0.0, 0.0), slope=1.0, color="#999999", linestyle=":", linewidth=1.0, zorder=2)
-    # the first of the legend comes to lie on top
+    # reversed, so that the first trace of the legend is on top
     drawn = {trace: _draw_trace(axes, trace, cap) for trace in reversed(panel.traces)}
     for trace in panel.traces:
         if trace.label:
@@ -126,14 +127,14 @@ def _draw_panel(axes: "Axes", panel: Panel, handles: dict[str, Any]) -> None:
 
 
 def _cap(panel: Panel) -> float:
-    """Return the place at which infinite coordinates are drawn; infinity if there are none."""
+    """Return the position at which infinite coordinates are drawn, or infinity if all are finite."""
     xs = [x for trace in panel.traces for x in trace.x]
     finite = [x for x in xs if math.isfinite(x)]
     return 2.0 * max(finite, default=1.0) if len(finite) < len(xs) else math.inf
 
 
 def _mark(axes: "Axes", cap: float) -> None:
-    """Mark the place of infinite coordinates."""
+    """Mark the position of infinite coordinates."""
     axes.axvline(cap, color="#999999", linestyle=":", linewidth=1.0, zorder=1)
     axes.text(
         cap,
@@ -184,7 +185,7 @@ def _draw_trace(axes: "Axes", trace: Trace, cap: float) -> Any:
 
 
 def _plain_ticks(axis: "Axis") -> None:
-    """Label a logarithmic axis with numbers as people write them, as many as its range needs."""
+    """Label a logarithmic axis with plain numbers, as many as its range needs."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()

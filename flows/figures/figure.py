@@ -1,4 +1,4 @@
-"""A figure before anything is looked up, and the picture that a store gives of it."""
+"""The declaration of a figure, and the picture of it with the points of a store."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,16 +19,16 @@ def _nothing(_: Stored) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure before anything is looked up.
+    """The declaration of a figure.
 
     Attributes:
-        name: Of the option that asks for it: `labels3`, or the number in a paper whose figures have numbers.
-        title: One line for people, or a function that builds it.
-        panels: Builds its rows of panels from the stored points.
-        sweeps: Those whose points it shows; without any, everything is simulated when it is drawn.
-        wants: Selects some of their points.
-        notes: Builds the sentences about fitted rates.
-        legend_below: Whether one legend stands below all panels, not one beside each row.
+        name: Value of the option for this figure: `labels3`, or the number in a paper with numbered figures.
+        title: One line, or a function that builds it.
+        panels: Function that builds the rows of panels from the stored points.
+        sweeps: Sweeps whose points the figure shows; without sweeps, everything is simulated while drawing.
+        wants: Condition by which some of their points are selected.
+        notes: Function that builds the sentences about fitted rates.
+        legend_below: Whether one legend is below all panels, instead of a legend next to each row.
         shares_y: Whether the panels have the same vertical axis.
     """
 
@@ -43,22 +43,22 @@ class Figure:
 
     @property
     def stem(self) -> str:
-        """Name of its file, without the format."""
+        """Name of the file, without suffix."""
         return f"figure{self.name}" if self.name.isdecimal() else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure with everything that is drawn.
+    """A figure with all data to draw.
 
     Attributes:
         figure: The declaration of the figure.
-        title: One line for people, or two.
+        title: One or two lines.
         rows: Panels, from the top.
         notes: Sentences about fitted rates, for the report.
-        points: Number of stored points that it wants.
+        points: Number of points that the figure shows if all are stored.
         missing: Number of points that are not stored, by method.
-        failed: Number of points that are stored without an answer though the method applies, by method.
+        failed: Number of points that are stored without an answer although the method applies, by method.
     """
 
     figure: Figure
@@ -71,12 +71,12 @@ class Picture:
 
     @property
     def empty(self) -> bool:
-        """Whether it lacks points, and nothing can be drawn from those that are stored."""
+        """Whether points are missing and the stored points give no trace."""
         return bool(self.missing) and not any(panel.traces for row in self.rows for panel in row)
 
 
 def picture(figure: Figure, store: Store) -> Picture:
-    """Return a figure with the stored points; only simulated figures compute something.
+    """Return a figure with the stored points; only simulated figures are computed.
 
     Args:
         figure: The declaration of the figure.

@@ -1,4 +1,4 @@
-"""Parts of a figure: panels with lines, steps, dots or error bars, and their colours; nothing here draws."""
+"""Parts of a figure as data: panels with lines, steps, dots or error bars, and their colours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """A way to join the places of a trace."""
+    """A way to draw the points of a trace."""
 
     LINE = "line"
     STEPS = "steps"
-    """A distribution function: what holds at x holds up to the next x."""
+    """A distribution function: the value at x holds up to the next x."""
     DOTS = "dots"
     BARS = "bars"
-    """Separate places, each with error bars that span the band."""
+    """Separate points, each with error bars that span the band."""
 
 
 Place = tuple[float, float]
@@ -25,17 +25,17 @@ class Trace:
     """One curve, or one cloud of dots.
 
     Attributes:
-        label: Its name in the legend; nothing where another trace stands for it.
-        color: Hexadecimal.
-        x: Coordinates; infinite ones are drawn at the edge that the panel marks.
-        y: As many.
-        band: Lower and upper ends around y, each as long; empty where there are none.
-        kind: How it is drawn.
-        marker: A marker of matplotlib, or nothing.
+        label: Name in the legend, or "" if another trace has the entry.
+        color: Hexadecimal colour.
+        x: Horizontal coordinates; infinite ones are drawn at the edge that the panel marks.
+        y: Vertical coordinates, of the same length.
+        band: Lower and upper ends around y, of the same length, or empty.
+        kind: The way to draw the points.
+        marker: A marker of matplotlib, or "".
         style: A line style of matplotlib.
-        width: Of the line, in points.
-        layer: Traces of a higher layer lie above others; in one layer the first of the panel lies on top.
-        hollow: Whether markers are large and hollow, so that a curve close to this one is seen through them.
+        width: Width of the line, in points.
+        layer: Traces of a higher layer are on top; within a layer, the first trace of the panel is on top.
+        hollow: Whether markers are large and hollow, so that a curve close to this one stays visible.
     """
 
     label: str
@@ -61,11 +61,11 @@ class Look:
     style: str = "-"
 
     def trace(self, places: Sequence[Place], band: Sequence[Place] = ()) -> tuple[Trace, ...]:
-        """Return the curve through places, by rising x; nothing if there are no places.
+        """Return the curve through some points, sorted by x, or an empty tuple without points.
 
         Args:
             places: Coordinates, in any order.
-            band: Lower and upper end at each of them, or nothing.
+            band: Lower and upper end at each point, or empty.
         """
         if not places:
             return ()
@@ -84,11 +84,11 @@ class Panel:
     """One pair of axes.
 
     Attributes:
-        title: Above it; nothing where the panel above has it.
-        x_label: Below it.
-        y_label: Beside it.
-        traces: The first of the legend first.
-        scales: Of the horizontal and the vertical axis, `log` or `linear`.
+        title: Text above the panel, or "" if the panel above has it.
+        x_label: Text below the horizontal axis.
+        y_label: Text next to the vertical axis.
+        traces: Traces in the order of the legend.
+        scales: Scales of the horizontal and the vertical axis, `log` or `linear`.
         x_limits: Ends of the horizontal axis, or None.
         y_limits: Ends of the vertical axis, or None.
         diagonal: Whether y = x is drawn.
@@ -109,7 +109,7 @@ RAMP = ("#440154", "#443A83", "#31688E", "#21918C", "#35B779", "#90C83E", "#D0B5
 
 
 def ramp(size: int) -> tuple[str, ...]:
-    """Return this many colours that are as far apart as the ramp allows.
+    """Return `size` colours of the ramp, as far apart as possible.
 
     Example:
         >>> ramp(3)
@@ -121,7 +121,7 @@ def ramp(size: int) -> tuple[str, ...]:
 
 
 def between(size: int) -> tuple[str, ...]:
-    """Return this many different colours along the ramp, mixed if it has too few.
+    """Return `size` different colours along the ramp, mixed if the ramp has too few.
 
     Example:
         >>> between(3) == ramp(3), len(set(between(12)))
@@ -133,7 +133,7 @@ def between(size: int) -> tuple[str, ...]:
 
 
 def _mixed(place: float) -> str:
-    """Return the colour at a place of the ramp, mixed between two of its colours."""
+    """Return the colour at a position of the ramp, mixed from two neighbouring colours."""
     k = min(int(place), len(RAMP) - 2)
     pairs = ((int(RAMP[k][i : i + 2], 16), int(RAMP[k + 1][i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a + (place - k) * (b - a)):02X}" for a, b in pairs)

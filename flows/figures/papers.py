@@ -1,4 +1,4 @@
-"""The papers whose figures can be drawn, by the names of their topics."""
+"""The papers whose figures can be drawn, by topic."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

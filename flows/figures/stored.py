@@ -1,4 +1,4 @@
-"""The stored answers that a figure wants, and which of them are missing."""
+"""The stored answers for a figure, and the missing points."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """The points that a figure wants with what a store holds of them.
+    """The points of a figure, with their stored answers.
 
     Attributes:
-        points: All of them, each once.
+        points: All points, each once.
         rows: Stored answers by point id.
     """
 
@@ -29,7 +29,7 @@ class Stored:
 
     @classmethod
     def of(cls, sweeps: tuple[str, ...], wants: Callable[[Problem], bool], store: Store) -> "Stored":
-        """Return what a store holds of the wanted points of some sweeps; the store need not exist."""
+        """Return the wanted points of some sweeps with their stored answers; the store need not exist."""
         points = {p.id: p for name in sweeps for p in expand(load(name).grids) if wants(p.problem)}
         return cls(points=tuple(points.values()), rows=_stored_rows(list(points.values()), store))
 
@@ -52,8 +52,8 @@ class Stored:
 
         Args:
             problem: Name of the problem.
-            fields: What some of its fields have to be.
-            method: Name of the method; by default the first one of the sweeps.
+            fields: Required values of some of its fields.
+            method: Name of the method; by default the first method of the sweeps.
         """
         seen: set[Problem] = set()
         for point in self.points:
@@ -73,7 +73,7 @@ class Stored:
 
 
 def number(row: Row) -> float:
-    """Return the one number of an answer: its value, else the middle of its ends."""
+    """Return one number for an answer: its value, or the middle of its ends."""
     if row["value"] is not None:
         return float(row["value"])
     lower, upper = float(row["lower"]), float(row["upper"])

@@ -33,8 +33,8 @@ class Curves:
         number: Number of the figure in the paper.
         x: Field of the problems on the horizontal axis.
         series: The curves, in the order of the legend.
-        split: Fields whose values separate the panels.
-        scales: Of the horizontal and the vertical axis, `log` or `linear`.
+        split: Fields whose values distinguish the panels.
+        scales: Scales of the horizontal and the vertical axis, `log` or `linear`.
         shares_y: Whether the panels have the same vertical axis.
     """
 
@@ -52,7 +52,7 @@ class Curves:
 
     @property
     def figure(self) -> Figure:
-        """The figure that has these curves."""
+        """The figure with these curves."""
         return Figure(
             name=str(self.number),
             title=self.title,
@@ -63,14 +63,14 @@ class Curves:
         )
 
     def title(self, stored: Stored) -> str:
-        """Return number and title of the figure, with the fields that have one value in all of it."""
+        """Return number and title of the figure, with the fields that have the same value everywhere."""
         problems = [point.problem for point in stored.points]
         symbols = {name: one.symbol for each in problems for name, one in each.parameters.items()}
         fixed = ", ".join(_equation(symbols[name], value) for name, value in self.fixed(problems).items())
         return "\n".join([f"Figure {self.number}. {load(self.sweep).title}", *([fixed] if fixed else [])])
 
     def fixed(self, problems: Sequence[Problem]) -> dict[str, Value]:
-        """Return the fields that never change, except those that have their defaults everywhere."""
+        """Return the fields with one value everywhere, except fields at their defaults."""
         varied = {self.x, *self.split, "adjacency"}
         values: dict[str, set[Value]] = {}
         for problem in problems:
@@ -110,9 +110,9 @@ class Curves:
         return same and (scheme, point.method.name) == (series.scheme, series.method)
 
     def coordinate(self, problem: Problem) -> float:
-        """Return the place of a problem on the horizontal axis.
+        """Return the position of a problem on the horizontal axis.
 
-        Poisson sampling has no fixed number of participations; the expected number stands in for it.
+        Poisson sampling has no fixed number of participations; the expected number is used instead.
         """
         fields = problem.as_fields()
         if self.x == "participations" and self.x not in fields:
@@ -120,16 +120,16 @@ class Curves:
         return float(fields[self.x])
 
     def _x_label(self, points: Sequence[Point]) -> str:
-        """Return words and symbol of the field on the horizontal axis."""
+        """Return name and symbol of the field on the horizontal axis."""
         symbol = next(p.problem.parameters[self.x].symbol for p in points if self.x in p.problem.parameters)
         return f"{_WORDS.get(self.x, self.x)} ${symbol}$"
 
     def _traces(self, series: Series, points: Sequence[Point], rows: Mapping[str, Row]) -> Iterator[Trace]:
-        """Yield the traces of a series by rising x; nothing if no answer is a bound."""
+        """Yield the traces of a series, sorted by x, if any answer is a bound."""
         places = [(self.coordinate(p.problem), rows.get(p.id)) for p in points if self.belongs(p, series)]
         places.sort(key=lambda place: place[0])
         ends = [tuple(_end(row, name) for _, row in places) for name in _ENDS[series.shows]]
-        # 0 is a trivial lower end, and has no place on a logarithmic axis.
+        # 0 is a trivial lower end, which a logarithmic axis cannot show.
         if not any(end > 0.0 for some in ends for end in some):
             return
         x = tuple(x for x, _ in places)
@@ -153,7 +153,7 @@ class Curves:
 
 
 def _end(row: Row | None, name: str) -> float:
-    """Return an end of an answer; NaN, a gap in the curve, if there is none or it is infinite: no bound."""
+    """Return an end of an answer, or NaN, which leaves a gap, if it is missing or infinite."""
     if row is None or row["status"] != Status.OK or row[name] is None:
         return math.nan
     return float(row[name]) if math.isfinite(row[name]) else math.nan

@@ -1,4 +1,4 @@
-"""The nine figures of arXiv:2502.08202v3, one entry each; their points come from sweeps of the same name."""
+"""The nine figures of arXiv:2502.08202v3, one entry each; the sweep of each figure has the same name."""
 
 from flows.figures.allocation import series
 from flows.figures.allocation.curves import Curves

@@ -1,8 +1,8 @@
-"""The series of the figures: which method says what about which scheme, under which label, in which colour.
+"""The series of the figures: scheme, method, part of the answer, label and colour.
 
-The colours are those of Okabe and Ito with two of Tol's, which people with any colour vision can tell apart;
-a series has the same colour in every figure. What is proved is drawn in a solid line, a lower bound dotted,
-an estimate dashed, so that a lower bound is never taken for an upper one.
+The colours are those of Okabe and Ito with two of Tol's, which are distinguishable with any colour vision; a
+series has the same colour in every figure. Proved enclosures and upper bounds are solid lines, lower bounds
+are dotted and estimates are dashed, so that a lower bound is never taken for an upper bound.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Shows(StrEnum):
-    """What of an answer is drawn."""
+    """The part of an answer that is drawn."""
 
     BRACKET = "bracket"
     """Both ends, as a band: a proved enclosure."""
@@ -27,14 +27,14 @@ class Series:
     """One curve of a figure.
 
     Attributes:
-        label: Its name in the legend.
-        scheme: The problem without the quantity asked for: `allocation` of `allocation-epsilon`.
+        label: Name in the legend.
+        scheme: Name of the problem without its quantity: `allocation` for `allocation-epsilon`.
         method: Name of the method.
-        shows: What of the method's answers is drawn.
-        color: Hexadecimal.
-        marker: A marker of matplotlib, or nothing.
-        width: Of the line, in points.
-        adjacency: Of its problems, in a figure whose panels are not told apart by it.
+        shows: The part of the method's answers that is drawn.
+        color: Hexadecimal colour.
+        marker: A marker of matplotlib, or "".
+        width: Width of the line, in points.
+        adjacency: Adjacency of its problems, unless the adjacency distinguishes the panels.
     """
 
     label: str

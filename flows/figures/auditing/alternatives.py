@@ -1,4 +1,4 @@
-"""Epsilon that audits by reconstruction refute, over the number of alternatives for every canary."""
+"""Epsilon refuted by audits by reconstruction, over the number of alternatives for every canary."""
 
 from flows.figures.auditing.theme import APPROXIMATE, EPSILON, GAUSSIAN, level, limits
 from flows.figures.panels import Panel
@@ -6,7 +6,7 @@ from flows.figures.stored import Stored, number
 
 CANARIES = (10_000, 100)
 _LEAST = 3
-"""Alternatives: with two the game is another one, of inclusion or not."""
+"""Least number of alternatives: with two, the game is a different one, of inclusion or exclusion."""
 
 
 def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:

@@ -1,4 +1,4 @@
-"""Epsilon that the same counts refute at several deltas and confidences."""
+"""Epsilon refuted by the same counts at several deltas and confidences."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,11 +12,11 @@ _ENDS: Mapping[str, tuple[str, str]] = {
     "auditing.gaussian": ("Algorithm 3, Gaussian family (model-based)", "value"),
     "auditing.approximate": (r"Algorithm 3, $(\varepsilon, \delta)$ (assumption-free)", "lower"),
 }
-"""Title of the panel of a method, and the end of its answers."""
+"""Title of the panel of each method, and the end of its answers that is drawn."""
 
 
 def of(*methods: str) -> Callable[[Stored], tuple[tuple[Panel, ...], ...]]:
-    """Return what builds a row of panels, one for each method."""
+    """Return the function that builds a row of panels, one for each method."""
 
     def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
         return (

@@ -1,4 +1,4 @@
-"""Epsilon that the expected counts refute: by the number of canaries, and by the number of guesses."""
+"""Epsilon refuted by the expected counts: by the number of canaries, and by the number of guesses."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,9 +18,9 @@ from privcore import Problem
 from privcore.parameter import Value
 
 NOISES = (0.5, 1.0, 2.0, 4.0)
-"""Deviations of the Gaussian noise, for canaries that differ by 1."""
+"""Standard deviations of the Gaussian noise, for canaries that differ by 1."""
 MOST = 10_000_000
-"""Canaries of the figures over the number of guesses."""
+"""Number of canaries in the figures over the number of guesses."""
 
 _CURVES: tuple[tuple[Look, str, str, str], ...] = (
     (GAUSSIAN_CEILING, "gaussian", "auditing.planned", "upper"),
@@ -29,11 +29,11 @@ _CURVES: tuple[tuple[Look, str, str, str], ...] = (
     (APPROXIMATE, "approximate", "auditing.plannedapproximate", "lower"),
     (STEINKE, "approximate", "auditing.plannedsteinke", "lower"),
 )
-"""Look, family, method, and the end of its answer."""
+"""Look, family, method, and the end of its answer that is drawn."""
 
 
 def at(noise: float) -> Callable[[Problem], bool]:
-    """Return which points a figure over the number of guesses wants."""
+    """Return the condition that selects the points of a figure over the number of guesses."""
 
     def wanted(problem: Problem) -> bool:
         fields = problem.as_fields()
@@ -61,7 +61,7 @@ def with_the_best_number(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def by_number(noise: float) -> Callable[[Stored], tuple[tuple[Panel, ...], ...]]:
-    """Return what builds the panel of epsilon over the number of guesses, for one deviation of the noise."""
+    """Return the function that builds the panel of epsilon over the number of guesses, for one noise."""
 
     def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
         panel = Panel(
@@ -81,7 +81,7 @@ def _traces(stored: Stored, noise: float, *, best: bool) -> tuple[Trace, ...]:
     curves = []
     for look, family, method, end in _CURVES:
         places = list(_places(stored, 1.0 / noise, family, method, end, best=best))
-        if not best or look is not APPROXIMATE_CEILING:  # which is stored for one number of canaries
+        if not best or look is not APPROXIMATE_CEILING:  # it is stored for one number of canaries only
             curves.append((look, places))
     shown = [place for _, places in curves for place in places]
     drawn = [trace for look, places in curves for trace in look.trace(places)]
@@ -89,13 +89,13 @@ def _traces(stored: Stored, noise: float, *, best: bool) -> tuple[Trace, ...]:
 
 
 def _true(stored: Stored, noise: float) -> float | None:
-    """Return the epsilon of the Gaussian mechanism, None where it is not stored."""
+    """Return the epsilon of the Gaussian mechanism, or None if it is not stored."""
     answers = stored.answers("unamplified-epsilon", {"sigma": noise})
     return next((number(row) for _, row in answers), None)
 
 
 def _places(stored: Stored, mu: float, family: str, method: str, end: str, *, best: bool) -> Iterator[Place]:
-    """Yield epsilons over the guesses for the most canaries, or the best of them over the canaries."""
+    """Yield epsilons over the guesses at the most canaries, or the best epsilons over the canaries."""
     asked: dict[str, Value] = {"mu": mu, "family": family}
     if not best:
         asked["canaries"] = MOST

@@ -1,4 +1,4 @@
-"""The figures of the paper, one entry each, by their numbers there."""
+"""The figures of the paper, one entry each, by their numbers in the paper."""
 
 from flows.figures.auditing import alternatives, confidence, guesses, training_free
 from flows.figures.figure import Figure

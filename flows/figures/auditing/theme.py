@@ -17,7 +17,7 @@ EPSILON = r"$\varepsilon$ at $\delta = 10^{-5}$"
 
 
 def level(epsilon: float | None, places: Sequence[Place]) -> tuple[Trace, ...]:
-    """Return the true epsilon as a horizontal line over the range of some places."""
+    """Return the true epsilon as a horizontal line over the range of some points."""
     if epsilon is None or not places:
         return ()
     xs = [x for x, _ in places]
@@ -25,5 +25,5 @@ def level(epsilon: float | None, places: Sequence[Place]) -> tuple[Trace, ...]:
 
 
 def limits(epsilon: float | None) -> tuple[float, float] | None:
-    """Return the ends of a vertical axis from just below 0, where markers are, to above the true epsilon."""
+    """Return the ends of a vertical axis: just below 0, for whole markers, and above the true epsilon."""
     return None if epsilon is None else (-0.03 * epsilon, 1.07 * epsilon)

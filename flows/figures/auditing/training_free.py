@@ -1,4 +1,4 @@
-"""Epsilon that audits of DP-SGD refute, over the true one, if the scores follow their distribution."""
+"""Epsilon refuted by audits of DP-SGD, over the true epsilon, if the scores follow their distribution."""
 
 from dataclasses import replace
 
@@ -12,11 +12,11 @@ _CURVES: tuple[tuple[Look, str, str, str], ...] = (
     (replace(STEINKE, style="--"), "audit-epsilon", "auditing.steinke", "lower"),
     (APPROXIMATE, "audit-epsilon", "auditing.approximate", "lower"),
 )
-"""Look, problem, method, and the end of its answer; of each pair that all but coincides, one is dashed."""
+"""Look, problem, method, and the end of its answer; of two curves that almost coincide, one is dashed."""
 
 
 def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return what is refuted over the true epsilon, each audit with its best number of guesses."""
+    """Return the refuted epsilon over the true epsilon, for each audit with its best number of guesses."""
     panel = Panel(
         x_label=r"true $\varepsilon$ at $\delta = 10^{-5}$",
         y_label=r"refuted $\varepsilon$",
@@ -29,7 +29,7 @@ def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def _places(stored: Stored, problem: str, method: str, end: str) -> list[Place]:
-    """Return the best of the audits with the counts that are expected at some noise, over its epsilon."""
+    """Return the best refuted epsilon for the expected counts at each noise, over the true epsilon."""
     counts = {
         (int(fields["guesses"]), round(number(row))): float(fields["sigma"])
         for fields, row in stored.answers("audit-dpsgd-correct", {})

@@ -1,4 +1,4 @@
-"""Distributions of both advantages at one setting, below the scatter plots of the same releases."""
+"""Distributions of both advantages at one setting, below scatter plots of the same releases."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -17,13 +17,13 @@ SETTINGS = (
     Setting(mechanism="rr", label_epsilon=1.0),
 )
 RELEASES = 4000
-"""Simulated bags of a distribution function of additive advantages."""
+"""Number of simulated bags for a distribution function of additive advantages."""
 _SHOWN: Mapping[str, float] = MappingProxyType(dict(zip(PRIORS, (0.25, 0.05, 0.25, 0.05), strict=True)))
-"""How far the axes of additive advantages go."""
+"""Right end of the axis of additive advantages, by prior."""
 
 
 def both_advantages(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return a row of scatter plots, one of multiplicative and one of additive advantages."""
+    """Return a row of scatter plots, a row of multiplicative and a row of additive advantages."""
     top, middle, bottom = [], [], []
     for column, (prior, title) in enumerate(PRIORS.items()):
         first = column == 0
@@ -60,7 +60,7 @@ def both_advantages(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def _multiplicative(stored: Stored, mechanism: str, prior: str) -> list[Trace]:
-    """Return the distribution function from stored probabilities, and what it never exceeds."""
+    """Return the distribution function from stored probabilities, and its limit, the finite share."""
     answers = list(stored.answers("label-ratio-tail", {"mechanism": mechanism, "prior": prior}))
     if not answers:
         return []
@@ -85,10 +85,10 @@ def _multiplicative(stored: Stored, mechanism: str, prior: str) -> list[Trace]:
 
 
 def _additive(stored: Stored, setting: Setting, prior: str) -> list[Trace]:
-    """Return the distribution function: exact for randomized response, that of simulated bags else."""
+    """Return the distribution function: exact for randomized response, otherwise of simulated bags."""
     kind = Kind.STEPS
     if setting.mechanism == "rr":
-        kind = Kind.LINE  # continuous but for its jump at 0
+        kind = Kind.LINE  # continuous except for a jump at 0
         answers = stored.answers("label-advantage-tail", {"mechanism": setting.mechanism, "prior": prior})
         places = sorted((float(fields["threshold"]), 1.0 - number(row)) for fields, row in answers)
         places = [(0.0, 0.0), *places] if places else []

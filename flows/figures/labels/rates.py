@@ -1,4 +1,4 @@
-"""The fall of both advantages with the bag size, with fitted rates, which are printed and never stored."""
+"""Decrease of both advantages with the bag size, with fitted rates, which are printed but not stored."""
 
 import math
 from collections.abc import Mapping
@@ -18,19 +18,19 @@ _LABELS: Mapping[str, tuple[str, str, str]] = {
     "point(0.3)": (r"$\eta = 0.3$", "#E69F00", "v"),
     "two-point(0.05,0.7,0.25)": (r"$\eta \in \{0.05, 0.7\}$", "#009E73", "P"),
 }
-"""Label, colour and marker of the priors."""
+"""Label, colour and marker of each prior."""
 _EXPONENTIAL = ("point(0.3)", "two-point(0.05,0.7,0.25)")
 _LEAST_SHOWN = 1e-12
 _FITTED_FROM = 64
-"""Smaller bags still show the terms that vanish."""
+"""Least bag size of the fit: in smaller bags, vanishing terms still matter."""
 _LIMIT = 2.326348
-"""98th percentile of |N(0, 1)|, the limit of the percentile times the deviation of the others' sum."""
+"""98th percentile of |N(0, 1)|: the limit of the percentile times the deviation of the sum of the others."""
 
 Places = list[tuple[float, float]]
 
 
 def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return the advantage against the bag size, and the percentile against it with its limit."""
+    """Return the panels of the advantage, and of the percentile with its limit, against the bag size."""
     advantage, percentile = [], []
     for prior, (label, color, marker) in _LABELS.items():
         if places := [p for p in _places(stored, "label-advantage", prior) if p[1] > _LEAST_SHOWN]:
@@ -60,7 +60,7 @@ def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def fitted(stored: Stored) -> tuple[str, ...]:
-    """Return a sentence for the rate of each prior, by least squares over the larger of the stored bags."""
+    """Return a sentence about the rate of each prior, by least squares over the larger stored bags."""
     sentences = []
     for prior in _LABELS:
         places = [place for place in _places(stored, "label-advantage", prior) if place[0] >= _FITTED_FROM]
@@ -78,7 +78,7 @@ def fitted(stored: Stored) -> tuple[str, ...]:
 
 
 def _places(stored: Stored, problem: str, prior: str) -> Places:
-    """Return bag sizes with the answers to them."""
+    """Return bag sizes with their answers."""
     answers = stored.answers(problem, {"prior": prior})
     return sorted((float(fields["bag_size"]), number(row)) for fields, row in answers)
 

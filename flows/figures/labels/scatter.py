@@ -1,4 +1,4 @@
-"""Scatter plots of what an attacker believed before a release, and believes after it."""
+"""Scatter plots of an attacker's prior and posterior probability of a label."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from flows.figures.panels import Kind, Panel, Trace, ramp
 from flows.figures.stored import Stored
 
 RELEASES = 1000
-"""Simulated releases of a cloud, as in the paper."""
+"""Number of simulated releases in a cloud, as in the paper."""
 BAGS = (2, 8, 32, 128)
 RESPONSES = (0.25, 0.5, 1.0, 2.0, 4.0)
 NOISES = ((8, 0.25), (8, 1.0), (8, 4.0), (64, 1.0))
@@ -21,19 +21,19 @@ PRIOR_LABEL = r"prior $\eta$"
 
 
 def by_parameter(_: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return a row of panels for bags alone, one for randomized response, and one for bags with noise."""
+    """Return a row of panels for bags, a row for randomized response, and a row for bags with noise."""
     bags = [Setting(mechanism="llp", bag_size=k) for k in BAGS]
     responses = [Setting(mechanism="rr", label_epsilon=e) for e in RESPONSES]
     return _row(bags, top=True), _row(responses), _row(_noisy("llp-geometric"), bottom=True)
 
 
 def by_noise(_: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return a row of panels for geometric, and one for Laplace noise."""
+    """Return a row of panels for geometric noise, and a row for Laplace noise."""
     return _row(_noisy("llp-geometric"), top=True), _row(_noisy("llp-laplace"), bottom=True)
 
 
 def overlaid(prior: str, settings: Sequence[Setting]) -> tuple[Trace, ...]:
-    """Return what is drawn of several mechanisms in one panel, each in its colour."""
+    """Return the traces of several mechanisms in one panel, each in its colour."""
     return tuple(
         trace
         for setting in settings
@@ -69,12 +69,12 @@ def _row(settings: list[Setting], *, top: bool = False, bottom: bool = False) ->
 
 
 def shown(prior: str) -> float:
-    """Return how far the horizontal axis goes: to 1, or where the prior has next to nothing beyond."""
+    """Return the right end of the horizontal axis: 1, or a value above which the prior has little mass."""
     return 1.0 if prior in ("uniform", "logit-normal(0.2132,2.2453)") else 0.4
 
 
 def _traces(prior: str, setting: Setting, label: str, color: str) -> tuple[Trace, ...]:
-    """Return what is drawn of one mechanism: its two curves for randomized response, else a cloud."""
+    """Return the traces of one mechanism: two curves for randomized response, otherwise a cloud."""
     if setting.mechanism == "rr":
         curves = _spindle(setting.label_epsilon, shown(prior))
         return tuple(

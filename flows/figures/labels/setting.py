@@ -1,4 +1,4 @@
-"""Settings of a release (mechanism, bag size and epsilon), and simulated releases at a setting."""
+"""Settings of a release (mechanism, bag size and epsilon), and simulated releases."""
 
 import math
 from collections.abc import Mapping
@@ -32,12 +32,12 @@ class Setting:
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Its parameters as fields of a problem."""
+        """The parameters as fields of a problem."""
         return asdict(self)
 
     @property
     def label(self) -> str:
-        r"""Its parameters in TeX, for a legend.
+        r"""The parameters in TeX, for a legend.
 
         Example:
             >>> print(Setting(mechanism="llp-geometric", bag_size=8, label_epsilon=0.5).label)
@@ -49,7 +49,7 @@ class Setting:
 
 
 class SimulatedReleases(Protocol):
-    """One member of each of many simulated bags: the only numbers of figures that no store holds."""
+    """One member of each of many simulated bags; of all numbers in figures, only these are not stored."""
 
     etas: NDArray[np.float64]
     posteriors: NDArray[np.float64]
@@ -65,10 +65,11 @@ def releases(setting: Setting, prior: str, number: int) -> SimulatedReleases:
 
     Args:
         setting: The mechanism with its parameters.
-        prior: Spelling of the prior.
-        number: How many.
+        prior: Text of the prior.
+        number: Number of releases.
     """
     problem = find_problem("label-advantage").from_fields({"prior": prior, **setting.fields})
-    # A topic is seen through the registry alone; releases are no answers, so its method has one of its own.
+    # Topics are reached only through the registry; since releases are not answers, the method has a function
+    # for them.
     sampling = cast(_Sampling, find("labels.sampling")())
     return sampling.releases(problem, number)

@@ -1,4 +1,4 @@
-"""Priors of the columns, and names and colours of the mechanisms, in all figures on labels."""
+"""Priors of the columns, and names and colours of the mechanisms, for all figures on labels."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,7 +11,7 @@ PRIORS: Mapping[str, str] = MappingProxyType(
         "logit-normal(-3.661,1.1815)": "KDD-like (stand-in)",
     }
 )
-"""Columns by their priors; the last two are the laws of eta of the data sets that stand in for real ones."""
+"""Titles of columns by prior; the last two are the distributions of eta in stand-ins for real data sets."""
 
 DATA: Mapping[str, str] = MappingProxyType(
     {"higgs-like": "logit-normal(0.2132,2.2453)", "kdd-like": "logit-normal(-3.661,1.1815)"}

@@ -1,4 +1,4 @@
-"""Utility of a release against its leakage: test AUC over both advantages, or over the bag size."""
+"""Utility and leakage of a release: test AUC over both advantages, or over the bag size."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,11 +15,11 @@ Fields = Mapping[str, Value]
 ADDITIVE = "expected additive advantage"
 MULTIPLICATIVE = r"98th percentile of $|I|$"
 LEAST_SHOWN = 1e-6
-"""Expected advantages below this are not shown: the AUC there is that of guessing."""
+"""Least expected advantage that is shown: below it, the AUC is that of guessing."""
 
 
 def wants(*mechanisms: str, data: tuple[str, ...] = tuple(DATA)) -> Callable[[Problem], bool]:
-    """Return which points of the sweeps a figure shows: those of these mechanisms on these stand-ins."""
+    """Return the condition that selects the points of these mechanisms on these stand-ins."""
     priors = {DATA[name] for name in data}
 
     def wanted(problem: Problem) -> bool:
@@ -32,17 +32,17 @@ def wants(*mechanisms: str, data: tuple[str, ...] = tuple(DATA)) -> Callable[[Pr
 
 
 def _most_learned(fields: Fields) -> int:
-    """Return the largest bag size that is learned from with this mechanism."""
+    """Return the largest bag size of the learning problems with this mechanism."""
     return 512 if fields["mechanism"] == "llp" else 64
 
 
 def by_bag_size(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return AUC over both advantages; with noise, one curve a bag size, along which epsilon varies."""
+    """Return AUC over both advantages; with noise, one curve for each bag size, over several epsilons."""
     return _trade_offs(stored, "bag_size", (1, 2, 4, 8, 16, 32, 64), lambda k: f"LLP+Geom, $k = {k:g}$")
 
 
 def by_epsilon(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return AUC over both advantages; with noise, one curve an epsilon, along which the bag size varies."""
+    """Return AUC over both advantages; with noise, one curve for each epsilon, over several bag sizes."""
     return _trade_offs(
         stored,
         "label_epsilon",
@@ -52,12 +52,12 @@ def by_epsilon(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def without_noise(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return AUC over the additive advantage on the KDD-like data, for randomized response and bags alone."""
+    """Return AUC over the additive advantage on the KDD-like data, for randomized response and for bags."""
     return ((_panel(stored, "kdd-like", "label-advantage", _plain(), first=True, top=True),),)
 
 
 def against_bag_size(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return AUC over the bag size on the KDD-like data with Laplace noise, one curve an epsilon."""
+    """Return AUC over the bag size on the KDD-like data with Laplace noise, one curve for each epsilon."""
     epsilons = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
     traces = []
     for epsilon, color in zip((*epsilons, math.inf), (*ramp(len(epsilons)), COLORS["llp"]), strict=True):
@@ -82,7 +82,7 @@ def against_bag_size(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 def _trade_offs(
     stored: Stored, field: str, values: tuple[float, ...], label: Callable[[float], str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """Return the panels over the multiplicative advantage above those over the additive one."""
+    """Return a row of panels over the multiplicative advantage, and a row over the additive advantage."""
     noisy = [
         (label(value), color, "llp-geometric", {field: value})
         for value, color in zip(values, ramp(len(values)), strict=True)
@@ -98,7 +98,7 @@ def _trade_offs(
 
 
 _Curve = tuple[str, str, str, Fields]
-"""Label, colour, mechanism, and fields that its points share."""
+"""Label, colour, mechanism, and the fields that the points of the curve share."""
 
 
 def _plain() -> list[_Curve]:
@@ -129,7 +129,7 @@ def _panel(stored: Stored, data: str, problem: str, curves: list[_Curve], *, fir
 
 
 def _trace(label: str, color: str, marker: str, places: list[tuple[float, float]]) -> list[Trace]:
-    """Return a curve through these places, or none where there are none."""
+    """Return a curve through these points, or an empty list without points."""
     if not places:
         return []
     x, y = zip(*places, strict=True)

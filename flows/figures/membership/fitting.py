@@ -1,4 +1,4 @@
-"""Shares of records that learners fit: a network by its training, two others by the dimension."""
+"""Shares of records that learners fit: a network over its iterations, two others over the dimension."""
 
 import math
 from collections.abc import Mapping
@@ -9,16 +9,16 @@ from privcore import Problem
 from privcore.parameter import Value
 
 LEVELS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-"""Losses of the paper."""
+"""Levels of the loss in the paper."""
 RECORDS = 1000
 _LIMITS = {"train": (-0.03, 1.03), "fresh": (5e-5, 1.4)}
 _SCALES = {"train": "linear", "fresh": "log"}
-"""Of the vertical axis, by what is tested: hardly any fresh record has a small loss."""
+"""Scale of the vertical axis, by the tested records: hardly any fresh record has a small loss."""
 _INTERPOLATION = Look(label="as many coordinates\nas records", color=GREY, style="--")
 
 
 def with_a_network(problem: Problem) -> bool:
-    """Whether a point belongs to the figure over iterations: trainings that go on whatever the loss."""
+    """Return whether a point belongs to the figure over iterations: a training that no loss stops."""
     fields = problem.as_fields()
     return bool(fields["learner"] == "network" and fields["stopping_loss"] == 0.0)
 
@@ -65,7 +65,7 @@ def over_dimension(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def _traces(stored: Stored, asked: Mapping[str, Value], place: str) -> tuple[Trace, ...]:
-    """Return a curve for each level, and a dotted one for what the noise proves of it."""
+    """Return a curve for each level, and a dotted curve for the bound from the noise."""
     traces: list[Trace] = []
     for level, color in zip(LEVELS, ramp(len(LEVELS)), strict=True):
         given = {**asked, "loss_level": level}
@@ -80,7 +80,7 @@ def _traces(stored: Stored, asked: Mapping[str, Value], place: str) -> tuple[Tra
 
 
 def _power(level: float) -> str:
-    """Return a level as it is written in a formula.
+    """Return a level in TeX.
 
     Example:
         >>> _power(1e-6), _power(0.5)

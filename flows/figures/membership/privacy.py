@@ -1,4 +1,4 @@
-"""Guarantees of differential privacy against attacks on membership: sharp ones, and published ones."""
+"""Guarantees of differential privacy against membership inference: sharp bounds, and published bounds."""
 
 from flows.figures.panels import BLACK, GREEN, ORANGE, Look, Panel, Trace
 from flows.figures.stored import Stored
@@ -36,7 +36,7 @@ def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def _traces(stored: Stored, delta: float, odds: float) -> tuple[Trace, ...]:
-    """Return the curves of a panel: upper ends, with a band down to what is attained."""
+    """Return the curves of a panel: upper ends, with a band down to the attained advantage."""
     traces: list[Trace] = []
     for look, method, neighbours in _CURVES:
         asked: dict[str, Value] = {"claimed_delta": delta, "odds": odds, "neighbours": neighbours}

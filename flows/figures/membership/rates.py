@@ -1,4 +1,4 @@
-"""The fall of the largest advantage over all learners with the number of records."""
+"""Decrease of the largest advantage over all learners with the number of records."""
 
 import math
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ LAWS = (
     ("zipf(1.5)", "Zipf, $s = 1.5$"),
 )
 FINITE = LAWS[:3]
-"""Laws of finite diversity."""
+"""Distributions of finite diversity."""
 FOUR = "uniform(4)"
 ODDS = (0.5, 0.8, 1.0, 1.25, 2.0)
 _LEAST = 1e-9
-"""Below this, advantages at unequal odds are not shown."""
+"""Least advantage that is shown."""
 
 EXACT = Look(label="worst learner, exactly", color=BLACK, marker="o")
 SCHWARZ = Look(label="half (paper)", color=ORANGE, style="--")
@@ -34,11 +34,11 @@ _CURVES = (
     (EXACT, "membership.exact", "value"),
     (LEAST, "membership.deviation", "lower"),
 )
-"""Look, method, and the end of its answer."""
+"""Look, method, and the end of its answer that is drawn."""
 
 
 def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return panels in units of the diversity for laws where it is finite, then advantages as they are."""
+    """Return panels in units of the diversity if it is finite, then panels of plain advantages."""
     scaled = [
         Panel(
             title=title,
@@ -54,7 +54,7 @@ def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def _scaled(stored: Stored, text: str) -> tuple[Trace, ...]:
-    """Return what a law's advantages and their bounds are in units of its diversity."""
+    """Return the advantages of a distribution and their bounds, in units of its diversity."""
     found = next((number(row) for _, row in stored.answers("membership-diversity", {"law": text})), None)
     if found is None:
         return ()
@@ -62,13 +62,13 @@ def _scaled(stored: Stored, text: str) -> tuple[Trace, ...]:
     for look, method, end in _CURVES:
         answers = stored.answers("membership-advantage", {"law": text, "odds": 1.0}, method)
         places = [(float(fields["records"]), _end(row, end)) for fields, row in answers]
-        # a bound of 1, which any is cut to, says nothing
+        # a bound of 1 is trivial, since all bounds are cut to 1
         traces += look.trace([(n, y * math.sqrt(n) / found) for n, y in places if y < 1.0])
     return tuple(traces)
 
 
 def _laws(stored: Stored) -> Panel:
-    """Return the panel of the laws beside one another."""
+    """Return the panel of all distributions."""
     traces: list[Trace] = []
     for (text, title), color in zip(LAWS, ramp(len(LAWS)), strict=True):
         traces += _exact(stored, {"law": text, "odds": 1.0}, Look(label=title, color=color))
@@ -105,5 +105,5 @@ def _exact(stored: Stored, asked: Mapping[str, Value], look: Look) -> tuple[Trac
 
 
 def _end(row: Row, end: str) -> float:
-    """Return one end of an answer, or the one number that it is."""
+    """Return one end of an answer, or its single number."""
     return number(row) if end == "value" else float(row[end])

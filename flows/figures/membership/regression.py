@@ -1,4 +1,4 @@
-"""Advantage of attacks on the coefficients of least squares, by the number of records per feature."""
+"""Advantage of attacks on the coefficients of least squares, over the number of records per feature."""
 
 from flows.figures.panels import BLACK, BLUE, GREEN, ORANGE, Look, Panel, Trace
 from flows.figures.stored import Stored, number
@@ -18,11 +18,11 @@ _CURVES = (
     (LOSS, "membership.threshold", "lower"),
     (LIMIT, "membership.influence", "value"),
 )
-"""Look, method, and what of its answer is drawn: the one number, that with both ends, or the lower end."""
+"""Look, method, and the part of its answer that is drawn: number, number with both ends, or lower end."""
 
 
 def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return a panel for each dimension; the curve jumps where there are as many records as features."""
+    """Return a panel for each dimension; curves jump where the number of records equals that of features."""
     return (
         tuple(
             Panel(

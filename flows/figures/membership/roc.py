@@ -1,4 +1,4 @@
-"""Rates of true and false positives of the best attack on the worst learner."""
+"""True and false positive rates of the best attack on the worst learner."""
 
 from flows.figures.panels import GREY, Look, Panel, Trace, ramp
 from flows.figures.stored import Stored
@@ -13,7 +13,7 @@ _BLIND = Look(label="guessing", color=GREY, style=":")
 
 
 def panels(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return a panel for each law, with linear axes and below with logarithmic ones."""
+    """Return a panel for each distribution, in a row with linear axes and a row with logarithmic axes."""
     return _row(stored, "linear"), _row(stored, "log")
 
 
@@ -34,7 +34,7 @@ def _row(stored: Stored, scale: str) -> tuple[Panel, ...]:
 
 
 def _traces(stored: Stored, text: str) -> tuple[Trace, ...]:
-    """Return a curve for each number of records, by what is attained, and that of an attack that guesses."""
+    """Return a curve of attained rates for each number of records, and the curve of a guessing attack."""
     traces: list[Trace] = []
     for records, color in zip(RECORDS, ramp(len(RECORDS)), strict=True):
         answers = stored.answers("membership-roc", {"law": text, "records": records})
