@@ -80,7 +80,11 @@ def test_columns_that_were_added_later_are_null_or_their_default(root: Path, bes
             "has the column weather, which",
             "has the column weather, which store.sql does not list.",
         ),
-        ("retyped", "has sigma as string, expected double", "has sigma as BYTE_ARRAY, expected DOUBLE."),
+        (
+            "retyped",
+            "has the column sigma as string, expected double",
+            "has sigma as BYTE_ARRAY, expected DOUBLE.",
+        ),
         ("lacking", "lacks the column sigma", "lacks the column sigma."),
     ],
 )

@@ -202,7 +202,7 @@ def test_columns_that_this_release_cannot_interpret_are_refused_by_name(root: Pa
     with pytest.raises(StoreError, match="has the column weather, which this release cannot read"):
         read_rows(strange)
     typed = republish(strange, table.set_column(6, "sigma", pa.array(["1", "inf"])))
-    with pytest.raises(StoreError, match="has sigma as string, expected double"):
+    with pytest.raises(StoreError, match="has the column sigma as string, expected double"):
         read_rows(typed)
     short = republish(typed, table.drop_columns(["sigma"]))
     with pytest.raises(StoreError, match="lacks the column sigma"):
