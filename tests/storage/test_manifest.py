@@ -96,9 +96,9 @@ def test_a_manifest_of_before_there_were_hashes_is_read(root: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "complaint"),
     [
-        ("name", 7, "its name is 7"),
-        ("counts", [1], r"its counts is \[1\]"),
-        ("spec", None, "its spec is None"),
+        ("name", 7, "its name has the wrong type: 7"),
+        ("counts", [1], r"its counts has the wrong type: \[1\]"),
+        ("spec", None, "its spec has the wrong type: None"),
         ("started_at", "2026-11-01T12:00:00", "its times have no time zone"),
     ],
 )

@@ -208,7 +208,7 @@ def test_columns_that_this_release_cannot_interpret_are_refused_by_name(root: Pa
     with pytest.raises(StoreError, match="lacks the column sigma"):
         read_rows(short)
     holey = republish(short, without_values(table, ["sigma"]))
-    with pytest.raises(StoreError, match="has rows without sigma"):
+    with pytest.raises(StoreError, match="has rows without a value in the column sigma"):
         read_rows(holey)
 
 
