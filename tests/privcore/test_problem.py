@@ -128,3 +128,15 @@ ORDERED = {
 @pytest.mark.parametrize("name", ORDERED)
 def test_inherited_fields_keep_the_order_of_the_columns_of_stores(name: str) -> None:
     assert list(find_problem(name).parameters) == ORDERED[name].split()
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("allocation-delta", {"sigma": 1, "steps": 5, "epsilon": 1, "participations": 5}),
+        ("poisson-error", {"epsilon": 1e-3, "delta": 0.1, "steps": 1, "examples": 9, "proportion": 0.5}),
+        ("audit-epsilon", {"canaries": 9, "guesses": 9, "correct": 9, "delta": 1e-5}),
+    ],
+)
+def test_a_field_may_be_equal_to_its_bound(name: str, fields: dict[str, Any]) -> None:
+    assert find_problem(name).from_fields(fields).as_fields().items() >= fields.items()

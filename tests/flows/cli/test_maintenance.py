@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -438,3 +439,18 @@ def test_a_name_that_no_terminal_can_show_is_printed_all_the_same(
         command_line([command, "--store", str(store)])
         out = capsys.readouterr().out
         assert r"data/\udcff\n\x1b[2J" in out
+
+
+def test_what_was_quarantined_two_days_ago_goes_after_one_day_and_stays_for_three(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "store"
+    open_store(root, create=True).close()
+    folder = root / "quarantine" / "20260101T000000-00000000"
+    folder.mkdir(parents=True)
+    two_days_ago = time.time() - 2 * 86_400.0
+    os.utime(folder, (two_days_ago, two_days_ago))
+    for days, stays in (("3", True), ("1", False)):
+        assert command_line(["gc", "--store", str(root), "--quarantine-days", days]) == 0
+        assert folder.exists() == stays
+    assert "quarantine" in capsys.readouterr().out
