@@ -64,7 +64,7 @@ class AllocationCertified(Method[Answered]):
     conditional means for the lower end, which is a post-processing. So both ends are proved for every grid.
     For k > 1 the upper end is that of the composition of (k - r) E copies of 1-of-f and r E copies of
     1-of-(f + 1), where t = f k + r. The lower end is that of the elementary symmetric mean of the ratios,
-    whose distribution is coarsened to cells.
+    rounded to cells of the grid.
     """
 
     name = "allocation.certified"

@@ -1,4 +1,4 @@
-"""Random allocation as a privacy loss distribution for `dp-accounting`, or from one of any mechanism."""
+"""Privacy loss distributions, for `dp-accounting`, of random allocation of Gaussian or given mechanisms."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 LOSS_STEP = 1e-4
-"""Default of `dp-accounting`, which composes only distributions of equal steps."""
+"""Default loss step of `dp-accounting`, which composes only distributions of equal loss steps."""
 RESOLUTION = Resolution(fineness=1.0 / 30.0, tail=1e-30)
 
 
@@ -41,7 +41,7 @@ def allocation_pld(
         steps: Steps of an epoch, t.
         participations: Steps that use the example, k.
         epochs: Number of epochs, E.
-        loss_step: Distance between losses in nats; `dp-accounting` composes distributions of equal steps.
+        loss_step: Distance between losses in nats; `dp-accounting` composes only equal loss steps.
         resolution: Resolution of the likelihood-ratio distributions from which the result is computed.
 
     Returns:

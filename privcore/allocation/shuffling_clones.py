@@ -152,7 +152,7 @@ class Clones:
 
 
 def clones_epsilon(sigma: float, steps: int, delta: float) -> float:
-    """Return an epsilon at which the bound by clones is at most delta, or infinity if it is never.
+    """Return an epsilon at which the bound by clones is at most delta; infinity if it stays above delta.
 
     Args:
         sigma: Noise multiplier.
