@@ -82,7 +82,7 @@ def noise(answer: Answer) -> float:
 
 
 def fine(kind: str) -> list[dict[str, str]]:
-    """The rows that a coarse grid of losses has not moved by more than they may be off."""
+    """Return the rows whose error by a coarse grid of losses is within their tolerance."""
     return [row for row in rows(kind) if row["id"] not in COARSE]
 
 
@@ -106,7 +106,7 @@ def test_the_epsilon_of_dp_sgd_agrees(row: dict[str, str]) -> None:
 
 
 def test_four_reference_values_come_from_a_grid_of_losses_of_a_thousandth() -> None:
-    """With it dp-accounting has the reference, and with a finer one what is certified."""
+    """With this grid dp-accounting gives the reference value, and with a finer grid the certified value."""
     (row,) = [row for row in rows("eps_of_delta") if row["id"] in COARSE]
     certified = poisson(row, "poisson.certified", tolerance=0.001)
     assert float(row["value"]) > 1.002 * certified.upper
@@ -141,7 +141,7 @@ def test_steps_with_everybody_are_gaussian_noise(guesses: int, correct: int, ste
     found = audit(guesses, correct, canaries=1000, rate=1.0, steps=steps).value
     assert exact is not None
     assert found is not None
-    assert 0.99 * exact <= found <= exact * (1.0 + 1e-9), "a family of rounded laws refutes less"
+    assert 0.99 * exact <= found <= exact * (1.0 + 1e-9), "a family with rounded distributions refutes less"
 
 
 def test_counts_by_chance_refute_no_noise() -> None:
@@ -150,7 +150,7 @@ def test_counts_by_chance_refute_no_noise() -> None:
 
 
 def test_counts_that_no_noise_explains_give_the_least_noise_that_can_be_computed() -> None:
-    """An example that is used once in 10,000 runs cannot be found out in 100 of 100 guesses."""
+    """100 of 100 correct guesses are impossible about an example with sampling probability 1e-4."""
     answer = audit(100, 100, rate=1e-4, steps=1)
     assert answer.value is not None
     assert answer.value > 50.0
@@ -182,7 +182,7 @@ def test_one_point_of_the_profile_gives_the_lines_of_approximate_privacy() -> No
 
 
 def test_the_epsilon_of_the_refuted_noise_is_not_rounded_up() -> None:
-    """One step with everybody: the noise that the detail tells has the exact epsilon as an upper end."""
+    """For one step with sampling probability 1, the epsilon is at most that of the noise in the detail."""
     answer = audit(100, 80, canaries=1000, rate=1.0, steps=1)
     assert answer.value is not None
     assert answer.value <= gaussian_epsilon_bounds(noise(answer), 1e-5)[1] * (1.0 + 1e-5)

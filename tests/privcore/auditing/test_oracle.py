@@ -1,4 +1,4 @@
-"""Reference values for audits in one run, from 40 digits, quadrature and the literal algorithm."""
+"""Reference values for audits in one run: 40 digits, quadrature and the algorithm as printed."""
 
 import csv
 import math
@@ -25,7 +25,7 @@ DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 Row = dict[str, str]
 
 PURE = 1e-300
-"""Stands for a delta of 0."""
+"""Replacement for a delta of 0."""
 
 
 def rows(*quantities: str, mechanism: str = "") -> list[Row]:

@@ -1,6 +1,6 @@
-"""Planning an audit: expected counts, what they refute, how many guesses to make, and the power of the test.
+"""Planning of audits: expected counts, the epsilon they refute, the number of guesses, and the power.
 
-Numbers that stand in quotes are as they were printed; they hold to half a unit of the last digit.
+Numbers in strings are printed values; they are correct to half a unit of the last digit.
 """
 
 import csv
@@ -27,7 +27,7 @@ from privcore.numerics.gaussian import gaussian_epsilon_bounds
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 DELTA, CONFIDENCE = 1e-5, 0.95
 FOUR_ERRORS = 4.0
-"""Standard errors that a simulation may be off."""
+"""Standard errors by which a simulation may differ."""
 
 
 def rows(kind: str, quantity: str) -> list[dict[str, str]]:
@@ -68,7 +68,7 @@ def test_the_expected_count_is_that_of_40_digits(row: dict[str, str]) -> None:
     found = expected(canaries=int(row["m"]), guesses=int(row["guesses"]), mu=mu)
     assert found.lower <= float(row["value"]) <= found.upper
     assert found.upper - found.lower <= 1e-9 * found.upper
-    # The cap for every mechanism is computed on its own, and the attack attains it.
+    # The cap for every mechanism is computed independently, and the attack attains it.
     assert found.value == pytest.approx(
         int(row["guesses"]) * success_cap(mu, int(row["m"]), int(row["guesses"]), 2), rel=1e-12
     )
@@ -114,7 +114,7 @@ def test_a_simulated_attack_has_the_expected_count() -> None:
     rng = np.random.default_rng(5)
     bits = rng.integers(0, 2, (400, 20_000))
     clearness = np.abs(rng.standard_normal(bits.shape) + np.where(bits, 0.5, -0.5))
-    # |score| says how clear it is; its sign is right with the odds exp(mu |score|).
+    # |score| is the clearness of a score; its sign is correct with the odds exp(mu |score|).
     right = rng.random(bits.shape) < 1.0 / (1.0 + np.exp(-clearness))
     clearest = np.argpartition(-clearness, 1999, axis=1)[:, :2000]
     correct = np.take_along_axis(right, clearest, axis=1).sum(axis=1)
@@ -122,7 +122,7 @@ def test_a_simulated_attack_has_the_expected_count() -> None:
     assert abs(correct.mean() - found.lower) <= FOUR_ERRORS * correct.std() / math.sqrt(400) + 1.0
 
 
-# ---------------------------------------------------------------------------------- what is refuted
+# ------------------------------------------------------------------------------ the refuted epsilon
 
 FIGURE_1 = """
 0.5 100 4.2098 42 41 | 0.5 10000 6.7232 1000 995 | 0.5 10000000 8.1813 31622 31611
@@ -186,7 +186,7 @@ def test_a_plan_states_the_counts_and_what_both_families_refute() -> None:
     other = planned(10**7, 10**4, 1.0, family="gaussian")
     assert is_printed(other.lower, "3.6190")
     assert other.detail.startswith("9790 of 10000 correct; without a model: 3.6116")
-    # The truth of the canaries is 4.3772; no audit by counts could say so.
+    # The true epsilon of the canaries is 4.3772, above the ceiling of every audit by counts.
     assert found.upper < other.upper < 4.3772
 
 
@@ -227,7 +227,7 @@ def test_the_ceiling_of_the_gaussian_family_is_that_computed_before(
     canaries: int, guesses: int, correct: int, ceiled: str, refuted: str
 ) -> None:
     found = ceiling(canaries=canaries, guesses=guesses, correct=correct, family="gaussian")
-    # Any accuracy proves a ceiling and the least is looked for, so it may differ in the last digit.
+    # Every accuracy proves a ceiling, and the search for the least may differ in the last digit.
     assert abs(found.upper - float(ceiled)) <= 1e-4
     assert is_printed(found.lower, refuted)
     without = ceiling(canaries=canaries, guesses=guesses, correct=correct)
@@ -241,7 +241,7 @@ def test_the_attaining_mechanism_publishes_as_often_as_computed_before() -> None
     mu, a = (float(word.partition("=")[2]) for word in row["params"].split())
     gamma = int(row["guesses"]) / int(row["m"])
     share = float(row["value"])
-    # At this share the privacy of mu is just used up: 1 - f(wrong) = right.
+    # At this share the mechanism is exactly mu-GDP: 1 - f(wrong) = right.
     wrong, right = share * gamma * (1.0 - a), share * gamma * a
     assert float(ndtr(ndtri(wrong) + mu)) == pytest.approx(right, rel=1e-8)
     # At this mu Algorithm 3 is at its level, 5 %, and the mechanism must stay below it.
@@ -340,7 +340,7 @@ def test_the_power_lies_between_its_ends_and_a_simulation_agrees() -> None:
     least = least_refuting(AuditPower.from_fields(fields))
     assert least is not None
     share = float((right >= least).mean())
-    assert 0.1 < share < 0.95, "a share that tells something"
+    assert 0.1 < share < 0.95, "a share that is not extreme"
     assert abs(share - found.lower) <= FOUR_ERRORS * math.sqrt(share * (1.0 - share) / runs) + 5e-4
     assert found.upper - found.lower <= 3e-4
     assert found.value is not None
@@ -372,7 +372,7 @@ def test_a_claim_that_no_count_refutes_has_no_power() -> None:
 
 
 def test_tails_of_a_hundred_million_guesses_are_right() -> None:
-    # Of so many guesses without a leak half are wrong, to within a normal law.
+    # Without a leak the number of wrong guesses is binomial with probability 1/2, almost normal.
     n = 10**8
     for z in (-1.0, 0.0, 2.0):
         errors = n // 2 + round(z * 0.5 * math.sqrt(n))

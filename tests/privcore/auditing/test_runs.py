@@ -1,4 +1,4 @@
-"""Audits by many runs: exact error rates, what they refute, and how often they refute what is true."""
+"""Audits by many runs: exact error rates, the epsilon they refute, and the share of wrong refutations."""
 
 import math
 from functools import cache
@@ -13,9 +13,9 @@ from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
 DELTA = 1e-5
 FOUR_ERRORS = 4.0
-"""Standard errors that a simulation may be off."""
+"""Standard errors by which a simulation may differ."""
 ROUNDED = 5e-9
-"""Relative distance that rounding to the safe side may take from a rate."""
+"""Relative change of a rate that rounding to the safe side may cause."""
 
 
 @cache
@@ -103,14 +103,14 @@ def test_the_larger_of_both_forms_is_refuted_with_the_root_of_the_confidence_for
         forms.append(positive > negative)
         epsilon = asked("auditing.runs", 500, found, 500, wrong, confidence=0.99).lower
         assert max(positive, negative) * (1.0 - 1e-7) <= epsilon <= max(positive, negative)
-    assert forms == [True, False], "each form is the larger one of one case"
+    assert forms == [True, False], "each form is the larger one in one of the cases"
 
 
 def test_to_turn_all_guesses_around_exchanges_the_forms() -> None:
     one = asked("auditing.runs", 200, 180, 300, 15)
     other = asked("auditing.runs", 300, 285, 200, 20)
     assert one.lower == pytest.approx(other.lower, rel=1e-8)
-    assert asked("auditing.runs", 200, 20, 300, 285).lower == 0.0, "an attack that is wrong is not turned"
+    assert asked("auditing.runs", 200, 20, 300, 285).lower == 0.0, "a wrong attack is not inverted"
 
 
 def test_a_perfect_attack_refutes_what_its_runs_allow() -> None:
@@ -154,7 +154,7 @@ def test_the_gaussian_family_says_mu_of_the_rates_and_its_epsilon() -> None:
     found = asked("auditing.nasr", 1000, 900, 1000, 50)
     assert found.value == pytest.approx(gaussian_epsilon_bounds(1.0 / mu, DELTA)[0], rel=1e-6)
     assert found.detail == f"model-based: mu = {mu:.6g} of Gaussian noise, confidence 0.95"
-    assert (found.lower, found.upper) == (0.0, math.inf), "an estimate, which stays out of every bracket"
+    assert (found.lower, found.upper) == (0.0, math.inf), "an estimate, which belongs to no bracket"
     assert found.value is not None
     assert found.value > asked("auditing.runs", 1000, 900, 1000, 50).lower
 
@@ -176,7 +176,7 @@ def test_the_exact_error_on_randomized_response_is_at_most_the_nominal_one(n: in
             if asked("auditing.runs", n, x, n, y, confidence=confidence).lower > truth
         )
         assert errors <= 1.0 - confidence
-        assert errors > 0.0 or n == 5, "an error has to be possible"
+        assert errors > 0.0 or n == 5, "an error must be possible"
 
 
 def test_runs_of_gaussian_noise_refute_its_epsilon_no_more_often_than_allowed() -> None:
@@ -192,11 +192,11 @@ def test_runs_of_gaussian_noise_refute_its_epsilon_no_more_often_than_allowed() 
     assert np.mean([x > truth for x in certain]) <= allowed
     assert np.mean([x is not None and x > truth for x in modelled]) <= allowed
     assert np.mean(certain) > 0.2
-    assert np.mean([x or 0.0 for x in modelled]) > 0.5 * truth, "the model gives back most of the truth"
+    assert np.mean([x or 0.0 for x in modelled]) > 0.5 * truth, "the model finds most of the truth"
 
 
 def test_both_rates_hold_at_once_with_the_confidence_and_hardly_more() -> None:
-    """Where the error of each rate is attained, that of both is 1 - 0.95: nothing is given away."""
+    """If the error of each rate is attained, the error of both together is exactly 1 - 0.95."""
     error = 1.0 - math.sqrt(0.95)
     n = 4000
     inside, outside = 0.7, 0.2

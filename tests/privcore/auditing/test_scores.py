@@ -1,4 +1,4 @@
-"""From scores to guesses: which canaries are guessed, how ties are broken, and what is refused."""
+"""Guesses from scores: choice of the canaries, ties, and rejected input."""
 
 import math
 
@@ -41,7 +41,7 @@ def test_equal_scores_get_equal_guesses_and_zeros_are_equal() -> None:
 
 
 def test_ties_favour_no_row() -> None:
-    """A file may list the included canaries first: constant scores must not tell them apart."""
+    """A file may list the included canaries first: constant scores must not distinguish them."""
     included = np.repeat([1.0, 0.0], 500)
     correct = [guess(np.full(1000, float(level)), 1000).correct(included) for level in range(400)]
     assert abs(float(np.mean(correct)) - 500.0) <= FOUR_ERRORS * float(np.std(correct)) / math.sqrt(400)

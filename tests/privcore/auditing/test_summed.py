@@ -1,4 +1,4 @@
-"""Summed scores of DP-SGD canaries, and audits of expected counts each alone."""
+"""Summed scores of DP-SGD canaries, and separate audits of expected counts."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ from privcore.auditing.summed import Scores
 
 RATE = 4096 / 50_000
 FOUR_ERRORS = 4.0
-"""Standard errors that a simulation may be off."""
+"""Standard errors by which a simulation may differ."""
 
 
 def answer(problem: str, method: str, **fields: Any) -> Answer:
@@ -38,7 +38,7 @@ def planned(method: str, **fields: Any) -> Answer:
 @pytest.mark.parametrize("guesses", [1, 40, 1500, 99_999, 100_000])
 @pytest.mark.parametrize("steps", [1, 4, 100])
 def test_without_subsampling_the_sum_is_one_gaussian_canary(guesses: int, steps: int) -> None:
-    """Every step includes the canary, so the sum moves by T and has the deviation sigma sqrt(T)."""
+    """Every step includes the canary, so the sum is shifted by T and has the deviation sigma sqrt(T)."""
     found = summed(canaries=100_000, guesses=guesses, sigma=3.0, sampling_probability=1.0, steps=steps)
     truth = expected_correct(100_000, guesses, math.sqrt(steps) / 3.0)
     assert found.lower <= truth * (1.0 + 1e-12)

@@ -1,4 +1,4 @@
-"""Audits of real training: the law of the canaries' scores, what each bug changes, and what is caught."""
+"""Audits of real training: distribution of the scores of canaries, effects of bugs, and their detection."""
 
 import math
 import re
@@ -55,7 +55,7 @@ def audited(problem: AuditTraining, seed: int) -> Answer:
 
 
 def gaussian_epsilon(answer: Answer) -> float:
-    """The value, of a mechanism that is Gaussian; the detail repeats it."""
+    """Return the value, which is for a Gaussian mechanism; the detail repeats it."""
     found = re.fullmatch(
         r"\d+ of \d+ guesses correct; (\S+) if the mechanism is Gaussian; training accuracy 0\.\d{3}",
         answer.detail,
@@ -68,21 +68,21 @@ def gaussian_epsilon(answer: Answer) -> float:
 
 @cache
 def claimed(sigma: float, rate: float, steps: int) -> float:
-    """The epsilon that the correct training has."""
+    """Return the epsilon of the correct training."""
     one = from_gaussian_mechanism(sigma, sampling_prob=rate, value_discretization_interval=1e-3)
     return float(one.self_compose(steps).get_epsilon_for_delta(DELTA))
 
 
 @cache
 def scores(bug: str, sigma: float, rate: float, steps: int) -> tuple[Floats, Floats]:
-    """Scores of canaries in the data, and of those out of it with the coordinates of none."""
+    """Return the scores of included canaries, and those of all other canaries and coordinates."""
     included = np.arange(2000) % 2 == 0
     moved = train(included, recipe(sigma, rate, bug), steps, seed=7).moved
     return moved[:2000:2], np.concatenate([moved[1:2000:2], moved[2000:]])
 
 
 def assert_law(sample: Floats, mean: float, variance: float) -> None:
-    """Mean and variance of nearly normal numbers, to a few standard errors."""
+    """Compare mean and variance of nearly normal numbers, to a few standard errors."""
     n = len(sample)
     assert sample.mean() == pytest.approx(mean, abs=SPREAD * math.sqrt(variance / n))
     assert sample.var(ddof=1) == pytest.approx(variance, rel=SPREAD * math.sqrt(2.0 / n))
@@ -122,7 +122,7 @@ def test_canaries_pull_too_much_where_only_the_mean_is_clipped() -> None:
     sigma, rate, steps = 2.0, 0.1, 100
     inside, out = scores("clip-after-averaging", sigma, rate, steps)
     assert_law(out, 0.0, steps * sigma**2)
-    # So many canaries are orthogonal that their mean is short, and is not clipped either.
+    # There are many orthogonal canaries, so their mean is short and is not clipped, either.
     assert_law(inside, PULL * rate * steps, steps * (sigma**2 + PULL**2 * rate * (1.0 - rate)))
 
 
@@ -200,7 +200,7 @@ def test_guesses_take_the_highest_scores_for_in_and_the_lowest_for_out() -> None
 
 
 def test_ties_are_broken_by_the_seed_and_in_favour_of_nobody() -> None:
-    included = np.arange(100) < 50  # in the order in which they come, all guesses would be wrong
+    included = np.arange(100) < 50  # in the order of the input, all guesses would be wrong
     found = [count_correct(np.zeros(100), included, 20, np.random.default_rng(s)) for s in range(400)]
     assert len(set(found)) > 5
     assert np.mean(found) == pytest.approx(10.0, abs=SPREAD * float(np.std(found)) / 20.0)
@@ -222,7 +222,7 @@ def test_a_correct_training_is_never_suspected(sigma: float) -> None:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("bug", audit_params.BUG.choices[1:])
 def test_five_thousand_canaries_tell_that_the_curve_is_not_as_claimed(bug: str) -> None:
-    """By the Gaussian family: the power is 0.999 for half the noise and for twice the rate."""
+    """With the Gaussian family the power is 0.999 for half the noise and for twice the rate."""
     assert gaussian_epsilon(audited(asked(bug=bug), 3)) > claimed(4.58, 0.1, 500)
 
 
@@ -240,7 +240,7 @@ def test_noise_without_end_lets_nothing_be_refuted() -> None:
 
 
 def test_of_canaries_that_never_take_part_privacy_is_refuted_at_the_nominal_level() -> None:
-    """The guesses are coin flips then, and any refuted epsilon is an error."""
+    """Guesses are then coin flips, and every refuted epsilon is an error."""
     moved = train(np.zeros(1000, dtype=bool), recipe(2.0, 0.1, "none"), 50, seed=4).moved[:1000]
     rng = np.random.default_rng(6)
     runs, guesses = 4000, 200
@@ -252,7 +252,7 @@ def test_of_canaries_that_never_take_part_privacy_is_refuted_at_the_nominal_leve
 
     errors = sum(refutes(count_correct(moved, rng.random(1000) < 0.5, guesses, rng)) for _ in range(runs))
     assert errors / runs <= 0.05 + SPREAD * math.sqrt(0.05 * 0.95 / runs)
-    assert errors / runs >= 0.02  # the level is used
+    assert errors / runs >= 0.02  # the errors are not far below the level
 
 
 def test_the_answer_is_that_of_the_combined_audit_of_its_counts() -> None:
@@ -348,7 +348,7 @@ def test_another_process_gets_the_same_bits_even_where_jax_is_asked_for_double_p
 def test_half_the_noise_is_caught_as_often_as_the_optimal_attacker_says(
     sigma: float, expected: float
 ) -> None:
-    """Without assumptions, 5000 canaries: the expected power is that of independent Gaussian scores."""
+    """Without a model, with 5000 canaries, the power is that for independent Gaussian scores."""
     limit, runs = claimed(sigma, 0.1, 500), 100
     problem = asked(sigma=sigma, bug="noise-halved")
     caught = sum(audited(problem, seed).lower > limit for seed in range(runs)) / runs

@@ -1,4 +1,4 @@
-"""No p-value is below what some mechanism attains: exact laws, enumeration, and simulated runs."""
+"""Validity of p-values: they are at least the probabilities attained by mechanisms, exact or simulated."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ def answer(name: str, method: str, **fields: Any) -> Answer:
 
 
 def literal(claim: tuple[int, float, float], counts: tuple[float, ...], tau: float) -> bool:
-    """The printed algorithm, without an early exit."""
+    """Return the result of the algorithm as printed, without an early exit."""
     m, guesses, correct, k = counts
     if correct == 0 or guesses == 0:
         return False
@@ -43,7 +43,7 @@ def literal(claim: tuple[int, float, float], counts: tuple[float, ...], tau: flo
 
 
 def test_near_a_fixed_point_rounding_neither_lowers_a_p_value_nor_goes_on_for_ever() -> None:
-    """There r and h grow by a rounding a guess: the literal recursion, with 64 bits, still refutes."""
+    """There r and h grow by one rounding per guess: the recursion as printed, with 64 bits, still refutes."""
     epsilon, m, correct = 0.403, 1_000_000, 600_000
     tau = smallest_level((APPROXIMATE, epsilon, 1e-12), NO_LINES, (float(m), float(m), float(correct), 2.0))
     slope, delta = np.exp(np.longdouble(-epsilon)), np.longdouble(1e-12)
@@ -80,7 +80,7 @@ def test_the_early_exits_decide_as_the_printed_algorithm_does() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 3.0])
 def test_p_values_for_pure_privacy_are_above_the_binomial_tail(epsilon: float) -> None:
-    """Randomized responses are epsilon-DP and let exactly a binomial number of guesses be correct."""
+    """Randomized responses are epsilon-DP, and the number of correct guesses is exactly binomial."""
     for m, guesses in ((10, 10), (100, 60), (1000, 1000)):
         for correct in range(0, guesses + 1, max(1, guesses // 12)):
             truth = float(binom.sf(correct - 1, guesses, 1.0 / (1.0 + math.exp(-epsilon))))
@@ -141,7 +141,7 @@ def test_the_programme_is_never_worse_than_the_recursion_it_contains() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_no_mechanism_of_two_canaries_beats_the_p_values(epsilon: float) -> None:
-    """Random mechanisms with few outputs, whose epsilon is known; the best attacker guesses both."""
+    """Random mechanisms with few outputs and known epsilon; the best attacker guesses both bits."""
     rng = np.random.default_rng(3)
     for _ in range(40):
         outputs = 6

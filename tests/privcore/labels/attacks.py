@@ -1,7 +1,7 @@
-"""Attacks on labels that are enumerated, the reference values, and the bounds that are compared with them.
+"""Enumerated attacks on labels, the reference values, and the bounds that are compared with them.
 
-The enumeration shares nothing with the package: it lists all labels of the other members of a bag, and tries
-all thresholds, or all outputs, as attacks. What it finds is the truth, or with Laplace noise just below it.
+The enumeration shares no code with the package: it lists all labels of the other members of a bag, and tries
+all thresholds, or all outputs, as attacks. The result is exact, or slightly too small for Laplace noise.
 """
 
 import csv
@@ -73,7 +73,7 @@ def kernel(k: int, epsilon: float) -> list[list[float]]:
 
 
 def likelihoods(law: Sequence[float], mechanism: str, epsilon: float) -> list[tuple[float, float]]:
-    """Return the likelihoods for label 1 and label 0 of every output, given the law of the others' sum."""
+    """Return the likelihoods of every output for both labels, given the distribution of the others' sum."""
     k = len(law)
     exact = list(zip([0.0, *law], [*law, 0.0], strict=True))
     if mechanism == "llp":
@@ -89,7 +89,7 @@ def likelihoods(law: Sequence[float], mechanism: str, epsilon: float) -> list[tu
 
 
 def best_gain(eta: float, others: Sequence[float], mechanism: str, epsilon: float) -> float:
-    """Return what the best attack gains over the better blind guess."""
+    """Return the gain of the best attack over the better blind guess."""
     law = law_of_sum(others)
     if mechanism != "llp-laplace":
         pairs = likelihoods(law, mechanism, epsilon)
@@ -129,7 +129,7 @@ def bag_gain(problem: BagAdvantage) -> float:
 
 
 def drawn_problems() -> Iterator[LabelAdvantage | LabelAdvantageAt | BagAdvantage]:
-    """Yield small problems of all kinds that an enumeration can answer."""
+    """Yield small problems of all kinds with an answer by enumeration."""
     rng = random.Random("small bags")
     for count in range(120):
         mechanism = rng.choice(("llp", "llp-laplace", "llp-geometric"))

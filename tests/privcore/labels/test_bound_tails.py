@@ -1,4 +1,4 @@
-"""The inequality for the largest probability of a sum of labels, and the tails of advantages and ratios."""
+"""Inequality for the largest probability of a sum of labels, and tails of advantages and ratios."""
 
 import json
 import math
@@ -66,7 +66,7 @@ def test_the_printed_lemmas_are_above_the_proved_bound() -> None:
 
 
 def exact_tail(problem: LabelAdvantageTail) -> float:
-    """Return how often the mean advantage in a bag exceeds the threshold, for a prior with two values."""
+    """Return the probability that the mean advantage exceeds the threshold, for a two-point prior."""
     assert problem.distribution.atoms is not None
     (a, b), (_, w) = problem.distribution.atoms
     k, total = problem.bag_size, 0.0
@@ -104,7 +104,7 @@ def test_the_tight_tail_says_something_where_the_published_one_does_not() -> Non
 
 
 def ratio_tail(problem: LabelRatioTail) -> float:
-    """Return how often the absolute ratio exceeds the threshold where eta is constant."""
+    """Return the probability that the absolute ratio exceeds the threshold, for constant eta."""
     p, k = problem.distribution.mean, problem.bag_size
     pairs = likelihoods(list(binom.pmf(np.arange(k), k - 1, p)), problem.mechanism, problem.label_epsilon)
     return math.fsum(

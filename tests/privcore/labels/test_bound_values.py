@@ -1,4 +1,4 @@
-"""The explicit bounds on label inference have their reference values, and are as loose as they were."""
+"""Explicit bounds on label inference: their reference values, and their ratios to the truth."""
 
 import json
 import math
@@ -36,7 +36,7 @@ from tests.privcore.labels.attacks import (
 )
 
 DIGITS = 1e-9
-"""Relative precision that is asked for with the reference values."""
+"""Relative precision of the comparison with reference values."""
 
 
 def half_tanh(epsilon: float) -> float:
@@ -144,7 +144,7 @@ def test_the_bounds_lie_above_the_other_reference_values() -> None:
 
 
 LOOSENESS: tuple[tuple[Method, LabelAdvantage, float, float, float], ...] = (
-    # method, problem, truth from the table or a closed form, least and largest ratio of bound and truth
+    # method, problem, truth from the table or a closed form, least and largest ratio of bound to truth
     (LabelsWu(), LabelAdvantage(mechanism="rr", prior="uniform", label_epsilon=1.0), 0.05338807, 8.65, 8.66),
     (
         LabelsDominated(),

@@ -1,4 +1,4 @@
-"""The explicit bounds on label inference against enumerated attacks, one another and extreme problems."""
+"""Explicit bounds on label inference against enumerated attacks, each other and extreme problems."""
 
 import math
 
@@ -43,7 +43,7 @@ LEAST_RATIO = {
     "labels.smoothing published": 1.377,
     "labels.fourier tight": 2.096,
 }
-"""Least ratio of a bound and an advantage above 0.001 among the small bags."""
+"""Least ratio of a bound to an advantage above 0.001 among the small bags."""
 
 
 def test_no_upper_bound_is_below_the_best_attack() -> None:

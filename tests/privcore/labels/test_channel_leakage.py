@@ -1,7 +1,8 @@
-"""The advantages beside qif, a library for the leakage of any channel: it knows nothing of sums of labels.
+"""Advantages compared with qif, a library for the leakage of arbitrary channels.
 
-The secret is the vector of all k labels, the channel has 2^k rows, and the gain of a guess is whether one
-label is right; the additive g-leakage is then the additive advantage of that example.
+The library has no code for sums of labels. The secret is the vector of all k labels, the channel has 2^k
+rows, and the gain of a guess is 1 if one label is correct; the additive g-leakage is then the additive
+advantage of this example.
 """
 
 import itertools
@@ -38,7 +39,7 @@ def channel(k: int, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def leakage(etas: np.ndarray, member: int, labels: np.ndarray, kernel: np.ndarray) -> float:
-    """Return by how much the release adds to the g-vulnerability of a member's label."""
+    """Return the increase of the g-vulnerability of the label of a member by the release."""
     prior = np.where(labels == 1, etas, 1.0 - etas).prod(axis=1)
     gain = np.stack([(labels[:, member] == guess).astype(float) for guess in (0, 1)])
     before, after = qif.measure.g_vuln.prior(gain, prior), qif.measure.g_vuln.posterior(gain, prior, kernel)

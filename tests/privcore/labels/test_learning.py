@@ -1,4 +1,4 @@
-"""Learning from released labels: the data sets, the loss, the noise in its gradients, and what is learned."""
+"""Learning from released labels: the data sets, the loss, the noise in its gradients, and the models."""
 
 import csv
 import itertools
@@ -36,7 +36,7 @@ from privcore.labels.trained import LabelsTrained
 TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
 SPREAD = 4.0  # standard errors; the seeds are fixed
 
-# One process trains them all: a training is compiled once for every shape.
+# All trainings run in one process, which compiles once for each shape.
 pytestmark = pytest.mark.xdist_group("learning")
 
 each_data_set = pytest.mark.parametrize("name", SIZES)
@@ -137,7 +137,7 @@ def test_a_question_that_makes_no_sense_is_refused_in_a_sentence(
 def laplace(
     sums: NDArray[np.int64], k: int, epsilon: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Noisy proportions with the variance of each."""
+    """Return noisy proportions, with the variance of each."""
     return laplace_sums(sums, epsilon, rng) / k, np.full(len(sums), laplace_variance(k, epsilon))
 
 
@@ -178,7 +178,7 @@ def test_noise_leaves_the_mean_gradient_alone_and_adds_the_stated_term_to_its_sq
     gained = np.square(with_noise).sum(axis=1) - np.square(clean).sum(axis=1)
     expected = noise_gradient_square(weights, features, variances)
     assert abs(gained.mean() - expected) <= SPREAD * gained.std() / math.sqrt(bags)
-    assert expected > 3.0 * SPREAD * gained.std() / math.sqrt(bags)  # it is seen, not lost in the spread
+    assert expected > 3.0 * SPREAD * gained.std() / math.sqrt(bags)  # larger than its standard error
 
 
 def test_the_mean_square_of_the_gradient_agrees_with_the_table() -> None:
@@ -216,7 +216,7 @@ def test_predictions_keep_away_from_0_and_1_where_noisy_targets_would_reward_the
     assert loss == pytest.approx(math.log(1e-6), rel=0.05)
 
 
-# --------------------------------------------------------------------------------------- what is learned
+# ------------------------------------------------------------------------------------ the trained models
 
 
 @pytest.mark.sampled(1)
@@ -350,5 +350,5 @@ def test_another_process_gets_the_same_bits_even_where_jax_is_asked_for_doubles(
 def test_the_auc_is_near_that_of_another_program(
     name: str, mechanism: str, k: int, epsilon: float, expected: float
 ) -> None:
-    """Which used the same laws, another test set, and the best learning rate on it."""
+    """The other program used the same distributions, another test set, and the best learning rate on it."""
     assert auc(name, mechanism, k, epsilon, trials=20) == pytest.approx(expected, abs=0.015)

@@ -1,8 +1,8 @@
 """Reference values for label inference: brute force in 60 digits, quadrature, and simulations.
 
-Rows without a standard error are exact, and a proved enclosure has to contain them; it may be at most 1e-9
-wide, relatively (1e-8 for values below 1e-20). Simulated rows agree within 4 standard errors. Bounds and
-debiased labels have their rows compared in test_bounds.py and test_release.py.
+Rows without a standard error are exact, and a proved enclosure must contain them, with a relative width of at
+most 1e-9 (1e-8 for values below 1e-20). Simulated rows agree within 4 standard errors. The rows of bounds and
+debiased labels are compared in test_bounds.py and test_release.py.
 """
 
 import csv
@@ -33,7 +33,7 @@ MECHANISMS = {
     "LLP+Lap": "llp-laplace",
 }
 ELSEWHERE = ("debiased", "var_", "E_grad_sq")
-"""Beginnings of measures of learning, whose rows are compared in test_release.py and test_learning.py."""
+"""Prefixes of measures of learning; their rows are compared in test_release.py and test_learning.py."""
 
 Row = dict[str, str]
 
@@ -45,7 +45,7 @@ def read() -> list[Row]:
 
 ROWS = read()
 DOUBLE_ERROR = 1e-12
-"""Relative error of the rows that were computed in double precision."""
+"""Relative error of the rows computed in double precision."""
 
 
 def arguments(row: Row) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def prior_of(row: Row) -> str:
 
 
 def asked(row: Row, name: str, **fields: Any) -> Answer:
-    """Return the best of what the exact methods say, and of the simulation where nothing is proved."""
+    """Return the best answer of the exact methods, or of the simulation if no method is exact."""
     epsilon = float(row["eps"]) if row["eps"] else math.inf
     problem = find_problem(name).from_fields(
         {"mechanism": MECHANISMS[row["mechanism"]], "label_epsilon": epsilon} | fields
@@ -97,7 +97,7 @@ EXACT = (
 
 
 def over_prior(name: str, **names: str) -> Callable[[Row], Answer]:
-    """Return how a measure over a prior is asked, with fields taken from the arguments of the row."""
+    """Return the problem for a measure over a prior, with the fields in the arguments of the row."""
     return lambda row: asked(
         row,
         name,
@@ -152,7 +152,7 @@ def bag_laws(etas: tuple[float, ...]) -> np.ndarray:
 
 
 def of_member(row: Row) -> Answer:
-    """Return the advantage of one member: that of a bag, times its size, without those of the others."""
+    """Return the advantage of one member: the sum over the bag, minus the advantages of the others."""
     from privcore.distributions.prior_finite import FinitePrior
     from privcore.labels.rows import advantage
 
@@ -258,7 +258,7 @@ OURS = [
 def log10_advantage(k: int, p: float) -> float:
     """Return the logarithm of an advantage below the range of doubles, from that of a smaller bag.
 
-    The advantage of independent labels is a sum of positive terms; its terms are scaled here by hand.
+    The advantage of independent labels is a sum of positive terms, which are scaled here explicitly.
     """
     s = np.arange(k // 2 + 1, k + 1)
     logs = [

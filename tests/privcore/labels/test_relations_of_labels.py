@@ -1,4 +1,4 @@
-"""What the mechanisms have to satisfy among themselves: orders, limits, martingales, accurate tails."""
+"""Relations between mechanisms: orders, limits, martingales, accurate tails."""
 
 import itertools
 import math
@@ -112,7 +112,7 @@ def test_one_more_example_in_an_even_bag_of_equal_examples_reveals_as_much(p: fl
 @each_prior
 @pytest.mark.parametrize("bag_size", [2, 5, 17])
 def test_simulated_orders_hold_without_any_error(text: str, bag_size: int) -> None:
-    """All mechanisms meet the same bags, so the order of their means is exact."""
+    """All mechanisms are evaluated on the same bags, so the order of their means is exact."""
     epsilons = (0.0625, 1.0, 8.0)
     values = {
         (mechanism, epsilon): simulated(
@@ -140,7 +140,7 @@ def test_simulated_orders_hold_without_any_error(text: str, bag_size: int) -> No
 @pytest.mark.sampled(1)
 @each_prior
 def test_laplace_noise_is_integrated_as_finely_as_it_needs(text: str) -> None:
-    """The quadrature over the line beside exact thresholds, averaged over the law of the example."""
+    """Quadrature over the line against exact thresholds, averaged over the distribution of the example."""
     law = prior(text)
     etas = law.draw(np.random.default_rng(5), (40, 6))
     laws = pmf(etas)
@@ -254,7 +254,7 @@ def test_eta_0_and_1_are_certain_and_reveal_others() -> None:
     ("k", "epsilon", "log_ratio"), [(512, 4.0, 2.0), (64, 4.0, 3.0), (200, 8.0, 3.0), (64, 4.0, 3.9)]
 )
 def test_tails_of_laplace_noise_keep_their_digits_far_out(k: int, epsilon: float, log_ratio: float) -> None:
-    """Of equal examples at 1/2 both tails are alike: twice the mass where the ratio is above."""
+    """For equal examples at 1/2 both tails are equal: the result is twice the mass of the upper tail."""
     found = answer(
         "labels.composition",
         "label-ratio-tail",
@@ -293,7 +293,7 @@ def test_a_single_label_with_laplace_noise_keeps_its_digits_at_any_epsilon(
 
 @pytest.mark.parametrize("w", [1e-6, 1e-10, 1e-13, 1e-15, 0.3])
 def test_rare_values_of_a_prior_have_exact_weights(w: float) -> None:
-    """One of two examples is decided by a coin, with probability 2 w - w^2."""
+    """At least one of two examples has eta = 1/2 with probability 2 w - w^2."""
     found = answer(
         "labels.composition",
         "label-advantage-tail",
@@ -318,7 +318,7 @@ def test_quadrature_holds_where_noise_is_nearly_all(epsilon: float) -> None:
         label_epsilon=epsilon,
     )
     assert found.ok
-    truth = epsilon**2 / 16.0  # to second order, as of randomized response
+    truth = epsilon**2 / 16.0  # to second order, as for randomized response
     assert found.lower <= truth * (1.0 + epsilon)
     assert truth * (1.0 - epsilon - 1e-5) <= found.upper
 

@@ -1,6 +1,6 @@
-"""Released labels and sums: what is drawn has the law it should have, and debiasing is exact.
+"""Released labels and sums: draws have the stated distributions, and debiasing is exact.
 
-`data/labels.csv` holds values computed in extended precision by other means than ours.
+`data/labels.csv` holds values computed in extended precision by independent code.
 """
 
 import csv
@@ -29,7 +29,7 @@ from privcore.labels.release import (
 TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
 EPSILONS = (2.0**-4, 0.25, 1.0, 4.0, 32.0, 700.0)
 EXACT = 1e-12  # a few roundings
-ORACLE = 1e-9  # digits that the table is good for
+ORACLE = 1e-9  # accurate digits of the table
 DRAWS = 200_000
 SPREAD = 5.0  # standard errors; the seeds are fixed
 
@@ -38,11 +38,11 @@ each_bag_size = pytest.mark.parametrize("k", [1, 2, 8])
 
 
 def kernel(k: int, s: int, epsilon: float) -> list[mp.mpf]:
-    """Law of a sum s with two-sided geometric noise, clipped to {0, ..., k}, summed from its definition."""
+    """Return the distribution of s with clipped two-sided geometric noise, summed from its definition."""
     with mp.workdps(400):
         r = mp.exp(-mp.mpf(epsilon))
         inside = [(1 - r) / (1 + r) * r ** abs(u - s) for u in range(k + 1)]
-        # All that lies at u or beyond it: a geometric series.
+        # The mass at u and beyond is a geometric series.
         inside[0], inside[k] = r**s / (1 + r), r ** (k - s) / (1 + r)
         assert mp.almosteq(sum(inside), 1, 1e-300)
         return inside

@@ -1,4 +1,4 @@
-"""Simulated releases: they have the laws that the methods compute, and posteriors are what they say."""
+"""Simulated releases: they agree with the methods in distribution, and posteriors are calibrated."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from privcore.labels.sampling import LabelsSampling
 
 NUMBER = 20_000
 DEVIATIONS = 4.5
-"""Standard errors: one of a hundred such comparisons is wrong once in a thousand seeds."""
+"""Standard errors: one of a hundred comparisons fails for one in a thousand seeds."""
 
 SETTINGS: list[dict[str, Any]] = [
     {"mechanism": "none"},
@@ -33,15 +33,15 @@ priors = pytest.mark.parametrize("prior", ["uniform", "beta(2,30)"])
 
 
 def close(samples: NDArray[np.float64], expected: float) -> bool:
-    """Whether the mean of samples in [-1, 1] is the expected one, as far as they can tell."""
+    """Return whether the mean of samples in [-1, 1] agrees with the expected one, to their standard error."""
     variance = max(
         float(samples.var()), abs(expected) / 4.0
-    )  # where all but a few are 0, these tell too little
+    )  # for almost only zeros, the sample variance is unreliable
     return abs(float(samples.mean()) - expected) <= DEVIATIONS * math.sqrt(variance / samples.size) + 1e-12
 
 
 def best(name: str, **fields: Any) -> float:
-    """The answer of the first method that applies."""
+    """Return the answer of the first method that applies."""
     problem = find_problem(name).from_fields(fields)
     reasons = methods_for(problem)
     names = ("labels.response", "labels.gauss", "labels.sampling")
@@ -62,7 +62,7 @@ def test_a_posterior_is_on_average_the_prior(given: dict[str, Any], prior: str) 
 @settings
 @priors
 def test_the_better_guess_gains_what_the_advantage_says(given: dict[str, Any], prior: str) -> None:
-    """Both the gain that is realised and the one given the features have the expected advantage as mean."""
+    """The realised gain and the gain given the features both have the expected advantage as mean."""
     drawn = releases(LabelAdvantage(prior=prior, **given), NUMBER, seed=5)
     expected = best("label-advantage", prior=prior, **given) if given["mechanism"] != "none" else 0.0
     blind = np.maximum(drawn.etas, 1.0 - drawn.etas)

@@ -1,4 +1,4 @@
-"""Brackets of small discrete laws against enumeration in exact rational arithmetic."""
+"""Brackets of small discrete distributions against enumeration in exact rational arithmetic."""
 
 import itertools
 import math
@@ -125,7 +125,7 @@ def test_a_finer_resolution_never_contradicts_a_coarser_one(seed: int) -> None:
 @pytest.mark.parametrize("tail", [1e-1, 1e-5, 1e-9])
 @pytest.mark.parametrize("which", ["all up", "all down", "top up", "top down", "bottom up"])
 def test_errors_of_mixed_values_are_covered_whether_by_values_or_by_drifts(which: str, tail: float) -> None:
-    """The law that was meant has other values, within the error; its profile, enumerated, stays inside."""
+    """A distribution with other values, within the error, has its enumerated profile inside the bounds."""
     error, probability, times = 0.05, 0.3, 3
     x = np.array([0.5, 0.9, 2.0, 8.0, 100.0])
     p = np.array([0.5, 0.3, 0.17, 0.0299, 0.0001])
@@ -150,14 +150,14 @@ def test_errors_of_mixed_values_are_covered_whether_by_values_or_by_drifts(which
 
 
 def test_a_value_that_is_half_of_the_mix_errs_by_more_than_half_of_the_error() -> None:
-    """log(1 + s (e^v - 1)) exceeds s v: the value that was meant is 0.5 + 0.5 e^0.1."""
+    """log(1 + s (e^v - 1)) exceeds s v: the exact value may be 0.5 + 0.5 e^0.1."""
     law = RatioDistribution(x=np.array([1.0]), p=np.array([1.0]), value_error=0.1)
     found = mixed(RatioBracket(lower=law, upper=law), 0.5, Resolution(fineness=0.1, tail=1e-300))
     assert delta_upper(found.upper, 0.0, "remove") >= 0.5 * math.expm1(0.1)
 
 
 def test_seldom_values_do_not_set_the_error_of_all() -> None:
-    """A large value of mass 1e-12 pays by a drift: the others keep the share that they have."""
+    """A large value of mass 1e-12 is charged to a drift: the error of the others depends on their share."""
     x, p = np.array([0.9, 1e9]), np.array([1.0 - 1e-12, 1e-12])
     law = RatioDistribution(x=x, p=p, mass_error=1e-15, value_error=1e-6)
     low, high = (
@@ -170,7 +170,7 @@ def test_seldom_values_do_not_set_the_error_of_all() -> None:
 
 
 def test_atoms_at_the_end_of_the_doubles_do_not_disturb_the_order_of_a_garbling() -> None:
-    """A mass of 5e-324 has no conditional mean: one that is out of order would mislead the next grid."""
+    """A mass of 5e-324 has no conditional mean, and a mean out of order would spoil the next grid."""
     res = Resolution(fineness=0.025, tail=1e-15)
     bracket = mean_of(lognormal(1.0 / 3.1708520836714746, res), 10_000, res)
     assert np.all(np.diff(bracket.lower.x) > 0.0)
@@ -231,7 +231,7 @@ def test_the_errors_and_the_means_at_infinity_of_two_factors_add_up() -> None:
 
 
 def test_a_drift_counts_in_its_own_direction() -> None:
-    """One atom at 1 reveals nothing, so delta at epsilon 1 is what the errors add to it."""
+    """An atom at 1 reveals nothing, so delta at epsilon 1 comes from the errors alone."""
     for name, own, other in (("drift_remove", "remove", "add"), ("drift_add", "add", "remove")):
         law = RatioDistribution(x=np.array([1.0]), p=np.array([1.0]), **{name: 0.1})
         assert delta_upper(law, 1.0, own) >= 0.1

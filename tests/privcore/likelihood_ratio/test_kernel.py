@@ -1,4 +1,4 @@
-"""The compiled kernels against exact rational arithmetic, pair by pair."""
+"""Compiled kernels against exact rational arithmetic, pair by pair."""
 
 from fractions import Fraction
 
@@ -46,7 +46,7 @@ def test_every_cell_holds_its_pairs_within_the_stated_rounding(
     u = 2.0 * (xa.size + xb.size + 16) * UNIT
     for k in range(edges.size):
         assert abs(Fraction(float(mass[k])) - exact_mass[k]) <= u * exact_mass[k]
-        # the value of a pair is rounded once, which moves its mean by 2^-53 of the value itself
+        # the value of a pair is rounded once, which changes its mean by 2^-53 of the value
         top = float(exact_mass[k]) * (xa[-1] * xb[-1] if product else xa[-1] + xb[-1])
         slack = u * float(exact_moment[k]) + 8.0 * UNIT * top
         assert abs(float(Fraction(float(moment[k])) - exact_moment[k])) <= slack

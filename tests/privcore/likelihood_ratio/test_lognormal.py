@@ -1,4 +1,4 @@
-"""Cells of the lognormal law against 50-digit arithmetic."""
+"""Cells of the lognormal distribution against 50-digit arithmetic."""
 
 import mpmath
 import numpy as np
@@ -34,7 +34,7 @@ def test_inner_cells_have_their_mass_and_moment_to_the_stated_error(s: float, fi
         exact_mass, exact_moment = exact_cell(s, edges[k], edges[k + 1])
         assert abs(mass[k] / exact_mass - 1) <= error
         width = float(edges[k + 1] - edges[k])
-        # relative to the width of the cell, plus the rounding of its ends relative to their place
+        # relative to the width of the cell, plus the rounding of its ends relative to their size
         assert abs(moment[k] - exact_moment) <= error * exact_mass * (width + edges[k + 1])
 
 

@@ -110,7 +110,7 @@ def test_two_laplace_steps_agree_with_a_double_integral() -> None:
 @pytest.mark.parametrize("steps", [2, 13, 100])
 @pytest.mark.parametrize("local_epsilon", [0.5, 2.0])
 def test_allocated_responses_agree_with_the_binomial_law(local_epsilon: float, steps: int) -> None:
-    """How many of the steps answered one way decides the ratio."""
+    """The ratio is a function of the number of steps with one of the two answers."""
     low, high = math.exp(-local_epsilon), math.exp(local_epsilon)
     count = np.arange(steps + 1)
     mass = binom.pmf(count, steps, low / (1.0 + low))

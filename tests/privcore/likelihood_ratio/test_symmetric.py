@@ -1,4 +1,4 @@
-"""Garblings of k out of t against enumeration in exact rational arithmetic."""
+"""Lower distributions of k out of t against enumeration in exact rational arithmetic."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ def as_law(step: dict[Fraction, Fraction]) -> RatioDistribution:
 
 
 def enumerated(participations: int, steps: int) -> dict[Fraction, Fraction]:
-    """Return the law of e_k / C(t, k) by all outcomes of all steps."""
+    """Return the distribution of e_k / C(t, k) from all outcomes of all steps."""
     law: dict[Fraction, Fraction] = defaultdict(Fraction)
     for outcome in itertools.product(STEP.items(), repeat=steps):
         subsets = itertools.combinations([value for value, _ in outcome], participations)
@@ -81,7 +81,7 @@ def test_any_cells_give_a_garbling(participations: int, steps: int, fineness: fl
 def test_counts_that_are_left_out_lower_one_direction_and_raise_the_other_by_no_more_than_their_mean(
     participations: int, steps: int, nats: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With two atoms the ratio depends on how many steps have the larger: its law is binomial, and exact."""
+    """With two atoms the ratio is a function of the number of larger ones, which is binomial: exact."""
     low, high, p = 0.5, 3.0, 0.8
     base = RatioDistribution(
         x=np.array([low, high]), p=np.array([p, 1.0 - p]), mass_error=2e-16, value_error=2e-16
