@@ -1,1 +1,1 @@
-"""Answers to one question: asked, explained, compared, exported."""
+"""Answers to one problem: computed, explained, compared, exported."""

@@ -1,4 +1,4 @@
-"""Ask a problem of all methods that apply: what they prove is intersected, never averaged."""
+"""Answers of all methods that apply to a problem: their proved bounds are intersected, never averaged."""
 
 import math
 import time
@@ -35,7 +35,7 @@ _WORST_FIRST = (
 
 
 class UncoveredError(PrivsweepError):
-    """Nothing that is stored, or that may be computed, covers the question."""
+    """No stored answer, and no answer that may be computed, covers the problem."""
 
     exit_code = ExitCode.UNCOVERED
 
@@ -54,13 +54,13 @@ class Asked(Bracket):
     """The best bracket that the replies of several methods prove together.
 
     Its confidence is below 1 only if no method proves anything. Then all intervals hold together with this
-    probability, except those of methods that another one covers.
+    probability, except intervals of methods that another method covers.
 
     Attributes:
-        problem: What was asked.
-        replies: One for each method, those that do not apply included.
-        status: `ok` as soon as one method gave an answer (an estimate alone leaves the bracket trivial);
-            `conflict` where proofs exclude one another, and then nothing is claimed; else the worst status.
+        problem: The problem.
+        replies: One for each method, including methods that do not apply.
+        status: `ok` if any method gave an answer (an estimate alone leaves the bracket trivial); `conflict`
+            if proofs contradict one another, and then nothing is claimed; else the worst status.
         detail: For `ok`, empty; else the reason, in one sentence.
     """
 
@@ -101,18 +101,18 @@ def ask(
 
     Args:
         problem: The question.
-        methods: Methods to use, with their knobs; None means every registered one with its defaults.
-        limit_seconds: A method whose estimated cost is above this is not started.
+        methods: Methods to use, with their options; None means all registered methods with their defaults.
+        limit_seconds: A method whose estimated time exceeds this is not started.
         limit_bytes: Same, for memory.
-        until: When the remaining methods may be left out, the cheapest that give both ends going first; None
-            asks all of them.
-        evaluated: Who computes a point that may be started.
+        until: Condition that ends the computation early; then the cheapest methods that give both ends go
+            first. None uses all methods.
+        evaluated: Function that computes a point within the limits.
 
     Returns:
         The best bracket with the reply of every method.
 
     Raises:
-        PrivsweepError: A given method was never meant for this kind of problem.
+        PrivsweepError: A given method does not answer this kind of problem.
 
     Example:
         >>> from privcore import find_problem
@@ -133,12 +133,12 @@ def ask(
 
 
 def is_tight(bracket: Any, width: float) -> bool:
-    """Return whether the relative width of anything with a lower and an upper end is at most this."""
+    """Return whether the relative width of a bracket, or of any object with both ends, is at most this."""
     return bool(bracket.upper < math.inf and bracket.upper - bracket.lower <= width * bracket.upper)
 
 
 def _promise(point: Point) -> tuple[bool, bool, float]:
-    """Sort key: methods that apply, then those that give both ends, then the cheapest."""
+    """Return a sort key: methods that apply first, then methods that give both ends, then cheap methods."""
     if point.method.applies(point.problem) is not None:
         return True, True, math.inf
     one_sided = point.method.direction is not Direction.ENCLOSURE
@@ -154,7 +154,7 @@ def _reply(
 
 
 def _refusal(point: Point, limit_seconds: float, limit_bytes: float) -> Answer | None:
-    """Return why a point is not started, or None."""
+    """Return the reason why a point is not started, or None."""
     name, problem = point.method.name, point.problem
     if (reason := point.method.applies(problem)) is not None:
         return Answer.without(Status.NOT_APPLICABLE, reason)
@@ -169,7 +169,7 @@ def _refusal(point: Point, limit_seconds: float, limit_bytes: float) -> Answer |
 
 
 def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
-    """Intersect proofs; intervals that hold with a probability count only where there is no proof."""
+    """Intersect proofs; intervals that hold with a probability count only if there is no proof."""
     answered = [reply for reply in replies if reply.answer.ok]
     if not answered:
         worst = min(replies, key=lambda reply: _WORST_FIRST.index(reply.answer.status))
@@ -189,7 +189,7 @@ def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
 
 
 def contradiction(bracket: Bracket) -> str:
-    """Return the sentence about ends that exclude one another."""
+    """Return the sentence about a lower end above the upper end."""
     return (
         f"Methods contradict one another: {bracket.lower_by} gives at least {bracket.lower!r}, "
         f"{bracket.upper_by} at most {bracket.upper!r}."
@@ -197,7 +197,7 @@ def contradiction(bracket: Bracket) -> str:
 
 
 def _uncovered(replies: Sequence[Reply]) -> list[Reply]:
-    """Return the replies of the methods that no other one of them covers."""
+    """Return the replies of those methods that no other of these methods covers."""
     covered = {name for reply in replies for name in reply.method.covers}
     return [reply for reply in replies if reply.method.name not in covered]
 

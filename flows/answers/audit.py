@@ -1,4 +1,4 @@
-"""One audit in one run: from scores or counts to what they refute, with and without a model."""
+"""One audit in one run: the epsilons that scores or counts refute, with and without a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Counted:
         canaries: Number m.
         guesses: Number c'.
         correct: Number c.
-        shuffled: The same number for shuffled inclusion bits, many times; empty where nothing was shuffled.
+        shuffled: Numbers of correct guesses for shuffled inclusion bits; empty without shuffling.
     """
 
     canaries: int
@@ -40,18 +40,18 @@ def counted(
     one_sided: bool = False,
     shuffles: int = 0,
 ) -> Counted:
-    """Return the counts of the guesses that the scores in a Parquet or CSV file lead to.
+    """Return the counts of guesses that are made from the scores in a Parquet or CSV file.
 
     Args:
         file: The file, one row for every canary that was randomised.
         score_column: Name of the column of scores.
-        included_column: Name of the column that says which canaries were in.
+        included_column: Name of the column of inclusion bits.
         guesses: Number of guesses, fixed beforehand.
-        one_sided: Guess the highest scores to be in, and nothing to be out.
-        shuffles: How often the guesses are also counted with shuffled inclusion bits.
+        one_sided: Whether to guess only that the highest scores are in.
+        shuffles: Number of times that guesses are also counted with shuffled inclusion bits.
 
     Raises:
-        DomainError: The file cannot be read, or its content is not what an audit needs.
+        DomainError: The file cannot be read, or its columns are not valid for an audit.
     """
     scores, included = read_columns(file, [score_column, included_column], "numbers")
     check_included(included)
@@ -72,18 +72,18 @@ def audited(
     alternatives: int = 2,
     claimed_epsilon: float | None = None,
 ) -> dict[str, Any]:
-    """Return all that the counts say, for JSON.
+    """Return all conclusions from the counts, for JSON.
 
     Args:
         counts: The counts.
-        delta: Of the epsilon that is to be refuted, in (0, 1).
-        confidence: In [1/2, 1).
-        alternatives: Choices for every canary, 2 for in or out.
-        claimed_epsilon: Claim whose p-value is wanted.
+        delta: Delta at which epsilon is refuted, in (0, 1).
+        confidence: Confidence of the refutation, in [1/2, 1).
+        alternatives: Number of alternatives for each canary, 2 for in or out.
+        claimed_epsilon: Claimed epsilon whose p-value is bounded.
 
     Returns:
-        Epsilons of the audits without a model, each refuted at the confidence; the model-based one; the
-        bounds of the p-value of a claim; and what shuffled bits refute.
+        Epsilons of the audits without a model, each refuted at the confidence; the model-based epsilon; the
+        bounds of the p-value of a claim; and the number of audits with shuffled bits that refute.
 
     Raises:
         DomainError: The counts contradict one another.
@@ -126,7 +126,7 @@ def audited(
 
 
 def _answers(problem: Problem, names: Sequence[str], end: str) -> dict[str, float]:
-    """Return one end, or the value, of the answers of these methods, of those that apply."""
+    """Return one end, or the value, of the answers of those methods that apply."""
     answers = {}
     for name in names:
         method = find(name)()
@@ -140,7 +140,7 @@ def _answers(problem: Problem, names: Sequence[str], end: str) -> dict[str, floa
 
 
 def _least_refuting(question: Problem) -> int:
-    """Return the least count that refutes every epsilon down to 0, one more than the guesses without one."""
+    """Return the least number of correct guesses that refutes some epsilon > 0, or the guesses plus one."""
     fields = question.as_fields()
 
     def refutes(correct: int) -> bool:

@@ -1,4 +1,4 @@
-"""The registry as JSON and as text: problems, methods, and the matrix of who bounds what."""
+"""The registry as JSON and as text: problems, methods, and the matrix of problems and methods."""
 
 import inspect
 from collections import Counter
@@ -24,7 +24,7 @@ _SECTIONS = ("Attributes:", "Args:", "Returns:", "Reference:", "Example:")
 
 
 def catalogue() -> dict[str, Any]:
-    """Return problems with their fields, and methods with their claims and knobs, in JSON types."""
+    """Return problems with their fields, and methods with their claims and options, in JSON types."""
     return {
         "problems": [_problem(kind) for kind in PROBLEMS],
         "methods": [_method(kind) for kind in METHODS],
@@ -76,10 +76,10 @@ def _described(parameters: Mapping[str, Parameter], defaults: Mapping[str, Value
 
 
 def show_one(name: str, json: bool) -> None:
-    """Print all about one problem, or about one method.
+    """Print all properties of one problem or of one method.
 
     Raises:
-        UnknownNameError: There is neither; the closest name is suggested.
+        UnknownNameError: The name is unknown; the closest name is suggested.
     """
     content = catalogue()
     for kind, show_kind in (("problems", _show_problem), ("methods", _show_method)):
@@ -130,7 +130,7 @@ def show_fields() -> None:
 
 
 def show_methods() -> None:
-    """Print a table of all methods, with what each rests on."""
+    """Print a table of all methods, with the reference of each."""
     rows = [
         [
             method["name"],
@@ -146,7 +146,7 @@ def show_methods() -> None:
 
 
 def _arrow(monotone: dict[str, str] | None, asks: str) -> str:
-    """Return the proved trend of the truth as a field grows."""
+    """Return the proved trend of the true value as a field grows."""
     if monotone is None:
         return ""
     return f"{asks} {'grows' if monotone['trend'] == Trend.INCREASING.name.lower() else 'falls'}"
@@ -156,9 +156,9 @@ def _arrow(monotone: dict[str, str] | None, asks: str) -> str:
 
 
 def matrix() -> list[dict[str, Any]]:
-    """Return an entry for each problem and method that belong together, in JSON types.
+    """Return an entry for each problem and each method that answers it, in JSON types.
 
-    `holds` is `proved`, `estimate`, or the knob or the problem's field that holds the confidence.
+    `holds` is `proved`, `estimate`, or the name of the option or field that sets the confidence.
     """
     return [
         {
@@ -173,9 +173,9 @@ def matrix() -> list[dict[str, Any]]:
 
 
 def holds(problem: type[Problem], method: type[Method]) -> str:
-    """Return `proved`, `estimate`, or the name of the knob or field that sets the confidence.
+    """Return `proved`, `estimate`, or the name of the option or field that sets the confidence.
 
-    A question with a confidence is about something random, so no answer to it holds with a higher one.
+    A problem with a confidence is about something random, so no answer holds with a higher confidence.
     """
     if method.direction is Direction.ESTIMATE:
         return ESTIMATED
@@ -184,7 +184,7 @@ def holds(problem: type[Problem], method: type[Method]) -> str:
 
 
 def show_matrix() -> None:
-    """Print a row for each problem, with the methods by the side that they bound."""
+    """Print a row for each problem, with the methods by the end that they bound."""
     entries = matrix()
     rows = []
     for problem in PROBLEMS:
@@ -213,16 +213,16 @@ def _short(entry: dict[str, Any], family: str) -> str:
 
 
 def meaning_of(kind: type[Problem] | type[Method]) -> str:
-    """Return the question of a problem, or the claim of a method, in one sentence."""
+    """Return the first sentence about a problem or method: its question or its claim."""
     return _paragraphs(kind)[0]
 
 
 def assumptions_of(kind: type[Method]) -> str:
-    """Return the assumptions that a method's documentation names after its first sentence."""
+    """Return the assumptions of a method, which follow the first sentence of its documentation."""
     told = "\n\n".join(_paragraphs(kind)[1:])
     if told or kind.direction is Direction.ESTIMATE:
         return told or "the assumptions of its reference; no theorem covers the number"
-    # A proof holds for its question as it stands: a method refuses if its theorem needs more.
+    # A proof holds for the problem as stated: a method does not apply if its theorem needs more.
     return "nothing beyond the question above"
 
 

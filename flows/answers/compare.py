@@ -1,4 +1,4 @@
-"""One training run under four ways to choose the examples of a step, side by side."""
+"""One training run under four schemes that choose the examples of a step, side by side."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,21 +25,21 @@ FROM_ABOVE = (
 ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
 
 Answering = Callable[[Problem], Sourced | None]
-"""Answers a problem; None where it may not be computed and nothing is stored."""
+"""Function that answers a problem, or returns None if nothing is stored and it must not compute."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeRow:
-    """One way to choose examples.
+    """The row of one scheme that chooses examples.
 
     Attributes:
         sampling: Its name: `allocation`, `poisson`, `shuffling` or `none`.
-        problem: What was asked; None where the run has no such case.
+        problem: The problem; None if the scheme does not apply to the run.
         below: The answer that gives the lower end.
-        above: The answer that gives the upper end: the same, or for some shuffling another one.
-        bracket: Both ends; None where there is no answer.
-        status: `ok`, `not_applicable`, `missing` where nothing is stored, or what went wrong.
-        notes: What has to be known about the row, or why it is empty; a sentence each.
+        above: The answer that gives the upper end: the same, except for some rows of shuffling.
+        bracket: Both ends; None without an answer.
+        status: `ok`, `not_applicable`, `missing` if nothing is stored, or the status of a failed answer.
+        notes: Sentences about the row, or about the reason why it is empty.
     """
 
     sampling: str
@@ -54,7 +54,7 @@ class SchemeRow:
 def _row(
     sampling: str, problem: Problem, below: Sourced | None, above: Sourced | None, *notes: str
 ) -> SchemeRow:
-    """Return the row with these answers, or the reason why there is none."""
+    """Return the row with these answers, or with the reason why they are missing."""
     row = SchemeRow(sampling=sampling, problem=problem, below=below, above=above, notes=notes)
     if below is None or above is None:
         return replace(row, status="missing")
@@ -84,10 +84,10 @@ def explanation(row: SchemeRow, explained: Callable[[Sourced], Explanation]) -> 
 def problems(
     options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
 ) -> tuple[dict[str, Problem], list[str]]:
-    """Return the problems that ask for the privacy of one run, by sampling, and notes for people.
+    """Return the problems about the privacy of one run, by sampling, and notes to print.
 
-    Poisson sampling uses as many examples of a step on average: at rate k b / n, rounded up, in n / b steps,
-    rounded up; where only steps are known, at rate k / steps.
+    Poisson sampling uses the same number of examples per step on average: at rate k b / n, rounded up, in
+    n / b steps, rounded up. If only the steps are known, the rate is k / steps.
 
     Args:
         options: Text of sigma, steps, delta, participations, epochs and adjacency; None where not given.
@@ -95,7 +95,7 @@ def problems(
         batch_size: As in `training_question`.
 
     Raises:
-        PrivsweepError: Options contradict one another, or one is missing or outside its domain.
+        PrivsweepError: Options contradict one another, are missing, or are outside their domains.
     """
     kind, fields, notes = training_question("allocation", options, examples=examples, batch_size=batch_size)
     allocation = kind.from_fields(fields)
@@ -124,9 +124,9 @@ def rows(
     """Yield the row of every sampling, as soon as it is known.
 
     Args:
-        asked: What `problems` returns.
-        answering: Answers a problem.
-        batch_size: Examples of a step, if that is known.
+        asked: The problems, from `problems`.
+        answering: Function that answers a problem.
+        batch_size: Examples of a step, if known.
     """
     none = answering(asked["none"])
     for name in ("allocation", "poisson"):
@@ -141,9 +141,9 @@ def _shuffling(
 ) -> SchemeRow:
     """Return the row of shuffling.
 
-    The lower bound holds for batches of any size, all other examples of a batch being opposed or idle, and
+    The lower bound holds for batches of any size, with all other examples of a batch opposed or idle, and
     for more epochs, since leaving out their outputs is post-processing. The upper bound by clones needs
-    batches of one example; that of no amplification needs nothing.
+    batches of one example; the upper bound of no amplification has no requirements.
     """
     fields = asked["none"].as_fields()
     problem = asked.get("shuffling")
@@ -160,12 +160,12 @@ def _shuffling(
 def print_rows(
     found: Sequence[SchemeRow], json: bool, explained: Callable[[Sourced], Explanation] | None
 ) -> None:
-    """Print one table with a row a sampling, and what each row assumes.
+    """Print one table with a row for each sampling, and the assumptions of each row.
 
     Args:
         found: The rows.
         json: Whether to print JSON.
-        explained: Finds out what stands behind an answer; None where that is not asked for.
+        explained: Function that explains an answer; None without explanations.
     """
     reasons = {row.sampling: explanation(row, explained) for row in found} if explained else {}
     if json:

@@ -1,6 +1,6 @@
 """The reasons for an answer: question, theorem and assumptions, and the row, commit and date of its ends.
 
-Everything is read from what problems and methods declare, and from the stored rows.
+Everything comes from the declarations of problems and methods, and from the stored rows.
 """
 
 import json
@@ -29,16 +29,16 @@ class Origin:
 
     Attributes:
         ends: `lower`, `upper` or both.
-        problem: The problem that was answered: the question itself, or one that bounds it.
+        problem: The problem that was answered: the question itself, or a problem that bounds it.
         method: Name of the method.
         version: Version of the method.
-        knobs: The method's settings that differ from their defaults, as JSON.
+        knobs: The method's options that differ from their defaults, as JSON.
         detail: How the method reached its answer.
         point_id: Id of the row.
-        sweep: Name of the sweep that stored it; None where it was computed now.
+        sweep: Name of the sweep that stored it; None if the row was computed now.
         git_commit: Commit of the code, or `unknown`.
         git_dirty: Whether the code differed from that commit.
-        finished_at: When it was computed, in UTC.
+        finished_at: Time of the computation, in UTC.
     """
 
     ends: tuple[str, ...]
@@ -55,7 +55,7 @@ class Origin:
 
     @property
     def claims(self) -> "type[Method] | None":
-        """The method's class; None where this release does not have it."""
+        """The method's class; None if this release does not have it."""
         return METHODS.get(self.method)
 
     def only(self, end: str) -> "Origin":
@@ -76,7 +76,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """The question, with the origin of every end that something is proved about."""
+    """The question, with the origin of each proved end."""
 
     problem: Problem
     origins: tuple[Origin, ...]
@@ -120,10 +120,10 @@ class Explanation:
         }
 
     def show(self, *, question: bool = True) -> None:
-        """Print it for people: an empty line, then a block of lines that begin with a label.
+        """Print the explanation: an empty line, then lines that begin with a label.
 
         Args:
-            question: Whether to tell what was asked, too.
+            question: Whether to print the question, too.
         """
         print()
         last = ""
@@ -182,7 +182,7 @@ def explained(answer: Sourced, store: Store | None = None) -> Explanation:
 
     Args:
         answer: An answer with the status `ok`.
-        store: Where it comes from, unless it was computed.
+        store: The store of the answer, unless the answer was computed.
     """
     if isinstance(answer.answer, Asked):
         return explained_run(answer.answer)
@@ -196,7 +196,7 @@ def explained_run(asked: Asked, ends: tuple[str, ...] = ENDS) -> Explanation:
 
     Args:
         asked: The answer.
-        ends: Which of its ends matter.
+        ends: The ends to explain.
     """
     return Explanation(problem=asked.problem, origins=_merged(list(_computed_origins(asked, ends))))
 
@@ -231,7 +231,7 @@ def _stored_origins(problem: Problem, found: Found, store: Store) -> Iterator[Or
             continue
         answered = type(problem).from_fields(corner)
         name = method.replace("'", "''")
-        # The rule of the view `best`, asked of one problem's view alone, which is much faster.
+        # The rule of the view `best`, applied to the view of one problem, which is much faster.
         rows = store.sql(
             f"select method, method_version as version, {columns} from {view_name(problem.name)} "
             f"where problem_id = '{problem_id(answered)}' and method = '{name}' and status = 'ok' "
@@ -243,7 +243,7 @@ def _stored_origins(problem: Problem, found: Found, store: Store) -> Iterator[Or
 
 
 def _merged(origins: list[Origin]) -> tuple[Origin, ...]:
-    """Return the origins, as one where both ends have the same."""
+    """Return the origins, only one if both ends have the same."""
     if len(origins) == 2 and origins[0] == replace(origins[1], ends=origins[0].ends):
         return (replace(origins[0], ends=ENDS),)
     return tuple(origins)

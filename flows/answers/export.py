@@ -27,7 +27,7 @@ _TEX = {
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Return the names of columns, later ones of the same name with their position behind.
+    """Return the names of columns; a repeated name gets its position as a suffix.
 
     Example:
         >>> distinct(["a", "a", "a_2", "b"])
@@ -107,10 +107,10 @@ def _numeric(count: int, rows: Rows) -> list[bool]:
 
 
 def rows_of(table: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of a table, or of a batch of it, as Python has them; decimals are numbers where exact.
+    """Return the rows of a table, or of a batch of it, as Python objects, exact decimals as numbers.
 
     Raises:
-        DomainError: Python has no such time.
+        DomainError: A time is outside the range of Python.
     """
     columns = []
     for name, column in zip(table.schema.names, table.columns, strict=True):
@@ -127,7 +127,7 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
 
 
 def _number(cell: Decimal) -> int | float | Decimal:
-    """Return a decimal, which SQL makes of literals and of sums of integers, as a number if that is exact."""
+    """Return a decimal, the type of literals and of sums of integers in SQL, as a number if that is exact."""
     if cell == cell.to_integral_value():
         return int(cell)
     return float(cell) if Decimal(repr(float(cell))) == cell else cell
@@ -160,14 +160,14 @@ FORMATS: Mapping[str, Callable[[Any], bytes]] = {
     "md": _as_text(markdown),
     "tex": _as_text(tex),
 }
-"""The content of a file by its format, from a table that a store returned."""
+"""Functions that turn a table from a store into the content of a file, by format."""
 
 
 def chosen_format(name: str | None, out: Path | None) -> str:
-    """Return the format that was asked for, else the one that the file's name says, else CSV.
+    """Return the given format, else the format of the file's ending, else CSV.
 
     Raises:
-        UnknownNameError: There is no such format.
+        UnknownNameError: The format is unknown.
     """
     found = name or (out.suffix.removeprefix(".").lower() if out is not None else "") or "csv"
     if found not in FORMATS:
@@ -176,11 +176,11 @@ def chosen_format(name: str | None, out: Path | None) -> str:
 
 
 def target_of(out: Path) -> Path:
-    """Return the file to write, behind any links.
+    """Return the file to write, with links resolved.
 
     Raises:
-        DomainError: It stands inside a store, or is no file: what is written takes the place of what is
-            there, and `/dev/null` has to stay; or it is the address of a bucket, where stores alone are.
+        DomainError: The path is inside a store, is the address of a bucket, which may only hold stores, or is
+            not a regular file: writing would replace it, even `/dev/null`.
     """
     if re.match(r"[a-z0-9]+:/", str(out)):
         raise DomainError(f"Expected a path on this machine, got the address {out}.")

@@ -8,7 +8,7 @@ from flows.answers.ask import Asked, ask, is_tight
 from privcore import Bracket, LimitError, Method, Problem, intersect, methods_for
 
 TIGHT = 1e-7
-"""Relative width of a bracket from which on no further method is asked."""
+"""Relative width of a bracket at which no further method is used."""
 NOTHING = 1e-200
 """Below this, a quantity counts as 0."""
 _DRAWN = 2e7
@@ -42,7 +42,7 @@ def read(problem: Problem) -> Quantity:
     if _is_proved(asked):
         used = [bracket for bracket in used if bracket.confidence == 1.0]
     bracket = intersect(used, problem.largest)
-    if bracket.crossed:  # the simulation missed, as it may once in a thousand times: proofs count alone
+    if bracket.crossed:  # the simulation missed, as it may once in a thousand runs: only proofs count
         bracket = Bracket(lower=asked.lower, upper=asked.upper)
     values = {name: answer.value for name, answer in answers.items() if answer.value is not None}
     middle = bracket.upper if math.isinf(bracket.upper) else 0.5 * (bracket.lower + bracket.upper)
@@ -56,7 +56,7 @@ def _is_proved(asked: Asked) -> bool:
 
 
 def _methods(problem: Problem) -> Iterator[Method]:
-    """Yield the methods that apply; the simulation draws more bags where they are small."""
+    """Yield the methods that apply; the simulation draws more bags if they are small."""
     fields = problem.as_fields()
     for method, reason in methods_for(problem).items():
         if reason is None and method.name == _SIMULATION:

@@ -1,4 +1,4 @@
-"""Randomized response and bags of labels on one footing: what each reveals, and when they reveal as much."""
+"""A comparison of bags of labels with randomized response: both advantages, and when they are equal."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from flows.printing import plain, rounded_down, rounded_up
 from privcore import Bracket, Problem, find_problem
 
 MOST_BAG_SIZE = 4096
-"""Largest bag that is looked for."""
+"""Largest bag size of the search."""
 _MOST_EPSILON = 700.0
 _EQUATED = ("advantage", "log_ratio")
 _ROWS = ("advantage", "accuracy", "log_ratio", "infinite")
@@ -23,10 +23,10 @@ class Equal:
     """The parameter at which one mechanism reveals as much as another.
 
     Attributes:
-        value: By the best values: the least bag size that reveals no more, or the epsilon; infinite where
-            even a label that is released as it is reveals no more, and None where no bag size is found.
-        bracket: Below its lower end, more is revealed (of bags) or less (of randomized response); from its
-            upper end on, the reverse. Each quantity that the ends rest on holds with its confidence.
+        value: From the best values: the least bag size that reveals no more, or the epsilon. It is infinite
+            if even a label without noise reveals no more, and None if no bag size is found.
+        bracket: Below its lower end, bags reveal more, or randomized response reveals less; from its upper
+            end on, the reverse. Each quantity behind the ends holds with its confidence.
     """
 
     value: float | None
@@ -43,11 +43,11 @@ class LabelComparison:
     """A prior, with the quantities that are compared over it.
 
     Attributes:
-        prior: As problems write it.
-        mechanism: With bags: `llp`, `llp-geometric` or `llp-laplace`.
-        label_epsilon: Of its noise; infinity for `llp`.
+        prior: Prior, as in the fields of problems.
+        mechanism: Mechanism with bags: `llp`, `llp-geometric` or `llp-laplace`.
+        label_epsilon: Epsilon of its noise; infinity for `llp`.
         level: Level of the quantile of the multiplicative advantage.
-        report: Told what is being computed, for those who wait.
+        report: Called with a description of each computation, for a status line.
     """
 
     prior: str
@@ -67,7 +67,7 @@ class LabelComparison:
         }
 
     def problem(self, quantity: str, **mechanism: Any) -> Problem:
-        """Return the question for a quantity of a mechanism with its parameters."""
+        """Return the problem about a quantity of a mechanism with its parameters."""
         fields = dict(self._names[quantity])
         return find_problem(fields.pop("name")).from_fields({"prior": self.prior} | fields | mechanism)
 
@@ -88,7 +88,7 @@ class LabelComparison:
         return self.reading(self.problem("accuracy", mechanism="none"))
 
     def reading(self, problem: Problem) -> Quantity:
-        """Return the quantity that a problem asks for; each problem is computed once."""
+        """Return the quantity of a problem; each problem is computed once."""
         if problem not in self.known:
             fields = problem.as_fields()
             self.report(f"{problem.name} {fields['mechanism']} bags of {fields['bag_size']}")
@@ -98,7 +98,7 @@ class LabelComparison:
     def equal_bag_size(self, quantity: str, epsilon: float) -> Equal:
         """Return the least bag size that reveals no more than randomized response.
 
-        The advantage falls in the bag size, which is proved; that the quantile does is assumed.
+        The advantage is proved to fall in the bag size; the quantile is assumed to.
         """
         target = self.response(quantity, epsilon)
         trials: dict[int, Quantity] = {}
@@ -128,7 +128,7 @@ class LabelComparison:
         return Equal(value=high or None, bracket=bracket)
 
     def equal_epsilon(self, quantity: str, bag_size: int) -> Equal:
-        """Return the epsilon at which randomized response reveals as much as bags of so many examples."""
+        """Return the epsilon at which randomized response reveals as much as bags of this size."""
         bags = self.bags(quantity, bag_size)
         if quantity == "log_ratio":  # the ratio of randomized response is always epsilon
             return Equal(value=bags.value, bracket=bags.bracket)
@@ -156,12 +156,12 @@ class LabelComparison:
 
 
 def content_of(comparison: LabelComparison, bag_size: int | None, epsilon: float | None) -> dict[str, Any]:
-    """Return all that is said about bags of this size and randomized response at this epsilon.
+    """Return the comparison of bags of this size with randomized response at this epsilon, for JSON.
 
     Args:
         comparison: The prior and the mechanism with bags.
         bag_size: Examples in a bag; None leaves bags out.
-        epsilon: Of the randomized response; None leaves it out.
+        epsilon: Epsilon of the randomized response; None leaves it out.
     """
     content: dict[str, Any] = {
         "prior": comparison.prior,
@@ -182,7 +182,7 @@ def content_of(comparison: LabelComparison, bag_size: int | None, epsilon: float
 
 
 def text_of(content: Mapping[str, Any]) -> str:
-    """Return the comparison for people, ends rounded outwards."""
+    """Return the comparison as text, with ends rounded outwards."""
     columns = {}
     if "bags" in content:
         noise = "" if math.isinf(content["label_epsilon"]) else f", epsilon = {content['label_epsilon']:g}"

@@ -10,11 +10,11 @@ from privcore import Bracket, DomainError, Problem, find_problem, intersect
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One thing that is known about a learner, and the question that it turns into.
+    """One fact about a learner, and the problem that follows from it.
 
     Attributes:
-        what: In words, for the table.
-        about: Of which learners the answer is the largest advantage: `all` who fit, or `this` one.
+        what: The fact in words, for the table.
+        about: The learners over which the answer is a maximum: `all` that satisfy the fact, or `this` one.
         question: The problem.
     """
 
@@ -51,14 +51,14 @@ class Known:
     """The facts that a user states about a learner; None if unknown.
 
     Attributes:
-        law: Law of a discrete record.
-        sample: Sample of records of an unknown law.
+        law: Distribution of a discrete record.
+        sample: Sample of records from an unknown distribution.
         records: Size of the training set.
-        privacy: Epsilon and delta, with the neighbours that they are about.
-        bits: Bits of what is released.
+        privacy: Epsilon and delta, with their neighbouring relation.
+        bits: Number of released bits.
         information: Mutual information of the release and a record, in nats.
-        attack: True positives, members, false positives and non-members of a tried attack.
-        confidence: Of what is computed from data.
+        attack: True positives, members, false positives and non-members of an attack that was run.
+        confidence: Confidence of bounds from data.
     """
 
     law: str | None = None
@@ -72,7 +72,7 @@ class Known:
     tested: AccuracyWeights = AccuracyWeights()
 
     def evidence(self) -> Iterable[Evidence]:
-        """Yield the questions that follow; raises `DomainError` where the size of the training set lacks."""
+        """Yield the problems that follow; raises `DomainError` if the size of the training set is missing."""
         odds = {"odds": self.tested.odds}
         sure = odds | {"confidence_level": self.confidence}
         if self.attack is not None:
@@ -109,26 +109,26 @@ def _evidence(what: str, about: str, problem: str, fields: Mapping[str, Any]) ->
 
 
 def _short(text: str) -> str:
-    """Return a law as it was written, without the hash of its data, and not too much of it."""
+    """Return a distribution as it was written, shortened and without the hash of its data."""
     shown = text.split(",sha256:", maxsplit=1)[0] + ")" if ",sha256:" in text else text
     return shown if len(shown) <= 50 else f"{shown[:47]}..."
 
 
 def sandwich(known: Known) -> dict[str, Any]:
-    """Return every bound that follows from what is known, and the bracket that they leave together, for JSON.
+    """Combine all known bounds on membership inference for one learner; return them for JSON.
 
-    The advantage of the best attack on this learner is at most the largest over all learners of whom the same
-    is known, and at least what a tried attack shows. Bounds from data hold with their confidence; the bracket
-    holds with that of all of them, by the union bound.
+    The advantage of the best attack on this learner is at most the largest advantage over all learners that
+    satisfy the same facts, and at least the advantage of an attack that was run. Bounds from data hold with
+    their confidence; the bracket holds with the joint confidence of all bounds, by the union bound.
 
     Args:
-        known: What the user knows.
+        known: The facts about the learner.
 
     Returns:
         The bounds, a row each, and the bracket of the advantage, of the security and of the best accuracy.
 
     Raises:
-        DomainError: Nothing is known, or something is impossible.
+        DomainError: No fact is given, or a fact is impossible.
     """
     rows = [_row(evidence, ask(evidence.question), known.tested.odds) for evidence in known.evidence()]
     if not rows:
@@ -158,11 +158,11 @@ def sandwich(known: Known) -> dict[str, Any]:
 
 
 def _row(evidence: Evidence, asked: Asked, odds: float) -> dict[str, Any]:
-    """Return the bounds for this learner: a maximum over many learners is no lower bound for one of them."""
+    """Return the bounds for this learner: a maximum over many learners is not a lower bound for each."""
     if not asked.ok:
         raise DomainError(f"No answer from {evidence.question.name}: {asked.detail}")
     mine = evidence.about == "this"
-    # Limits without odds are those of odds 1, which are the largest: no lower end for others.
+    # Limits without odds are those of odds 1, the largest: for other odds they are not lower ends.
     least = asked.lower if odds in (1.0, evidence.question.as_fields().get("odds")) else 0.0
     return {
         "known": evidence.what,

@@ -1,4 +1,4 @@
-"""The least noise for a target epsilon, on the safe side, with a proof that less is too little."""
+"""The least noise for a target epsilon, on the safe side, with a proof that less noise does not suffice."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -35,19 +35,19 @@ TARGET = Real(
 
 
 Look = Callable[[float, float], Asked]
-"""Brackets epsilon at a sigma, with about the given relative width."""
+"""Function that brackets epsilon at a sigma, with about the given relative width."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """A noise multiplier that is proved to suffice, and a smaller one that is proved not to.
+    """A noise multiplier proved to suffice, and a smaller noise multiplier proved not to suffice.
 
     Attributes:
-        target: The epsilon that was asked for.
+        target: The target epsilon.
         enough: The bracket at the returned sigma; its upper end is at most the target.
-        short: The bracket at a smaller sigma whose lower end exceeds the target. None where even the smallest
-            sigma of the domain suffices, or where no method proves that less is too little.
-        brackets: How many brackets the search computed.
+        short: The bracket at a smaller sigma whose lower end exceeds the target. None if even the smallest
+            sigma of the domain suffices, or if no method proves that less noise does not suffice.
+        brackets: Number of brackets that the search computed.
     """
 
     target: float
@@ -75,12 +75,12 @@ class Noise:
 
     @property
     def short_sigma(self) -> float | None:
-        """The noise multiplier that does not suffice, if one is known."""
+        """The noise multiplier that does not suffice, or None if it is unknown."""
         return None if self.short is None else sigma_of(self.short)
 
     @property
     def gap(self) -> float:
-        """Relative distance to the noise multiplier that does not suffice; infinite where none is known."""
+        """Relative distance to the noise multiplier that does not suffice; infinite if it is unknown."""
         return math.inf if self.short is None else self.sigma / sigma_of(self.short) - 1.0
 
     def as_content(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Noise:
 
 
 def sigma_of(asked: Asked) -> float:
-    """Return the noise multiplier that was asked about."""
+    """Return the noise multiplier of the problem."""
     return float(asked.problem.as_fields()["sigma"])
 
 
@@ -114,14 +114,14 @@ def least_noise(look: Look, target: float, precision: float, domain: tuple[float
     """Search for the sigma at which epsilon falls below a target, in brackets.
 
     Args:
-        look: Asks for a bracket.
+        look: Function that computes a bracket.
         target: Largest epsilon that is allowed.
         precision: Relative distance at which two sigmas count as neighbours.
         domain: Least and largest sigma.
 
     Raises:
         UncoveredError: No sigma of the domain is proved to suffice.
-        LimitError: Likewise, and a limit kept the methods from answering.
+        LimitError: The same, because a limit stopped the methods.
         PrivsweepError: Methods contradict one another.
     """
     trials: dict[tuple[float, float], Asked] = {}
@@ -161,11 +161,11 @@ def find_noise(
     """Return the least sigma, up to a relative precision, whose epsilon is proved to be at most the target.
 
     Args:
-        kind: Problem that asks for epsilon and has a field sigma in which it is proved to fall.
+        kind: Kind of problem about epsilon, which is proved to fall with the field sigma.
         fields: Its other fields.
         target: Largest epsilon that is allowed, in (0, 10000].
-        precision: Relative distance to a sigma that is proved not to suffice; in [1e-9, 1]. What the methods
-            can tell apart may be less: `Noise.gap` says what was reached.
+        precision: Relative distance to a sigma that is proved not to suffice; in [1e-9, 1]. The methods may
+            not reach it; `Noise.gap` is the distance that they reached.
         methods: Methods to use; None means all that give both ends.
         limit_seconds: As in `ask`, for one bracket.
         limit_bytes: As in `ask`.
@@ -176,7 +176,7 @@ def find_noise(
     Raises:
         DomainError: The target, the precision or a field is outside its domain.
         UncoveredError: No sigma of the domain reaches the target.
-        LimitError: A limit kept the methods from answering.
+        LimitError: A limit stopped the methods.
 
     Example:
         >>> from privcore import find_problem
@@ -207,19 +207,19 @@ def find_noise(
 
 
 def _tuned(method: Method, tolerance: float) -> Method:
-    """Return the method with this tolerance, where it has such a knob."""
+    """Return the method with this tolerance, if it has this option."""
     if "tolerance" not in method.knobs:
         return method
     return method.from_knobs({**method.identity(), "tolerance": tolerance})
 
 
 def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
-    """Print a noise multiplier that suffices, with the proof, and one that does not.
+    """Print a noise multiplier that suffices, its proof, and a smaller noise multiplier that does not.
 
     Args:
-        found: What the search found.
+        found: Result of the search.
         json: Whether to print JSON.
-        explain: Whether to tell what stands behind both.
+        explain: Whether to explain both.
     """
     enough, short = found.enough, found.short
     reasons = {"suffices": explained_run(enough, ("upper",))} if explain else {}

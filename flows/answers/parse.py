@@ -1,4 +1,4 @@
-"""Questions as text: the words of a command line, and lines of JSON."""
+"""Problems from text: the words of a command line, and lines of JSON."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def answer_lines(
     limit_seconds: float = LIMIT_SECONDS,
     limit_bytes: float = LIMIT_BYTES,
 ) -> Iterator[dict[str, Any]]:
-    """Answer problems that stand in lines of JSON, one by one and in order; empty lines are skipped.
+    """Answer problems in lines of JSON, one by one and in order; empty lines are skipped.
 
     Args:
         lines: Each `{"problem": "allocation-epsilon", "sigma": 1, ...}`.
@@ -31,7 +31,7 @@ def answer_lines(
         limit_bytes: As in `ask`.
 
     Yields:
-        The content of one JSON line each; a line that is no question has the status `misuse` and says why.
+        The content of one JSON line each; an invalid line has the status `misuse` and a reason.
     """
     for line in lines:
         if not line.strip():
@@ -85,14 +85,14 @@ def _misuse(content: Mapping[str, Any], sentence: str) -> dict[str, Any]:
 
 
 def _echo(value: Any) -> Any:
-    """Return a refused value as it was given; NaN, which strict JSON lacks, becomes text."""
+    """Return a rejected value as it was given; NaN, which strict JSON lacks, becomes text."""
     return "nan" if isinstance(value, float) and math.isnan(value) else value
 
 
-# ---------------------------------------------------------------------- a training run as a question
+# ---------------------------------------------------------------------- a training run as a problem
 
 SAMPLING = {"allocation": "allocation-epsilon", "poisson": "poisson-epsilon", "none": "unamplified-epsilon"}
-"""Ways to choose the examples of a step, each with the problem that asks for its privacy."""
+"""Schemes that choose the examples of a step, each with the problem about its privacy."""
 
 
 def training_question(
@@ -102,12 +102,12 @@ def training_question(
     examples: str | None = None,
     batch_size: str | None = None,
 ) -> tuple[type[Problem], dict[str, Any], list[str]]:
-    """Return the question about a training run that options of the command line describe.
+    """Build the problem about a training run from options of the command line.
 
     Args:
         sampling: One of `SAMPLING`.
-        options: Text of every field of the problem that has an option; None where it was not given.
-        examples: Examples in the training set; with a batch size it gives the number of steps.
+        options: Text of every field of the problem that has an option; None if it was not given.
+        examples: Size of the training set; with a batch size, it gives the number of steps.
         batch_size: Examples in a batch.
 
     Returns:
@@ -133,7 +133,7 @@ def training_question(
 
 
 def large_delta(delta: object, examples: int | None) -> list[str]:
-    """Return a note about a delta that is not below 1 / examples, or nothing."""
+    """Return a note about a delta that is not below 1 / examples, or an empty list."""
     if examples is None or not isinstance(delta, float) or not 1.0 / examples <= delta < 1.0:
         return []
     told = f"delta={exactly(delta)} is not below 1/examples={1.0 / examples:.3g}"
@@ -141,7 +141,7 @@ def large_delta(delta: object, examples: int | None) -> list[str]:
 
 
 def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling: str) -> list[str]:
-    """Add the steps of an epoch, and what else examples and batch size fix; return what to tell about it."""
+    """Add the fields that examples and batch size determine, and return notes about them."""
     if size is None:
         raise DomainError("Expected examples together with batch_size.")
     if "steps" in fields:

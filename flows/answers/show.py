@@ -11,12 +11,12 @@ from privcore import Bracket, Problem
 
 
 def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = None) -> None:
-    """Print an answer: the bracket, what kind it is, who gave its ends, and where it is from.
+    """Print an answer: the bracket, its kind, the methods of its ends, and its source.
 
     Args:
-        answer: What to print; without the status `ok`, only JSON says something.
+        answer: The answer; if its status is not `ok`, only JSON is printed.
         json: Whether to print JSON.
-        explanation: What stands behind it, to be printed as well.
+        explanation: The explanation to print as well.
     """
     problem, bracket = answer.problem, answer.bracket
     fields = problem.as_fields()
@@ -73,7 +73,7 @@ def bracket_text(problem: Problem, bracket: Bracket) -> str:
 
 
 def sure(confidence: float) -> str:
-    """Return a confidence as it was asked for, or rounded down where it has many digits.
+    """Return a confidence as it was given, or rounded down if it has many digits.
 
     Example:
         >>> sure(0.95), sure(1.0 - 0.1 - 0.2 / 3.0)
@@ -84,7 +84,7 @@ def sure(confidence: float) -> str:
 
 
 def methods_text(bracket: Bracket) -> str:
-    """Return who gave the ends, once where it is the same method."""
+    """Return the methods that gave the ends, once if both are the same."""
     if bracket.lower_by == bracket.upper_by:
         return bracket.upper_by or "none"
     ends = {"lower end": bracket.lower_by, "upper end": bracket.upper_by}
@@ -100,7 +100,7 @@ def width_text(bracket: Bracket) -> str:
 
 
 def show_replies(asked: Asked) -> None:
-    """Print a table with what each method said."""
+    """Print a table of the replies of all methods."""
     rows = []
     for reply in asked.replies:
         answer = reply.answer

@@ -1,4 +1,4 @@
-"""An answer with its source: from the store where that serves, else computed now."""
+"""An answer with its source: from the store if it has one, else computed now."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from storage import Found
 
 COMPUTED = "computed"
 TIGHT = 0.01
-"""Relative width of a bracket after which no more methods are asked."""
+"""Relative width of a bracket at which no more methods are used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Sourced:
     Attributes:
         problem: The question.
         bracket: Both ends, with the methods that gave them.
-        answer: What the store said, or what the methods said together.
+        answer: The answer of the store, or of all methods together.
         source: `store`, `store-monotone` or `computed`.
         told: The source in words.
     """
@@ -34,7 +34,7 @@ class Sourced:
 
     @property
     def status(self) -> str:
-        """`ok`, or why there is no answer."""
+        """`ok`, or the status of the missing answer."""
         return str(self.answer.status) if isinstance(self.answer, Asked) else "ok"
 
     @property

@@ -14,22 +14,22 @@ from storage import Store
 from storage.schema import problem_id
 
 MOST_ROWS = 1000
-"""Lines of a table for people; JSON and SQL give all."""
+"""Largest number of lines of a printed table; JSON and SQL give all lines."""
 
 NOTHING = Bracket()
-"""The bracket of a problem about which nothing is stored."""
+"""The bracket of a problem without stored bounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One problem of a sweep with its stored bounds; without methods where nothing is stored."""
+    """One problem of a sweep with its stored bounds; without methods if nothing is stored."""
 
     problem: Problem
     bracket: Bracket = NOTHING
 
     @property
     def stored(self) -> bool:
-        """Whether anything is known."""
+        """Whether any bound is stored."""
         return bool(self.bracket.lower_by or self.bracket.upper_by)
 
 
@@ -41,11 +41,11 @@ def sweep_named(name: str, store: Store) -> Sweep | None:
         store: Opened with `missing_ok`.
 
     Returns:
-        The sweep, or None where it is the name of a problem.
+        The sweep, or None for the name of a problem.
 
     Raises:
         SweepError: The file is wrong or missing.
-        UnknownNameError: It is neither; the closest name is suggested.
+        UnknownNameError: The name is unknown; the closest name is suggested.
     """
     if name.endswith(".toml"):
         return load(name)
@@ -66,7 +66,7 @@ def show_sweep(sweep: Sweep, store: Store, json: bool) -> None:
     """Print the table of a sweep.
 
     Raises:
-        UncoveredError: Nothing of it is stored.
+        UncoveredError: No point of the sweep is stored.
     """
     if not store.exists:
         raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store.name}.")
@@ -127,7 +127,7 @@ def _line_content(line: Line) -> dict[str, Any]:
 
 
 def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None:
-    """Print the lines of one kind of problem; what is the same in all of them goes into the title."""
+    """Print the lines of one kind of problem; fields that are equal in all lines go into the title."""
     columns = {name: [exactly(line.problem.as_fields()[name]) for line in lines] for name in kind.parameters}
     methods = [methods_text(line.bracket) if line.stored else "not stored" for line in lines]
     same = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1 and len(lines) > 1}

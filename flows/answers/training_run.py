@@ -1,4 +1,4 @@
-"""A training run as practitioners describe it: n examples in batches of b, and which rounding is safe."""
+"""A training run as practitioners describe it: n examples in batches of b, and the safe rounding."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ WHY = {
         "both"
     ),
 }
-"""Why a rounding is safe: allocation falls in the number of steps, Poisson sampling grows with it."""
+"""Reasons why a rounding is safe: with more steps, epsilon falls for allocation, and grows for Poisson."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +37,12 @@ class Rounding:
 
     Attributes:
         sampling: `allocation` or `poisson`.
-        way: `down`, `up`, or `exact` where the batch size divides the examples.
+        way: `down`, `up`, or `exact` if the batch size divides the examples.
         steps: Steps of an epoch.
         total_steps: Steps of all epochs.
         mean_batch: Examples that a step uses on average.
         sampling_probability: Rate of Poisson sampling, never below the true one; None for allocation.
-        safe: Whether the privacy of either rounding is bounded by that of this one.
+        safe: Whether an upper bound for this rounding holds for both.
     """
 
     sampling: str
@@ -68,7 +68,7 @@ class TrainingRun:
 
     @classmethod
     def checked(cls, given: Mapping[str, object]) -> "TrainingRun":
-        """Return the run that these numbers describe, those of the class's fields.
+        """Return the run with these numbers, named as the fields of this class.
 
         Raises:
             DomainError: A number is outside its domain, or examples, batch size and participations contradict
@@ -96,15 +96,15 @@ class TrainingRun:
 
     @property
     def quotient(self) -> str:
-        """Text of n / b, cut after three decimals; without any where it is whole."""
+        """Text of n / b, cut after three decimals; without decimals if it is whole."""
         n, b = self.examples, self.batch_size
         return f"{n // b}" if n % b == 0 else f"{n // b}.{1000 * (n % b) // b:03d}"
 
     def roundings(self, sampling: str) -> tuple[Rounding, ...]:
-        """Return both roundings of the steps, down and up; or the only one where nothing is to be rounded.
+        """Return both roundings of the steps, down and up; or the only one if b divides n.
 
-        Allocation is safe rounded down, which bounds the run with one step more as well, since epsilon falls
-        in the number of steps. Poisson sampling is safe rounded up, since at one rate epsilon grows with it.
+        For allocation, rounding down is safe: it also bounds the run with one more step, since epsilon falls
+        in the number of steps. For Poisson sampling at one rate, rounding up is safe, since epsilon grows.
 
         Args:
             sampling: `allocation` or `poisson`.
@@ -131,21 +131,21 @@ class TrainingRun:
         return self.roundings("allocation") + self.roundings("poisson")
 
     def safe(self, sampling: str) -> Rounding:
-        """Return the rounding whose privacy bounds that of both."""
+        """Return the rounding whose upper bound holds for both."""
         return next(rounding for rounding in self.roundings(sampling) if rounding.safe)
 
     def fields(self, rounding: Rounding) -> dict[str, Any]:
-        """Return the fields of the problem that asks for the privacy of this run, so rounded."""
+        """Return the fields of the problem about the privacy of this run with this rounding."""
         fields: dict[str, Any] = {"steps": rounding.steps, "epochs": self.epochs}
         if rounding.sampling_probability is None:
             return fields | {"participations": self.participations}
         return fields | {"sampling_probability": rounding.sampling_probability}
 
     def notes(self, sampling: str) -> list[str]:
-        """Return notes for people about the number of steps, one sentence each.
+        """Return notes about the number of steps, one sentence each.
 
         Args:
-            sampling: `allocation`, `poisson`, or `none`, which no number of steps makes better or worse.
+            sampling: `allocation`, `poisson`, or `none`, for which the number of steps does not matter.
         """
         name = "poisson" if sampling == "poisson" else "allocation"
         taken, *rest = sorted(self.roundings(name), key=lambda rounding: not rounding.safe)
@@ -176,7 +176,7 @@ def epsilons(run: TrainingRun, noise: Mapping[str, Any], limit_seconds: float) -
 
     Args:
         run: The training run.
-        noise: The fields sigma and delta, and adjacency where it is not the usual one.
+        noise: The fields sigma and delta, and adjacency if it is not the default.
         limit_seconds: As in `ask`.
 
     Raises:
@@ -191,11 +191,11 @@ def epsilons(run: TrainingRun, noise: Mapping[str, Any], limit_seconds: float) -
 
 
 def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> None:
-    """Print both roundings of both schemes beside each other, which one is safe, and why.
+    """Print both roundings of both schemes in one table, and the reasons for the safe rounding.
 
     Args:
         run: The training run.
-        asked: Brackets of epsilon, one for each rounding; or none.
+        asked: Brackets of epsilon, one for each rounding; or an empty list.
         json: Whether to print JSON.
     """
     roundings = run.all_roundings()
