@@ -1,4 +1,4 @@
-"""The flow that deployments start, and what Prefect shows of it."""
+"""The flow that deployments start, and its display in Prefect."""
 
 from flows.deployments.flow import scheduled_sweep
 

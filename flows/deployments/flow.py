@@ -1,6 +1,6 @@
-"""The flow that deployments start: a sweep on a schedule, and all that Prefect shows of it.
+"""The flow that deployments start: a sweep on a schedule, and its display in Prefect.
 
-What it computes is what `privsweep run` computes; deploy/README.md says how it is deployed.
+It computes the same points as `privsweep run`; deploy/README.md describes deployments.
 
 One file, since Prefect loads the deployed flow from it.
 """
@@ -40,7 +40,7 @@ from tasks.work import Done
 Log = Logger | LoggerAdapter[Logger]
 
 WITH_FAILURES = "Completed with failures"
-LEASE_SECONDS = 120.0  # after which the store is free again where a run was killed
+LEASE_SECONDS = 120.0  # after which the store is free again if a run was killed
 
 
 @flow(name="privsweep", flow_run_name="{sweep}", persist_result=False)
@@ -53,23 +53,23 @@ def scheduled_sweep(
     reports: str | None = None,
     ray_address: str | None = None,
 ) -> State[None]:
-    """Compute the points of a sweep that are not stored yet, one run a store at a time.
+    """Compute the points of a sweep that are not stored yet, with one run per store at a time.
 
     Args:
         sweep: Name of an embedded sweep, or path of a TOML file.
-        store: Folder or address of the store, made where it does not exist.
-        workers: Number of worker processes; one a core without it.
+        store: Folder or address of the store, made if it does not exist.
+        workers: Number of worker processes; one per core by default.
         retry: Whether to compute stored failures again.
         max_points: Number of points above which the sweep is refused.
-        reports: Folder that gets the HTML report; none is written without it.
-        ray_address: The Ray cluster; without it what RAY_ADDRESS says to the worker, or a Ray of its own.
+        reports: Folder for the HTML report; without a folder, no report is written.
+        ray_address: The Ray cluster; by default RAY_ADDRESS of the worker, or a new local Ray.
 
     Returns:
-        How the run ended: Completed, "Completed with failures" where points have no answer, Cancelled where
-        it was stopped, Crashed where its worker is gone, Failed with one sentence.
+        The final state of the run: Completed, "Completed with failures" if points have no answer, Cancelled
+        if it was stopped, Crashed if its worker is gone, Failed with one sentence.
 
     Raises:
-        PrivsweepError: The run failed, and its deployment lets it try again.
+        PrivsweepError: The run failed, and its deployment allows a retry.
     """
     logger = get_run_logger()
     told = _Told(sweep, logger)
@@ -103,13 +103,13 @@ def scheduled_sweep(
 
 
 def _of_a_deployment() -> bool:
-    """Return whether a worker started this process, and nobody at a terminal."""
+    """Return whether a worker started this process, and not a user at a terminal."""
     context = FlowRunContext.get()
     return context is not None and context.flow_run is not None and bool(context.flow_run.deployment_id)
 
 
 def _ending(report: RunReport) -> State[None]:
-    """Return the state that a run ends in, with counts and the command that shows what failed."""
+    """Return the final state of a run, with counts and the command that lists failures."""
     now = report.now
     done = f"{now.total} points, {report.computed} computed in {duration(report.seconds)}"
     if not now.failed:
@@ -120,12 +120,12 @@ def _ending(report: RunReport) -> State[None]:
 
 
 def _may_repeat(error: PrivsweepError) -> bool:
-    """Return whether the run is to be tried again; where not, tell Prefect, which would do so.
+    """Return whether the run should be tried again; if not, disable the retries of Prefect.
 
-    A cluster or a disk can come back, a mistake in a sweep stays.
+    A cluster or a disk can come back; an error in a sweep stays.
     """
     context = FlowRunContext.get()
-    if context is None or context.flow_run is None:  # somebody called the function itself
+    if context is None or context.flow_run is None:  # the function was called directly
         return False
     with get_client(sync_client=True) as client:
         now = client.read_flow_run(context.flow_run.id)
@@ -143,9 +143,9 @@ def _whole(store: str) -> str:
 
 @contextmanager
 def _only_run_on(store: str, logger: Log) -> Iterator[None]:
-    """Wait until no other deployed run is at work on a store: both would compute the same points.
+    """Wait until no other deployed run works on a store: both would compute the same points.
 
-    It is a matter of economy, and nothing breaks where Prefect forgets who is at work.
+    This only saves work; nothing breaks if Prefect loses track of the active run.
     """
     address = _whole(store)
     name = f"store {re.sub(r'[^A-Za-z0-9._-]+', ' ', address).strip()}"
@@ -162,19 +162,19 @@ def _only_run_on(store: str, logger: Log) -> Iterator[None]:
         try:
             with _asking_once():
                 slot.close()
-        except Exception as error:  # noqa: BLE001  of Prefect's; the lease ends by itself
+        except Exception as error:  # noqa: BLE001  an error of Prefect; the lease expires
             logger.debug("The turn on the store was not returned: %s", error)
 
 
 @contextmanager
 def _asking_once() -> Iterator[None]:
-    """Ask Prefect's server once: else one that is gone would cost a minute, for what is not worth it."""
+    """Ask Prefect's server only once: retries would wait a minute for a server that is gone."""
     with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
         yield
 
 
 class _Told:
-    """What Prefect shows of a run beside its state: log, progress, table, link to the report."""
+    """The display of a run in Prefect, except its state: log, progress, table, link to the report."""
 
     def __init__(self, sweep: str, logger: Log) -> None:
         self._name = sweep
@@ -183,7 +183,7 @@ class _Told:
         self._progress: UUID | None = None
 
     def watch(self, plan: Plan, done: Done | None) -> None:
-        """Tell the plan, then what every batch adds."""
+        """Log the plan, then every batch."""
         computed = self._computed
         if done is None:
             self._begin(plan)
@@ -197,7 +197,7 @@ class _Told:
             self._show_progress()
 
     def end(self) -> None:
-        """Tell what is left to tell, and show the table of what was computed."""
+        """Log the remaining batches, and show the table of computed points."""
         if line := self._computed.rest():
             self._logger.info("%s", line)
         if warning := self._computed.warning_of_rest():
@@ -256,15 +256,15 @@ class _Told:
             self._show(lambda: artifacts.update_progress_artifact(progress, 100 * share))
 
     def _show(self, make: Callable[[], Any]) -> Any:
-        """Make or change an artifact; where Prefect's server is gone, the sweep goes on without."""
+        """Make or change an artifact; if Prefect's server is gone, the sweep continues without it."""
         try:
             with _asking_once():
                 return make()
-        except Exception as error:  # noqa: BLE001  whatever it is, it is no reason to stop
+        except Exception as error:  # noqa: BLE001  an artifact is never a reason to stop
             self._progress = None
             self._logger.warning("Prefect does not show all of this run: %s: %s", type(error).__name__, error)
         return None
 
     def _key(self, what: str) -> str:
-        """Return the key of an artifact; it has versions, one a run."""
+        """Return the key of an artifact, which has a version for each run."""
         return f"{re.sub(r'[^a-z0-9]+', '-', Path(self._name).stem.lower()).strip('-')}-{what}"

@@ -1,4 +1,4 @@
-"""Summaries of computed points, for a log and a table: few lines, however many batches there are."""
+"""Summaries of computed points, for a log and a table: few lines for any number of batches."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from typing import Any
 from privcore.answer import FAILURES
 from tasks.work import Done
 
-LINES = 30  # on batches that are done, at most
+LINES = 30  # about finished batches, at most
 NAMED = 3  # workers in a line, at most
-WARNINGS = 20  # on batches with failures, at most
+WARNINGS = 20  # about batches with failures, at most
 
 
 @dataclass
@@ -28,10 +28,10 @@ class _Sum:
 
 
 class Computed:
-    """Adds up batches, and says from time to time what was added."""
+    """Sums of batches, with a line about new batches from time to time."""
 
     def __init__(self, batches: int) -> None:
-        """Expect so many batches; there are more where the engine cuts one into halves."""
+        """Expect this number of batches; there are more if the engine splits a batch."""
         self.expected = batches
         self.finished = 0
         self._sums: dict[tuple[str, str], _Sum] = {}
@@ -49,15 +49,15 @@ class Computed:
             sums.setdefault((done.problem, done.method), _Sum()).add(done)
 
     def line(self) -> str | None:
-        """Return what is new since the last line, None while the next one is not due.
+        """Return a line about the batches since the last line, or None if it is not due yet.
 
-        Up to 30 batches get a line each; of more, several share one.
+        Up to 30 batches get a line each; of more batches, several share a line.
         """
         enough = self._collected >= ceil(self.expected / LINES) and self._lines < LINES - 1
         return self.rest() if enough else None
 
     def rest(self) -> str | None:
-        """Return what is new since the last line, None if that is nothing."""
+        """Return a line about the batches since the last line, or None without new batches."""
         if not self._collected:
             return None
         text = "; ".join(_said(method, each) for (_, method), each in self._unsaid.items())
@@ -67,7 +67,7 @@ class Computed:
         return f"{text} ({min(self.finished, self.expected)} of {self.expected} batches)"
 
     def warning(self, done: Done) -> str | None:
-        """Return what a batch has no answers to, and why; None if it has all, or after 20 warnings."""
+        """Return a warning with the failures of a batch and their reasons; None after 20 warnings."""
         failed = sum(n for status, n in done.statuses.items() if status in FAILURES)
         if not failed:
             return None
@@ -80,11 +80,11 @@ class Computed:
         return f"{failed} of {done.points} points of {done.method} failed: {reasons}{more}"
 
     def warning_of_rest(self) -> str | None:
-        """Return how many points failed without a warning of their own, None if there are none."""
+        """Return a warning about the failed points that had no warning, or None."""
         return f"{self._quiet} more points failed." if self._quiet else None
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each problem and method: points, how many with which status, seconds."""
+        """Return a row for each problem and method: points, counts by status, seconds."""
         return [
             {
                 "problem": problem,

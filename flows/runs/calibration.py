@@ -1,4 +1,4 @@
-"""The calibration of estimates: seconds that stored points took over those that their methods estimated."""
+"""The calibration of estimates: measured seconds of stored points over the estimates of their methods."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 SAMPLE = 2000  # rows of a method and a kind of problem, at most
 UNUSUAL = 10.0
-"""Times the usual ratio, above which a row took longer for a reason that does not come with every point.
+"""Multiple of the usual ratio above which a row took longer for a reason that most points do not have.
 
-Measured: the first point of a worker took 12.8 s where others took 0.02 s, since the code was compiled for it
-and kept. Of 200 rows from two workers, their first ones had made the ratio six times too large.
+Measured: the first point of a worker took 12.8 s and others took 0.02 s, since the code was compiled for the
+first. In 200 rows from two workers, the two first rows made the ratio six times too large.
 """
 
 
@@ -31,9 +31,9 @@ class Calibration:
     """Measured over estimated seconds of one method on one kind of problem.
 
     Attributes:
-        ratio: Sum of the measured over the sum of the estimated seconds; of a row that took unusually long,
-            only what is still usual is counted.
-        points: Number of stored points that this rests on.
+        ratio: Sum of the measured over the sum of the estimated seconds; a row that took unusually long
+            counts with at most `UNUSUAL` times the usual ratio.
+        points: Number of stored points in the sums.
     """
 
     ratio: float
@@ -41,13 +41,13 @@ class Calibration:
 
 
 def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], Calibration]:
-    """Return measured over estimated seconds by names of problem and method; nothing without a store.
+    """Return measured over estimated seconds by names of problem and method; empty without a store.
 
-    Knobs do not count: a method's estimate is to follow them.
+    Options are not distinguished, since a method's estimate should depend on them.
 
     Args:
         store: Opened with `missing_ok`.
-        kinds: The kinds of problems that matter.
+        kinds: The kinds of problems.
 
     Raises:
         StoreError: The store cannot be read.
@@ -86,7 +86,7 @@ def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) 
 
 
 def _usual(took: NDArray[np.float64], estimated: NDArray[np.float64]) -> float:
-    """Return measured over estimated seconds without what is unusual, by the median of estimated work."""
+    """Return measured over estimated seconds, with unusual rows clipped by the median of estimated work."""
     ratios = took / estimated
     order = np.argsort(ratios)
     work = np.cumsum(estimated[order])

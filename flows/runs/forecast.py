@@ -15,14 +15,14 @@ from privcore.errors import PrivsweepError
 
 START = 9.0  # seconds until the first batch begins: Prefect's server, Ray, and a worker with its child
 END = 1.2  # seconds after the last batch: manifest and Prefect
-END_OF_RAY = 1.3  # more of them on one node, where a run ends the Ray that it started
+END_OF_RAY = 1.3  # in addition on one node, where a run stops the Ray that it started
 DISPATCH = 1e-3  # seconds of the driver for each batch
 LARGEST = 1_000_000  # worker processes
 _CLUSTER = re.compile(r"nodes=([0-9]{1,9}),cores=([0-9]{1,9})(?:,spread=([0-9]{1,9}(?:\.[0-9]{1,9})?))?")
 
 
 class ClusterError(PrivsweepError):
-    """What was said of a cluster makes no sense."""
+    """The description of a cluster is invalid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Cluster:
         return self.nodes * self.cores
 
     def slowness(self) -> NDArray[np.float64]:
-        """Return how many times longer each node takes, at the quantiles of a log-normal law."""
+        """Return the relative slowness of each node, at the quantiles of a log-normal distribution."""
         law = NormalDist()
         levels = ((i + 0.5) / self.nodes for i in range(self.nodes))
         return np.array([math.exp(self.spread * law.inv_cdf(level)) for level in levels])
@@ -55,7 +55,7 @@ def read_cluster(text: str) -> Cluster:
     """Return the cluster that words such as `nodes=200,cores=32` describe.
 
     Raises:
-        ClusterError: They do not.
+        ClusterError: The words are invalid.
 
     Example:
         >>> read_cluster("nodes=200,cores=32").workers
@@ -75,17 +75,17 @@ def read_cluster(text: str) -> Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How a simulated run goes; times are in seconds.
+    """The course of a simulated run; times are in seconds.
 
     Attributes:
-        work: What was to be done.
-        makespan: From the command to its end.
-        span: From the start of the first batch to the end of the last.
+        work: The work of the run.
+        makespan: Time from the start of the command to its end.
+        span: Time from the start of the first batch to the end of the last.
         busy: Share of the workers' time, between the first batch and the last, in which they work.
-        tail: Time between the moment when a worker first finds nothing left, and the end of the last batch.
-        longest: The longest batch.
-        commits_per_second: Parts published a second: on average, and in the busiest tenth of the time.
-        store_bytes: What the new rows will occupy, roughly.
+        tail: Time from the moment when the first worker runs out of work to the end of the last batch.
+        longest: Time of the longest batch.
+        commits_per_second: Parts published per second: on average, and in the busiest tenth of the time.
+        store_bytes: Approximate size of the new rows.
     """
 
     work: Work
@@ -99,11 +99,11 @@ class Schedule:
 
 
 def simulate(work: Work, cluster: Cluster) -> Schedule:
-    """Return how a run would go whose batches go, one after another, to the worker that is free first.
+    """Simulate a run that gives batches, one after another, to the worker that is free first.
 
     Args:
         work: From `work_of`.
-        cluster: Where it would run.
+        cluster: The cluster of the run.
     """
     slowness = cluster.slowness()
     free = [(0.0, worker) for worker in range(cluster.workers)]

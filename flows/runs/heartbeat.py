@@ -1,4 +1,4 @@
-"""The heartbeats of a run, from a thread of their own, and the pace that they tell."""
+"""The heartbeats of a run, from a separate thread, and the pace that they report."""
 
 import secrets
 import threading
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Pace:
-    """Points a second since the first batch was done: before it, workers were starting."""
+    """Points per second since the first finished batch; before it, workers were starting."""
 
     def __init__(self) -> None:
         self.points = 0
@@ -35,7 +35,7 @@ class Pace:
 
     @property
     def per_second(self) -> float | None:
-        """Points a second; None before the second batch."""
+        """Points per second; None before the second batch."""
         before, moment = self._first or (0, 0.0)
         seconds = time.monotonic() - moment
         return (self.points - before) / seconds if self.points > before > 0 and seconds > 0 else None
@@ -45,11 +45,11 @@ class Pace:
 def beating(
     place: "Folder", sweep: Sweep, *, total: int, new: int, started: datetime
 ) -> Iterator[Callable[[Done], None]]:
-    """Let others know, inside the block, that a run lives and how far it is; yield what is told each batch.
+    """Write heartbeats with the progress of a run inside the block; yield a function that counts a batch.
 
     Args:
         place: The store.
-        sweep: What is run.
+        sweep: The sweep.
         total: Number of its points.
         new: Number of points that this run computes.
         started: When it began, in UTC.

@@ -1,4 +1,4 @@
-"""A Prefect flow around a sweep: it shows how far the sweep is, and the store decides what that means."""
+"""A Prefect flow around a sweep: Prefect shows the progress, and the store holds the results."""
 
 import os
 import sys
@@ -13,17 +13,16 @@ from flows.runs.signals import sigterm_interrupts
 from tasks.work import Done
 
 STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
-STAGES_ON_SERVER = 4  # of a deployment: with its progress, each leaves 40 rows in a database that is kept
-DRAIN_SECONDS = 10.0  # for Prefect to tell its server the rest, before we stop that
+STAGES_ON_SERVER = 4  # in a deployment: with its progress, each leaves 40 rows in a permanent database
+DRAIN_SECONDS = 10.0  # for Prefect to send the rest to its server, before we stop the server
 
 
 def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path) -> None:
-    """Let a Prefect flow consume the outcomes, in a few task runs that show how far it is.
+    """Consume the outcomes in a Prefect flow, in a few task runs that show the progress.
 
-    Where a flow run is active already, as in a deployment, its own task runs do that, and neither a flow nor
-    a server is started. Prefect watches, it does not decide: errors and interruptions are kept from it, so
-    that they reach the caller at once and unchanged, and what it leaves undone because its server died is
-    done without it.
+    If a flow run is already active, as in a deployment, its task runs do this, and neither a flow nor a
+    server is started. Prefect only watches: errors and interruptions bypass it, so that they reach the caller
+    at once and unchanged, and if its server dies, the remaining outcomes are consumed without it.
     """
     begun = False
     ended_by: list[BaseException] = []
@@ -46,7 +45,7 @@ def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path
         def watched() -> None:
             nonlocal begun
             begun = True
-            with sigterm_interrupts():  # here Prefect has a handler of its own
+            with sigterm_interrupts():  # Prefect installs its own handler here
                 for number in range(1, stages + 1):
                     if not ended_by:
                         stage(number, stages, return_state=True)
@@ -65,13 +64,13 @@ def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path
             if not begun:
                 raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
     if ended_by:
-        raise ended_by.pop()  # and let go of its traceback, see above
+        raise ended_by.pop()  # and release its traceback
     for _ in outcomes:
         pass
 
 
 def _in_a_flow_run() -> bool:
-    """Return whether a flow run called us; asked without importing Prefect, which reads its settings then."""
+    """Return whether a flow run called us, without importing Prefect, which would read its settings."""
     if "prefect.context" not in sys.modules:
         return False
     from prefect.context import FlowRunContext
@@ -81,9 +80,9 @@ def _in_a_flow_run() -> bool:
 
 @contextmanager
 def _prefect(store: Path) -> Iterator[None]:
-    """Have Prefect report to a server of our own, unless the user has named one.
+    """Let Prefect report to our own server, unless the user has named a server.
 
-    Its state lies in a hidden folder beside the store, so that no profile of the user's is read or changed.
+    Its state is in a hidden folder next to the store, so that the user's profiles are not read or changed.
     """
     if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
         yield
@@ -99,8 +98,8 @@ def _prefect(store: Path) -> Iterator[None]:
 
         ours = {
             settings.PREFECT_API_URL: address,
-            settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # a server of ours that is gone does not come back
-            settings.PREFECT_LOGGING_LEVEL: "CRITICAL",  # what goes wrong is told in one sentence of ours
+            settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # our own server does not come back
+            settings.PREFECT_LOGGING_LEVEL: "CRITICAL",  # our commands print errors in one sentence
         }
         with settings.temporary_settings(ours):
             try:

@@ -1,4 +1,4 @@
-"""A plan: what a sweep asks minus what is stored, with its cost; it refuses before anything starts."""
+"""A plan: the points of a sweep that are not stored, with their cost; too large sweeps are rejected."""
 
 import math
 from collections import Counter
@@ -24,12 +24,12 @@ PROCESS_BYTES = 3e8  # a worker and its child with everything imported
 
 
 class TooLargeError(PrivsweepError):
-    """A sweep file asks for more points than allowed; nothing was started, so this counts as misuse."""
+    """A sweep has more points than allowed; nothing was started, so this counts as misuse."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What is new for one method and one kind of problem: points, and estimated seconds of one core."""
+    """New points of one method and one kind of problem, and their estimated seconds of one core."""
 
     problem: str
     method: str
@@ -39,19 +39,19 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run of a sweep would do.
+    """The work of a run of a sweep.
 
     Attributes:
         total: Number of points, each counted once; before `where` if the plan is refused.
-        stored: Number of points that need nothing, by the status they are stored with.
+        stored: Number of points that are not computed, by their stored status.
         ids: Ids of all points, by name of their problem.
-        shares: What is new, by method and kind of problem.
+        shares: New points, by method and kind of problem.
         batches: The new points, cut for the workers.
         memory_bytes: Memory that the workers may need together, at most.
-        disk_bytes: What the new rows will occupy, roughly.
+        disk_bytes: Approximate size of the new rows.
         beyond: Number of new points that exceed a limit of the sweep by their estimate; they get a row that
             says so and are not started.
-        refused: Why the sweep must not be started, or None.
+        refused: Reason why the sweep must not be started, or None.
     """
 
     total: int
@@ -83,16 +83,16 @@ def make_plan(
     max_points: float = MAX_POINTS,
     retry: bool = False,
 ) -> Plan:
-    """Return what has to be done for a sweep, without starting or writing anything.
+    """Return the plan of a sweep, without starting or writing anything.
 
-    A point is done when it is stored with any status but `crashed`.
+    A point is done if it is stored with any status except `crashed`.
 
     Args:
-        sweep: What is asked.
+        sweep: The sweep.
         store: Opened with `missing_ok`.
-        workers: Number of processes that would work on it, >= 1; or who tells it, asked only where something
-            is new, since a cluster has to be joined for it.
-        max_points: Number of points above which the plan is refused, before they are made.
+        workers: Number of processes that would work on it, >= 1; or a function that returns it, called only
+            if there are new points, since it may join a cluster.
+        max_points: Number of points above which the plan is refused, before points are made.
         retry: Whether to compute stored failures again.
 
     Raises:
@@ -134,7 +134,7 @@ def check_size(sweep: Sweep, max_points: float = MAX_POINTS) -> None:
 
 
 class _Sorting:
-    """Tells new points from stored ones while they pass."""
+    """Separates new points from stored points, one by one."""
 
     def __init__(self, store: "Store", retry: bool) -> None:
         self.ids: dict[str, list[str]] = {}
@@ -144,7 +144,7 @@ class _Sorting:
         self._again = FAILURES if retry else {Status.CRASHED}
 
     def new(self, points: Iterator[Point]) -> Iterator[Point]:
-        """Yield the points that have to be computed; count the others."""
+        """Yield the points to compute; count the others."""
         for point in points:
             name = point.problem.name
             if name not in self.ids:
@@ -163,13 +163,13 @@ def _share(g: Group) -> Share:
 
 
 def label(method: Method) -> str:
-    """Return a method's name, with the knobs that differ from their defaults."""
+    """Return a method's name, with the options that differ from their defaults."""
     knobs = ", ".join(f"{name}={value}" for name, value in method.identity().items())
     return f"{method.name}({knobs})" if knobs else method.name
 
 
 def readable(number: int) -> str:
-    """Return a count with separators, or its order of magnitude where it has too many digits.
+    """Return a count with separators, or its order of magnitude if it has too many digits.
 
     Example:
         >>> readable(1234567), readable(10**300)

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar with the time left on a terminal, a line now and then elsewhere."""
+"""Progress of a run: a bar with the time left on a terminal, a line every ten seconds elsewhere."""
 
 import sys
 import time
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from flows.runs.plan import Plan
     from tasks.work import Done
 
-EVERY = 10.0  # seconds between lines where there is no terminal
+EVERY = 10.0  # seconds between lines without a terminal
 
 
 class Progress:
-    """Shows progress on standard error; called with the plan, then with every batch that is done."""
+    """Shows progress on standard error; called with the plan, then with every finished batch."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -23,7 +23,7 @@ class Progress:
         self._told = time.monotonic()
 
     def __enter__(self) -> Self:
-        """Return the progress; nothing is shown before there is something to do."""
+        """Return the progress; nothing is shown before the first call."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -32,7 +32,7 @@ class Progress:
             self._bar.stop()
 
     def __call__(self, plan: "Plan", done: "Done | None") -> None:
-        """Show the plan at the start, then what a batch adds to it."""
+        """Show the plan at the start, then the progress after each batch."""
         if done is None:
             self._begin(plan)
             return
@@ -78,7 +78,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it.
+    """Return a time in a readable unit.
 
     Example:
         >>> duration(0.34), duration(75), duration(9000), duration(400_000)
@@ -91,7 +91,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes as people say it.
+    """Return a number of bytes in a readable unit.
 
     Example:
         >>> size(1500), size(2.5e9)

@@ -1,9 +1,9 @@
-"""Repair: damaged files are set aside, and exactly the points that went with them are computed again.
+"""Repair: damaged files are set aside, and exactly their lost points are computed again.
 
-Which points those are, the manifests tell: what a finished sweep asks and the store does not hold was lost.
-Points that no finished sweep asks for are read out of the damaged part where its bytes still prove them, and
-become a sweep of their own, whose manifest is written before anything is moved. So a repair that is killed
-leaves either damage that the next one finds, or an unfinished sweep that it goes on with.
+Manifests determine the lost points: the points of a finished sweep that the store no longer has. Points
+outside of all finished sweeps are read from the damaged part, if its bytes still prove them, and become a new
+sweep, whose manifest is written before anything is moved. A killed repair therefore leaves either damage that
+the next repair finds, or an unfinished sweep that the next repair resumes.
 """
 
 import hashlib
@@ -37,19 +37,19 @@ MOVED = ("damaged", "truncated", "misnamed", "foreign", "manifest")
 
 @dataclass
 class Repair:
-    """What a repair does, or did.
+    """The work of a repair, planned or done.
 
     Attributes:
         moved: Files that are set aside, relative to the store.
-        quarantine: The folder or address that they are in, or None before they are.
+        quarantine: Folder or address of the moved files, or None before the move.
         sweeps: Sweeps that are run for the lost points, those of this and of interrupted repairs first.
-        retried: Digests of those whose stored failures are computed again, since an answer was lost
-            that counted instead.
-        recorded: Unfinished sweeps that lost points; their manifests are written anew, and they stay
+        retried: Digests of sweeps whose stored failures are computed again, since the answers that
+            superseded them were lost.
+        recorded: Unfinished sweeps that lost points; their manifests are written again, and they stay
             unfinished.
         lost: Number of points that are computed again.
-        reports: What the runs did.
-        hopeless: One sentence for all that cannot be repaired.
+        reports: Reports of the runs.
+        hopeless: A sentence for each damage that cannot be repaired.
     """
 
     moved: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Repair:
 
     @property
     def nothing(self) -> bool:
-        """Whether the store needs none."""
+        """Whether the store needs no repair."""
         return not (self.moved or self.sweeps or self.recorded or self.hopeless)
 
 
@@ -76,22 +76,22 @@ def repair(
     watch: Watch = lambda _plan, _done: None,
     ray_address: str | None = None,
 ) -> Repair:
-    """Set aside what is damaged, compute the lost points again, and write the manifests anew.
+    """Set damaged files aside, compute the lost points again, and write the manifests again.
 
     Args:
         store: The store.
-        dry_run: Whether only to say what would be done.
-        workers: Number of worker processes, or None for one a core.
+        dry_run: Whether to report the work without doing it.
+        workers: Number of worker processes, or None for one per core.
         engine_name: `ray` or `serial`.
-        watch: Told about progress.
-        ray_address: A Ray cluster to compute on; None for what RAY_ADDRESS says.
+        watch: Called with the progress.
+        ray_address: A Ray cluster to compute on; None for the value of RAY_ADDRESS.
 
     Returns:
-        What was done; points that fail again are counted in its reports.
+        The work that was done; points that fail again are counted in its reports.
 
     Raises:
-        StoreError: There is no store, or the disk refused.
-        InterruptedRunError: SIGINT or SIGTERM arrived; the next repair goes on.
+        StoreError: The store is missing, or a write failed.
+        InterruptedRunError: SIGINT or SIGTERM arrived; the next repair resumes.
     """
     place = store.place
     findings = store.examine().findings
@@ -130,10 +130,10 @@ def repair(
 
 
 def _assess(work: Repair, store: "Store", findings: "list[Finding]") -> Sweep | None:
-    """Find out which sweeps have to be run; return the one of the points that no other asks for, if any."""
+    """Find the sweeps to run; return the new sweep for points outside of all other sweeps, or None."""
     gone = {f.file for f in findings if f.kind in (*MOVED, "missing")}
     told: dict[str, Point] = {}
-    whole: set[str] = set()  # hashes of points, as in names: these parts are told to the last point
+    whole: set[str] = set()  # hashes of points, as in file names, of parts whose points are all known
     unknown = []
     for finding in findings:
         if finding.kind in MOVED and finding.file.startswith(f"{DATA}/"):
@@ -182,13 +182,13 @@ def _assess(work: Repair, store: "Store", findings: "list[Finding]") -> Sweep | 
 
 
 def _is_lost(point: Point, stored: Mapping[str, str], covered: Collection[str]) -> bool:
-    """Return whether a told point needs a sweep of its own; a failure beside it may have counted less."""
+    """Return whether a point of a damaged part is lost: it is missing, or only a failure is stored."""
     return stored[point.id] in FAILURES if point.id in stored else point.id not in covered
 
 
 def _doubt(work: Repair, finding: "Finding", sweeps: "list[Manifest]") -> None:
-    """Say what becomes of a part whose bytes do not tell its points."""
-    if finding.kind == "foreign":  # nothing says that it ever held points
+    """Report a damaged part whose points are unknown."""
+    if finding.kind == "foreign":  # it may never have held points
         return
     asking = [m for m in sweeps if any(f"{DATA}/{part}" == finding.file for part in m.parts)]
     for manifest in asking:
@@ -201,7 +201,7 @@ def _doubt(work: Repair, finding: "Finding", sweeps: "list[Manifest]") -> None:
 
 
 def sweep_of(points: Iterable[Point]) -> Sweep:
-    """Return a sweep that asks exactly for these points."""
+    """Return a sweep of exactly these points."""
     grids: dict[tuple[str, str, str], dict[str, Any]] = {}
     ids = []
     for point in points:
@@ -224,7 +224,7 @@ def sweep_of(points: Iterable[Point]) -> Sweep:
 
 
 def _journal(sweep: Sweep) -> "Manifest":
-    """Return the manifest of a sweep of which nothing is computed yet."""
+    """Return the manifest of a sweep before any point is computed."""
     now = datetime.now(UTC)
     points = sum(map(len, point_ids(sweep).values()))
     return Manifest(

@@ -1,4 +1,4 @@
-"""Running a sweep: a Prefect flow around an engine, while the store decides what is left to do."""
+"""The run of a sweep: a Prefect flow around an engine; the store determines the remaining points."""
 
 import os
 import time
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from storage import Store
 
 Watch = Callable[[Plan, Done | None], None]
-"""Called with the plan alone before the start, then with every batch that is done."""
+"""Called with the plan alone before the start, then with every finished batch."""
 
 
 class InterruptedRunError(PrivsweepError):
-    """Somebody stopped the run; the sentence says what is stored and how to go on."""
+    """The run was interrupted; the sentence says how many points are stored and how to resume."""
 
     exit_code = ExitCode.INTERRUPTED
 
@@ -38,8 +38,8 @@ class RunReport:
     """Outcome of a run.
 
     Attributes:
-        now: How much of the sweep is stored at the end.
-        before: Number of points that needed nothing.
+        now: Coverage of the sweep at the end.
+        before: Number of points that were stored before.
         computed: Number of points computed by this run.
         seconds: Wall time, in seconds.
         store: Address of the store.
@@ -63,21 +63,21 @@ def run(
     watch: Watch = lambda _plan, _done: None,
     ray_address: str | None = None,
 ) -> RunReport:
-    """Compute the points of a sweep that are not stored yet; where there are none, nothing is started.
+    """Compute the points of a sweep that are not stored yet; without such points, nothing is started.
 
     Args:
-        sweep: What is asked.
+        sweep: The sweep.
         store: Opened with `missing_ok`; it is made if it does not exist.
-        workers: Number of worker processes, or None for one a core; on a named cluster the number of batches
-            in flight, or None for as many as keep all of it busy.
+        workers: Number of worker processes, or None for one per core; on a named cluster, the number of
+            batches in flight, or None for enough to keep the whole cluster busy.
         engine_name: `ray` or `serial`.
         max_points: Number of points above which the sweep is refused.
         retry: Whether to compute stored failures again.
-        watch: Told about progress.
-        ray_address: A Ray cluster to compute on; None for what RAY_ADDRESS says.
+        watch: Called with the progress.
+        ray_address: A Ray cluster to compute on; None for the value of RAY_ADDRESS.
 
     Returns:
-        What was done; points that failed are counted in it, they do not raise.
+        The report; failed points are counted in it and do not raise.
 
     Raises:
         TooLargeError: The sweep has too many points.
@@ -110,8 +110,8 @@ def run(
             watch(plan, None)
             store.create()
             if plan.batches:
-                if not is_broken(sweep, store):  # else its manifest is what tells that points were lost
-                    record(sweep, plan.ids, store, started)  # so that `status` knows the sweep meanwhile
+                if not is_broken(sweep, store):  # else its manifest is the record of lost points
+                    record(sweep, plan.ids, store, started)  # so that `status` lists the sweep meanwhile
                 job = Job(sweep=sweep.name, limits=sweep.limits)
                 outcomes = engine.run(engine_name, plan.batches, job, store.place, workers, ray_address)
                 with (

@@ -1,7 +1,7 @@
-"""A Prefect server for the time of one run: on the loopback interface, and gone when the run is gone.
+"""A Prefect server for one run: on the loopback interface, and stopped when the run ends.
 
-Prefect would start one by itself, but that one survives a killed run for ever, and Ctrl-C in a terminal ends
-it before it can hear how the flow ended.
+Prefect would start its own server, but that server survives a killed run forever, and Ctrl-C in a terminal
+stops it before it can record the end of the flow.
 """
 
 import os
@@ -40,7 +40,7 @@ class SchedulerError(PrivsweepError):
 
 
 class LocksError(SchedulerError):
-    """Files cannot be locked where Prefect's database is to be; to wait does not help."""
+    """Files cannot be locked in the folder of Prefect's database; waiting does not help."""
 
     exit_code = ExitCode.MISUSE
 
@@ -50,10 +50,10 @@ def own_server(home: Path) -> Iterator[str]:
     """Start a server and yield the address of its API; it is stopped at the end of the block.
 
     Args:
-        home: Folder of its database and its log, shared by all runs beside one store.
+        home: Folder of its database and its log, shared by all runs on one store.
 
     Raises:
-        SchedulerError: It did not start; its log says why, or the sentence does.
+        SchedulerError: The server did not start; its log or the sentence says why.
     """
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
@@ -69,7 +69,7 @@ def own_server(home: Path) -> Iterator[str]:
 
 
 def _take(lock: TextIO, home: Path) -> None:
-    """Take a lock, which the kernel gives up with its holder's life; never wait for it for ever."""
+    """Take a lock, which the kernel releases when its holder ends; wait for a limited time."""
     give_up = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -123,12 +123,12 @@ def _start(port: int, home: Path, log: Path) -> "subprocess.Popen[bytes]":
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            start_new_session=True,  # Ctrl-C in a terminal is not for the server
+            start_new_session=True,  # so that Ctrl-C in a terminal does not reach the server
         )
 
 
 def _answers(server: "subprocess.Popen[bytes]", port: int) -> bool:
-    """Return whether the server answers, as soon as it does; False where it has ended."""
+    """Wait until the server answers and return True, or return False if it has ended."""
     local = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     give_up = time.monotonic() + START_SECONDS
     while server.poll() is None and time.monotonic() < give_up:

@@ -1,4 +1,4 @@
-"""Signals that let a process tidy up before it ends: SIGTERM as Ctrl-C, and the exit of its parent."""
+"""Signals that let a process clean up before it ends: SIGTERM as Ctrl-C, and the exit of its parent."""
 
 import os
 import select
@@ -11,7 +11,7 @@ from functools import cache
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, where signals can be handled at all."""
+    """Treat SIGTERM like Ctrl-C, if this thread can handle signals."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -28,11 +28,11 @@ def sigterm_interrupts() -> Iterator[None]:
 
 @cache  # a flow that is tried again has the same parent
 def end_with_parent() -> Callable[[], bool]:
-    """Have SIGTERM sent to this process when the one that started it ends; return what tells whether it has.
+    """Request SIGTERM on parent exit; return a callable that says whether the parent has exited.
 
-    What this process prints goes nowhere from then on. It may have gone through the parent, and a pipe that
-    nobody reads would end whichever thread comes first to print something. Where the system does not tell of
-    the ends of processes, nothing is watched.
+    From then on, output of this process is discarded: it may have gone through the parent, and a pipe without
+    a reader would end the next thread that prints. If the system cannot report the exit of processes, the
+    parent is not watched.
     """
     gone = threading.Event()
     try:

@@ -1,6 +1,6 @@
 """Coverage of a sweep by a store: shown while it runs, from any shell, and recorded at its end.
 
-The store is imported when it is read, so that `privsweep status --help` loads no DuckDB.
+The store is imported when it is read, so that `privsweep status --help` does not load DuckDB.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """How much of a sweep is stored.
+    """The stored points of a sweep, by status.
 
     Attributes:
         sweep: Name of the sweep.
@@ -36,12 +36,12 @@ class Coverage:
 
     @property
     def stored(self) -> int:
-        """Number of stored points, with whatever status."""
+        """Number of stored points, with any status."""
         return sum(self.statuses.values())
 
     @property
     def failed(self) -> int:
-        """Number of stored points without an answer; those to which a method does not apply do not count."""
+        """Number of stored points without an answer, except points to which the method does not apply."""
         return sum(n for status, n in self.statuses.items() if status in FAILURES)
 
     @property
@@ -52,12 +52,12 @@ class Coverage:
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """The runs of a sweep, as their heartbeats and its manifest tell.
+    """The runs of a sweep, from their heartbeats and its manifest.
 
     Attributes:
-        alive: Those that go on, the latest last.
-        dead: Those that were killed, or whose machine was.
-        begun: Whether there ever was one.
+        alive: Active runs, the latest last.
+        dead: Runs that were killed or whose machine stopped.
+        begun: Whether a run was ever started.
     """
 
     alive: tuple["Heartbeat", ...] = ()
@@ -65,7 +65,7 @@ class Runs:
     begun: bool = False
 
     def state(self, now: Coverage) -> str:
-        """Return `running`, `complete`, `interrupted` or `not run`, given how much is stored."""
+        """Return `running`, `complete`, `interrupted` or `not run`, for the current coverage."""
         if self.alive:
             return "running"
         if now.missing:
@@ -74,7 +74,7 @@ class Runs:
 
 
 def runs(sweep: Sweep, store: "Store") -> Runs:
-    """Return the runs of a sweep; where one may be on another machine, this can take a minute.
+    """Return the runs of a sweep; if a run may be on another machine, this can take a minute.
 
     Raises:
         StoreError: The store cannot be read.
@@ -94,7 +94,7 @@ def runs(sweep: Sweep, store: "Store") -> Runs:
 
 
 def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store") -> Coverage:
-    """Return how much of a sweep is stored.
+    """Return the coverage of a sweep.
 
     Args:
         sweep: The sweep.
@@ -110,7 +110,7 @@ def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store") -> Cove
 
 
 def recorded(sweep: Sweep, store: "Store") -> Coverage | None:
-    """Return how much of a sweep was stored when its manifest was last written, None if it has none."""
+    """Return the coverage when the manifest of a sweep was last written, or None without a manifest."""
     from storage.manifest import manifest_of, read_manifest
 
     path = manifest_of(store.place, sweep.digest)
@@ -140,7 +140,7 @@ def recorded_sweeps(store: "Store") -> list[Sweep]:
 
 
 def is_broken(sweep: Sweep, store: "Store") -> bool:
-    """Return whether the manifest of a sweep lists parts that are not there."""
+    """Return whether the manifest of a sweep lists parts that are missing."""
     from storage.parts import parts
 
     listed = {part for m in store.manifests() if m.digest == sweep.digest for part in m.parts}
@@ -148,9 +148,9 @@ def is_broken(sweep: Sweep, store: "Store") -> bool:
 
 
 def record(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store", started: datetime) -> Coverage:
-    """Write the manifest of a sweep, as it stands now, and return how much is stored.
+    """Write the manifest of a sweep with its current coverage, and return the coverage.
 
-    It names every part that holds a point of the sweep, whoever computed it.
+    The manifest names every part with a point of the sweep, from any run.
     """
     from storage.export import write_store_sql
     from storage.manifest import COMPLETE, INCOMPLETE, Manifest, write_manifest

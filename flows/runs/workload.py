@@ -1,4 +1,4 @@
-"""The work that a sweep gives workers: the seconds of its batches, from estimated and measured costs."""
+"""The work of a sweep: the seconds of its batches, from estimated and measured costs."""
 
 import math
 import time
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from storage import Store
 
 SAMPLED = 20_000  # points of a sweep that is too large to be planned, spread over its grids by their sizes
-PER_BATCH = 0.03  # seconds of a worker for each batch, beside its points
+PER_BATCH = 0.03  # seconds of a worker for each batch, in addition to its points
 PER_POINT = 1.9e-4
-"""The same for each point: processor time of 4000 closed forms, beside their own.
+"""The same for each point: processor time of 4000 closed forms, in addition to their own.
 
-0.46e-4 of it is the child's, to make the point and to send what came out, and 1.4e-4 its parent's, for the
-row; where each core has a worker, both use it.
+The child uses 0.46e-4 of it to make the point and to send the answer, and its parent 1.4e-4 for the row; if
+each core has a worker, both use the same core.
 """
 MOST = 10**15  # points
 LARGEST = 5_000_000  # batches; their schedule is one event each
@@ -38,12 +38,12 @@ class Work:
     """The batches of a sweep, in the order in which they are handed out.
 
     Attributes:
-        seconds: What each takes a worker of average speed, with its overhead.
+        seconds: Seconds that each takes a worker of average speed, with overhead.
         points: Number of points, of all batches together.
         planning: Seconds that the driver needs to make and price all points.
         driver_bytes: Memory that the driver needs for them.
-        measured_share: Share of the estimated work whose estimate stored rows have corrected.
-        sampled: Number of points that this rests on, if not on all.
+        measured_share: Share of the estimated work that stored rows have calibrated.
+        sampled: Number of sampled points, or None if all points were used.
     """
 
     seconds: NDArray[np.float64]
@@ -57,17 +57,17 @@ class Work:
 def work_of(
     sweep: Sweep, store: "Store", workers: int, *, max_points: float = MAX_POINTS, retry: bool = False
 ) -> Work:
-    """Return the batches of a sweep with what they will take; nothing is started or written.
+    """Return the batches of a sweep with their seconds; nothing is started or written.
 
-    Estimates are on the safe side; where the store has rows of the same method and kind of problem, they are
-    corrected by what those took. A sweep that is too large to be planned is sampled, and nothing of it is
-    taken for stored.
+    Estimates are on the safe side; if the store has rows of the same method and kind of problem, their
+    measured seconds calibrate the estimates. A sweep that is too large to be planned is sampled, and all of
+    its points are assumed to be new.
 
     Args:
-        sweep: What is asked.
+        sweep: The sweep.
         store: Opened with `missing_ok`.
         workers: Number of processes that would work on it.
-        max_points: Number of points above which they are sampled.
+        max_points: Number of points above which the sweep is sampled.
         retry: Whether stored failures would be computed again.
 
     Raises:
@@ -94,7 +94,7 @@ def work_of(
 
 
 def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Calibration], workers: int) -> Work:
-    """Return the batches of a sweep whose points are drawn, since they are too many to be made."""
+    """Return the batches of a sweep from sampled points, since it has too many points to make them all."""
     total = count(sweep.grids)
     if total > MOST:
         raise TooLargeError(f"{sweep.name} has {readable(total)} points; the limit is 10^15.")
@@ -123,7 +123,7 @@ def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Calibration], worker
 
 
 def _drawn(grid: Grid, sweep: Sweep, total: int) -> Iterator[tuple[Group, float]]:
-    """Yield drawn points of a grid by method, each with the number of points that they stand for."""
+    """Yield sampled points of a grid by method, with the number of points that each group represents."""
     size = grid.candidates // len(grid.methods)
     tried = max(100, SAMPLED * grid.candidates // total // len(grid.methods))
     problems = list(grid.drawn(tried, seed=0))
@@ -135,7 +135,7 @@ def _drawn(grid: Grid, sweep: Sweep, total: int) -> Iterator[tuple[Group, float]
 
 
 def _batches(group: Group, size: float, aim: float, ratio: float) -> NDArray[np.float64]:
-    """Return what each batch of a group takes that stands for `size` points."""
+    """Return the seconds of each batch of a group that represents `size` points."""
     random = np.random.default_rng(0)
     costs = np.array(group.costs)
     each = min(MOST_POINTS, max(1, math.ceil(aim / max(costs.mean(), 1e-9))))
@@ -145,7 +145,7 @@ def _batches(group: Group, size: float, aim: float, ratio: float) -> NDArray[np.
         seconds = random.choice(costs, number)
     else:  # sums of many costs
         seconds = each * costs.mean() + math.sqrt(each) * costs.std() * random.standard_normal(number)
-    points = np.minimum(each, size - each * np.arange(number))  # the last batch is what is left
+    points = np.minimum(each, size - each * np.arange(number))  # the last batch has the remaining points
     whole: NDArray[np.float64] = seconds.clip(0.0) * ratio * points / each + PER_BATCH + PER_POINT * points
     return whole
 

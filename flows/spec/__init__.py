@@ -1,1 +1,1 @@
-"""Sweeps as they are written: TOML or typed words, grids, conditions."""
+"""Descriptions of sweeps: TOML files or typed words, grids, conditions."""

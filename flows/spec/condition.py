@@ -10,7 +10,7 @@ from typing import Any
 from privcore.errors import DomainError, unknown
 from privcore.parameter import Choice, Parameter, Text, Value
 
-LONGEST = 300  # characters: the parser recurses, and nobody writes a longer condition by hand
+LONGEST = 300  # characters: the parser is recursive, and conditions written by hand are shorter
 
 Evaluate = Callable[[Mapping[str, Any]], Any]
 
@@ -49,10 +49,10 @@ class Condition:
     _evaluate: Evaluate = field(compare=False, repr=False)
 
     def holds(self, fields: Mapping[str, Value]) -> bool:
-        """Return whether these fields fulfil the condition.
+        """Return whether these fields satisfy the condition.
 
         Raises:
-            DomainError: It has no value there: a division by zero, an overflow.
+            DomainError: The condition cannot be computed: a division by zero, an overflow.
         """
         floats = {name: v if isinstance(v, str) else float(v) for name, v in fields.items()}
         try:
@@ -71,8 +71,8 @@ def condition(text: str, parameters: Mapping[str, Parameter]) -> Condition:
         parameters: The names that may occur.
 
     Raises:
-        DomainError: The text is no such condition.
-        UnknownNameError: A name is no parameter.
+        DomainError: The text is not a valid condition.
+        UnknownNameError: A name is not a parameter.
     """
     if len(text) > LONGEST:
         raise DomainError(f"Expected a condition of at most {LONGEST} characters, got {len(text)}.")
@@ -127,7 +127,7 @@ def _translate(  # noqa: PLR0911  one return for each kind of node
 
 
 def _of_kind(kind: str, nodes: list[ast.expr], parameters: Mapping[str, Parameter]) -> list[Evaluate]:
-    """Return the functions of nodes that all have to be of one kind."""
+    """Return the functions of nodes that must all be of one kind."""
     functions = []
     for node in nodes:
         found, function = _translate(node, parameters)

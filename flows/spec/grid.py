@@ -18,7 +18,7 @@ from privcore.problem import Problem
 DIGITS = 12
 """Significant digits of generated values: machines may differ in the last bit of a logarithm."""
 KEPT = 100_000
-"""Values of an axis, at most, that are made once and kept: an inner axis is run through again and again."""
+"""Largest number of values of an axis that are kept: an inner axis is used again and again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Axis:
     def _value(self, i: int, first: Fraction, last: Fraction, third: Fraction) -> Value:
         if self.rule == "range":
             x = float(first + i * third)
-        elif i in (0, self.size - 1):  # the ends are as written, without an error of rounding
+        elif i in (0, self.size - 1):  # the ends are as written, without rounding errors
             x = float(last if i else first)
         elif self.rule == "linear":
             x = float(first + (last - first) * i / (third - 1))
@@ -89,7 +89,7 @@ def _exact(number: Value) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """All combinations of the axes of `product` with the joint axis of `zip`, where the condition holds.
+    """All combinations of the axes of `product` with the joint axis of `zip` that satisfy the condition.
 
     Attributes:
         problem: The kind of problem.
@@ -97,7 +97,7 @@ class Grid:
         product: Axes that are combined with one another.
         zip: Axes that advance together.
         where: Condition on the points, or None.
-        origin: Where the grid was written, for messages.
+        origin: File and line of the grid, for messages.
     """
 
     problem: type[Problem]
@@ -127,7 +127,7 @@ class Grid:
                     yield problem
 
     def drawn(self, tried: int, *, seed: int) -> Iterator[Problem]:
-        """Yield the problems among so many combinations, drawn with replacement.
+        """Yield the problems among this number of combinations, drawn with replacement.
 
         Raises:
             DomainError: As `problems` does.
@@ -143,7 +143,7 @@ class Grid:
                 yield problem
 
     def _problem(self, fields: Mapping[str, Value]) -> Problem | None:
-        """Return the problem of a combination, None where the condition excludes it."""
+        """Return the problem of a combination, or None if the condition excludes it."""
         try:
             if self.where is not None and not self.where.holds({**self.problem.defaults(), **fields}):
                 return None
@@ -170,7 +170,7 @@ def count(grids: Sequence[Grid]) -> int:
 
 
 def expand(grids: Sequence[Grid]) -> Iterator[Point]:
-    """Yield every point once, lazily; a point that several grids share comes where it occurs first.
+    """Yield every point once, lazily; a point of several grids comes at its first occurrence.
 
     Raises:
         DomainError: Parameters contradict one another somewhere, or a grid has no point at all.

@@ -1,6 +1,6 @@
-"""A sweep: grids and methods with a name, read from TOML; mistakes in it are told before anything starts.
+"""A sweep: grids and methods with a name, read from TOML; errors are reported before anything starts.
 
-One file, since one reader checks all that a sweep file may say.
+One file, since one reader checks the whole content of a sweep file.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ LONGEST_TITLE = 200  # characters
 LARGEST_FILE = 1_000_000  # bytes; a grid is a rule, not a list of its points
 _EMBEDDED = Path(__file__).parents[1] / "sweeps"
 _STORED_NAMES = {f"allocation-figure{n}": f"figure{n}" for n in range(1, 10)}
-"""Embedded sweeps whose files got other names than they have in stores: a name is part of a digest."""
+"""Names of embedded sweeps in stores, if their files have other names: a name is part of a digest."""
 RULES = {"linear": "first, last, count", "geometric": "first, last, count", "range": "first, last, step"}
 
 
@@ -39,8 +39,8 @@ class Sweep:
     Attributes:
         name: Lower-case letters, digits, - and _.
         title: One line for people.
-        grids: What to ask, and of which methods.
-        limits: What one point may take.
+        grids: Grids of problems, with their methods.
+        limits: Limits of time and memory for each point.
         spec: The file's content in JSON types, from which the sweep can be read again.
     """
 
@@ -58,13 +58,13 @@ class Sweep:
 
 
 def embedded() -> dict[str, Path]:
-    """Return the files of the embedded sweeps by their names; a stored name stands for its file too."""
+    """Return the files of the embedded sweeps by their names; a stored name refers to its file, too."""
     files = {path.stem: path for path in sorted(_EMBEDDED.glob("*.toml"))}
     return files | {stored: files[name] for name, stored in _STORED_NAMES.items()}
 
 
 def embedded_names() -> list[str]:
-    """Return the names of the embedded sweeps, each by that of its file."""
+    """Return the names of the embedded sweeps, as those of their files."""
     return [name for name, file in embedded().items() if name == file.stem]
 
 
@@ -75,7 +75,7 @@ def load(reference: str | Path) -> Sweep:
         reference: Path of a TOML file, or a name such as `quickstart`.
 
     Raises:
-        SweepError: There is none, or something in it is wrong.
+        SweepError: The sweep is missing or invalid.
     """
     source = str(reference)
     try:
@@ -104,7 +104,7 @@ def parse(content: bytes, source: str) -> Sweep:
         source: Its name in messages.
 
     Raises:
-        SweepError: Something in it is wrong.
+        SweepError: The sweep is invalid.
     """
     try:
         text = content.decode()
@@ -143,7 +143,7 @@ def read(table: dict[str, Any], reader: Reader) -> Sweep:
 
 
 def _settled(table: Mapping[str, Any], grids: Sequence[Grid]) -> dict[str, Any]:
-    """Return a spec in strict JSON types, with canonical texts: the same in another folder and later."""
+    """Return a spec in strict JSON types, with canonical texts, independent of the folder and of the time."""
     settled = []
     for written, grid in zip(table["grid"], grids, strict=True):
         texts = {"product": dict(written.get("product", {})), "zip": dict(written.get("zip", {}))}
@@ -156,7 +156,7 @@ def _settled(table: Mapping[str, Any], grids: Sequence[Grid]) -> dict[str, Any]:
 
 
 def _strict(value: Any) -> Any:
-    """Return what TOML says without infinities, which JSON lacks and fields take as a word."""
+    """Return TOML content without infinities, which JSON lacks; fields accept the word inf instead."""
     if isinstance(value, Mapping):
         return {key: _strict(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -198,7 +198,7 @@ def _grid(given: Any, reader: Reader) -> Grid:
 
 
 def _named(name: Any, look_up: Any, reader: Reader, key: str) -> Any:
-    """Return what has that name in the registry."""
+    """Return the class of this name in the registry."""
     if not isinstance(name, str):
         reader.refuse(key, f"Expected a name in quotes, got {shown(name)}.")
     try:
@@ -208,7 +208,7 @@ def _named(name: Any, look_up: Any, reader: Reader, key: str) -> Any:
 
 
 def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method, ...]:
-    """Return the methods of a grid: names, or tables of a name with knobs."""
+    """Return the methods of a grid: names, or tables of a name with options."""
     if not isinstance(given, list) or not given:
         reader.refuse("methods", f"Expected a list of method names, got {shown(given)}.")
     methods: list[Method] = []

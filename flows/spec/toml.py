@@ -11,12 +11,12 @@ from privcore.errors import PrivsweepError
 
 
 class SweepError(PrivsweepError):
-    """A sweep cannot be read; the sentence names the file, the line where it is known, and the key."""
+    """A sweep cannot be read; the sentence names the file, the line if it is known, and the key."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The file that is read, for messages that say where a mistake stands."""
+    """The sweep file, for messages with the place of an error."""
 
     source: str
     text: str
@@ -33,7 +33,7 @@ class Reader:
         raise SweepError(f"{', '.join(place)}: {key}: {why}")
 
     def line(self, key: str) -> int | None:
-        """Return the line on which a key such as `zip.sigma` stands, by a plain search; None if not found."""
+        """Return the line of a key such as `zip.sigma`, by a search in the text, or None."""
         lines = [line.partition("#")[0] for line in self.text.splitlines()]
         heads = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*grid\s*\]\]", line)]
         here, last = 0, len(lines)
@@ -49,7 +49,7 @@ class Reader:
         return found + 1 if found is not None else None
 
     def known(self, table: Any, names: Collection[str], key: str = "") -> Mapping[str, Any]:
-        """Return the table, or refuse what is none or has a key that is not known."""
+        """Return the table; reject a value that is not a table or has an unknown key."""
         if not isinstance(table, dict):
             self.refuse(key, f"Expected a table, got {shown(table)}.")
         for name in table:
@@ -61,7 +61,7 @@ class Reader:
 
 
 def shown(value: Any) -> str:
-    """Return a value as it may stand in a message."""
+    """Return a value as text for a message."""
     if value is None:
         return "nothing"
     if isinstance(value, float) and not math.isfinite(value):

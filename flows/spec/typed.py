@@ -17,22 +17,22 @@ from privcore.parameter import Parameter, Text
 from privcore.registry import PROBLEMS, answering, find_problem
 
 _LOOKED_AT = 10_000
-"""Points whose methods are looked for, one by one: about half a second."""
+"""Number of points whose methods are determined one by one, in about half a second."""
 
 _RULE = re.compile(rf"({'|'.join(RULES)})\(([^()]*)\)")
 
 
 def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ()) -> Sweep:
-    """Return the sweep of a file or of that name; where it is a problem's, the one that the words spell.
+    """Return the sweep of a file or a name; for the name of a problem, the sweep in the words.
 
     Args:
         name: Path of a TOML file, name of an embedded sweep, or of a problem.
-        words: Of a problem, its fields: `field=value,value,...` or `field=linear(first,last,count)`, likewise
+        words: Fields of a problem: `field=value,value,...` or `field=linear(first,last,count)`, likewise
             `geometric` and `range`.
-        methods: Names of methods for a problem; else those that bound its points, as few as possible.
+        methods: Names of methods for a problem; by default few methods that bound its points.
 
     Raises:
-        SweepError: There is no such sweep, or something in it is wrong.
+        SweepError: The sweep is missing or invalid.
     """
     if name in {problem.name for problem in PROBLEMS}:
         return _typed(name, words, methods)
@@ -60,9 +60,9 @@ def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
 
 
 def _bounding(grid: Grid) -> list[str]:
-    """Return few methods that bound the points of a grid; none where no method applies.
+    """Return few methods that bound the points of a grid; an empty list if no method applies.
 
-    A point takes the first that proves both ends; where none does, all that bound anything.
+    A point takes the first method that proves both ends, or else all methods that bound either end.
     """
     bounding = [m() for m in answering(grid.problem) if m.direction is not Direction.ESTIMATE]
     both = [m for m in bounding if m.direction is Direction.ENCLOSURE and "confidence" not in m.knobs]
@@ -75,12 +75,12 @@ def _bounding(grid: Grid) -> list[str]:
 
 def _fields(words: Sequence[str]) -> dict[str, str]:
     """Return the text of each field."""
-    fields_from(words)  # says what is wrong with a word
+    fields_from(words)  # raises if a word is invalid
     return {name: text for name, _, text in (word.partition("=") for word in words)}
 
 
 def _axis(text: str, parameter: Parameter | None) -> Any:
-    """Return the values of a field as a sweep's file would have them."""
+    """Return the values of a field as in a sweep file."""
     if isinstance(parameter, Text):
         return [text] if _is_one(text, parameter) else _between_commas(text)
     if rule := _RULE.fullmatch(text):
@@ -89,7 +89,7 @@ def _axis(text: str, parameter: Parameter | None) -> Any:
 
 
 def _is_one(text: str, parameter: Text) -> bool:
-    """Return whether a text, commas and all, is a single value, such as the probabilities of a bag."""
+    """Return whether a text with its commas is a single value, such as the probabilities of a bag."""
     try:
         parameter.check(text)
     except PrivsweepError:
@@ -98,7 +98,7 @@ def _is_one(text: str, parameter: Text) -> bool:
 
 
 def _between_commas(text: str) -> list[str]:
-    """Return what stands between the commas that are in no parentheses."""
+    """Split a text at the commas outside of parentheses."""
     values, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")

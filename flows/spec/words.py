@@ -10,10 +10,10 @@ from privcore.parameter import Value
 
 
 def number(text: str) -> float | int | str:
-    """Return the number that a text spells; any other text is left for the parameter to judge.
+    """Return the number in a text, or any other text unchanged, for the parameter to check.
 
     Raises:
-        DomainError: It is a number that no double is near, such as 1e-400.
+        DomainError: The number is too large or too small for a double, such as 1e-400.
 
     Example:
         >>> number("1e4"), number("12"), number("add-remove"), number("1_0")
@@ -33,10 +33,10 @@ def number(text: str) -> float | int | str:
 
 
 def fields_from(words: Sequence[str]) -> dict[str, Any]:
-    """Return the fields that words such as `sigma=1` spell.
+    """Return the fields in words such as `sigma=1`.
 
     Raises:
-        PrivsweepError: A word is no `field=value`, or a field stands there twice.
+        PrivsweepError: A word is not `field=value`, or a field is given twice.
     """
     fields: dict[str, Any] = {}
     for word in words:
