@@ -27,11 +27,11 @@ class Built:
 
     Attributes:
         out: Its folder.
-        version: That of the lookup table.
+        version: Version of the lookup table.
         rows: Rows of the table.
         problems: Rows of each problem.
         bytes: Size of the folder.
-        conflicts: Problems about which the store contradicts itself.
+        conflicts: Number of problems about which the store contradicts itself.
     """
 
     out: Path
@@ -46,13 +46,13 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
     """Write the page into a folder, which is replaced whole; the same store gives the same bytes.
 
     Args:
-        store: Where the answers are.
+        store: The store of the answers.
         out: The folder; it may be missing, empty, or hold an older page.
-        live: Whether `privsweep serve` will stand behind the page and compute what is not stored.
+        live: Whether `privsweep serve` will serve the page and compute answers that are not stored.
 
     Raises:
         DomainError: The folder holds something else, or is part of a store.
-        StoreError: The store cannot be read, or has no answer; or the disk refused, and all is as before.
+        StoreError: The store cannot be read, or has no answer; or a write failed, and an older page is kept.
     """
     _refuse(out)
     with store.unchanged():
@@ -79,7 +79,7 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
 
 
 def _address(table: ProblemTable, files: dict[str, bytes]) -> str:
-    """Return where the page finds a problem's data; a browser must not take an older one from its cache."""
+    """Return the address of a problem's data; its hash keeps a browser from using an older copy."""
     name = f"data/{table.kind.name}.json"
     return f"{name}?v={_hash(files[name])}"
 
@@ -89,7 +89,7 @@ def _hash(data: bytes) -> str:
 
 
 def _refuse(out: Path) -> None:
-    """Raise `DomainError` where a page would take the place of something else."""
+    """Raise `DomainError` if a page would replace something else."""
     target = out.resolve()
     for folder in (target, *target.parents):
         if (folder / MARK).exists():
@@ -106,7 +106,7 @@ def _refuse(out: Path) -> None:
 
 
 def _others(folder: Path) -> list[str]:
-    """Return what a folder holds that no page put there, its catalogue being the witness."""
+    """Return the files in a folder that are not listed in the catalogue of a page."""
     try:
         listed = set(json.loads((folder / CATALOGUE).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -116,7 +116,7 @@ def _others(folder: Path) -> list[str]:
 
 
 def _write(out: Path, files: dict[str, bytes]) -> None:
-    """Write the files aside and put the folder in place; an older page goes when the new one is whole."""
+    """Write the files to a scratch folder and move it into place; then remove the older page."""
     try:
         with sigterm_interrupts():
             _replace(out.resolve(), files)
@@ -137,7 +137,7 @@ def _replace(target: Path, files: dict[str, bytes]) -> None:
             if target.exists():
                 target.rename(old)
             new.rename(target)
-        except BaseException:  # Ctrl-C too: what was there goes with the scratch folder
+        except BaseException:  # Ctrl-C too: the older page would be removed with the scratch folder
             if old.exists() and not target.exists():
                 old.rename(target)
             raise

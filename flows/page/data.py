@@ -30,8 +30,8 @@ class ProblemTable:
         kind: The problem.
         tie: How a lookup chooses among equal ends: `nearest` corner, or the `first` row.
         brackets: Columns of the best rigorous brackets, sorted by the fields.
-        stated: Columns of what holds with a confidence below 1, which no trend carries elsewhere.
-        date: When the latest of them was computed.
+        stated: Columns of answers with a confidence below 1, which hold only for their own problem.
+        date: Date of the latest answer.
     """
 
     kind: type[Problem]
@@ -47,16 +47,16 @@ class ProblemTable:
 
     @property
     def methods(self) -> list[str]:
-        """Names of the methods that gave any of it."""
+        """Names of the methods of the answers."""
         names = {*self.brackets["lower_method"], *self.brackets["upper_method"], *self.stated["method"]}
         return sorted(names - {None})
 
 
 def tables(store: Store) -> list[ProblemTable]:
-    """Return the stored answers to every problem that has any, in the order of the registry.
+    """Return the stored answers of each problem that has answers, in the order of the registry.
 
     Raises:
-        DomainError: There are too many for a page.
+        DomainError: A problem has too many answers for a page.
     """
     stored = set(store.sql("select distinct problem from results where status = 'ok'")["problem"].to_pylist())
     found = (_table(store, kind) for tab in TABS for kind in tab.problems if kind.name in stored)
@@ -93,7 +93,7 @@ def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def content(table: ProblemTable) -> dict[str, Any]:
-    """Return a problem's answers as JSON types; methods are numbers of a list of names."""
+    """Return a problem's answers as JSON types; methods are indices into a list of names."""
     methods = table.methods
     number: dict[str | None, int] = {name: k for k, name in enumerate(methods)} | {None: -1}
     columns: dict[str, Any] = {"problem": table.kind.name, "methods": methods}
@@ -108,12 +108,12 @@ def content(table: ProblemTable) -> dict[str, Any]:
 def catalogue(
     found: Sequence[ProblemTable], files: Mapping[str, str], version: str, release: str
 ) -> dict[str, Any]:
-    """Return what the page has to know before it asks anything.
+    """Return the catalogue, which the page loads first.
 
     Args:
         found: The stored answers.
         files: Address of the data of each problem.
-        version: That of the lookup table.
+        version: Version of the lookup table.
         release: Version of this package.
     """
     stored = {table.kind.name: table for table in found}
@@ -182,12 +182,12 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
 
 
 def constraints(kind: type[Problem]) -> list[Constraint]:
-    """Return the constraints of a problem that compare fields alone, without the properties of its class."""
+    """Return the constraints of a problem that compare only fields, without properties of its class."""
     return [each for each in kind.constraints if each.names <= set(kind.parameters)]
 
 
 def _domain(parameter: Parameter) -> dict[str, Any]:
-    """Return what decides whether a value is allowed."""
+    """Return the domain of a parameter in JSON types."""
     match parameter:
         case Real():
             return {
@@ -206,7 +206,7 @@ def _domain(parameter: Parameter) -> dict[str, Any]:
 
 
 def _start(table: ProblemTable) -> dict[str, Any]:
-    """Return the stored problem that the page shows first: with both ends, plain to read, amid the others."""
+    """Return the stored problem that the page shows first: with both ends, short values, near the middle."""
     names = list(table.kind.parameters)
     source = table.brackets if table.brackets["lower"] else table.stated
     rows = range(len(source["lower"]))
@@ -226,7 +226,7 @@ def _start(table: ProblemTable) -> dict[str, Any]:
 
 
 def _from_middle(column: Sequence[Any]) -> dict[Any, float]:
-    """Return for each value of a field how far it is from the middle one, 1 for the least and the largest."""
+    """Return the distance of each value of a field from the middle value, 1 for the least and the largest."""
     values = sorted(set(column))
     half = max(1, len(values) - 1) / 2
     return {value: abs(k - half) / half for k, value in enumerate(values)}

@@ -18,25 +18,25 @@ from tasks.guard import Guard
 from tasks.limits import Limits, estimate
 
 SECONDS = 20.0
-"""What all methods together may take for one question."""
+"""Seconds of all methods together for one question."""
 BYTES = 2e9
-"""Memory of one method on top of what its process has."""
+"""Memory of one method, in addition to that of its process."""
 LARGEST = 10_000
-"""Bytes of a question."""
+"""Largest size of a question, in bytes."""
 WAITING = 4
-"""Questions that may wait for the one that is computed."""
+"""Number of questions that may wait for the current question."""
 PER_MINUTE = 120
-"""Questions that are taken in a minute."""
+"""Number of questions that are accepted per minute."""
 
-_FILES = re.compile(r"\b(column|counts)\b")  # how the spellings of laws and priors refer to a file
+_FILES = re.compile(r"\b(column|counts)\b")  # references to files in distributions and priors
 
 
 class BusyError(LimitError):
-    """Too many questions wait, or came within a minute."""
+    """Too many questions are waiting, or arrived within a minute."""
 
 
 class Desk:
-    """Answers questions in a process of its own, which is killed where it takes too long."""
+    """Answers questions in a separate process, which is killed if it takes too long."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -55,21 +55,21 @@ class Desk:
         self._guard.stop()
 
     def __exit__(self, *_: object) -> None:
-        """Stop, and wait for nobody."""
+        """Stop without waiting for answers."""
         self.stop()
         self._thread.submit(self._guard.close)
         self._thread.shutdown()
 
     def answer(self, body: bytes) -> dict[str, Any]:
-        """Return what all methods say, in the words of `privsweep ask --json`.
+        """Return the answers of all methods, in the format of `privsweep ask --json`.
 
         Args:
             body: JSON: `{"problem": name, "fields": {...}}`.
 
         Raises:
-            DomainError: It is no question, too long, or refers to a file.
-            UnknownNameError: There is no such problem or field.
-            BusyError: Others wait already.
+            DomainError: The request is invalid, too long, or refers to a file.
+            UnknownNameError: The problem or a field is unknown.
+            BusyError: Too many questions are waiting.
         """
         self._count()
         problem = question(body)
@@ -81,7 +81,7 @@ class Desk:
             self._room.release()
 
     def _count(self) -> None:
-        """Refuse more questions a minute than anybody types."""
+        """Reject more questions per minute than a person types."""
         now = time.monotonic()
         with self._counting:
             while self._taken and self._taken[0] < now - 60.0:
@@ -114,11 +114,11 @@ class Desk:
 
 
 def question(body: bytes) -> Problem:
-    """Return the problem that a request asks.
+    """Return the problem in a request.
 
     Raises:
-        DomainError: It is no question, too long, or refers to a file.
-        UnknownNameError: There is no such problem or field.
+        DomainError: The request is invalid, too long, or refers to a file.
+        UnknownNameError: The problem or a field is unknown.
 
     Example:
         >>> question(b'{"problem": "unamplified-epsilon", "fields": {"sigma": 1, "delta": 1e-5}}').sigma
@@ -147,7 +147,7 @@ def question(body: bytes) -> Problem:
 
 
 def _float(text: str) -> float:
-    """Return the number that JSON spells; refuse one that no float comes near: 1e-400 is not 0."""
+    """Return a number from JSON; reject a number outside of the range of floats: 1e-400 is not 0."""
     x = float(text)
     if math.isinf(x) or (x == 0 and re.search("[1-9]", text.lower().partition("e")[0])):
         raise DomainError(f"Expected numbers between 1e-307 and 1e308, got {text[:60]}.")

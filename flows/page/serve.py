@@ -1,4 +1,4 @@
-"""`privsweep serve`: the page with live computation behind it, on the loopback interface and nowhere else."""
+"""`privsweep serve`: the page with live computation, on the loopback interface only."""
 
 import os
 import socket
@@ -36,8 +36,8 @@ def application(folder: Path, desk: Desk, port: int) -> FastAPI:
 
     Args:
         folder: The page.
-        desk: Who answers.
-        port: Where it will listen; requests that name another host are refused, whoever made them.
+        desk: The desk that answers questions.
+        port: Port of the server; requests for any other host are rejected.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     hosts = {f"{HOST}:{port}", f"localhost:{port}"}
@@ -46,7 +46,7 @@ def application(folder: Path, desk: Desk, port: int) -> FastAPI:
     async def own_requests_only(
         request: Request, answer: Callable[[Request], Awaitable[Response]]
     ) -> Response:
-        """Refuse what another page makes a browser send: a name that leads here, or another origin."""
+        """Reject requests that another page makes a browser send, for another host or from another origin."""
         origin = request.headers.get("origin")
         if request.headers.get("host") not in hosts or (origin and origin.partition("//")[2] not in hosts):
             return _refused(403, f"Expected a request to {HOST}:{port} from its own page.")
@@ -66,7 +66,7 @@ def application(folder: Path, desk: Desk, port: int) -> FastAPI:
                 if len(body) > LARGEST:
                     return _refused(413, f"Expected a question of at most {LARGEST} bytes.")
         except ClientDisconnect:
-            return _refused(400, "Expected the whole question.")  # to nobody
+            return _refused(400, "Expected the whole question.")  # not received
         try:
             content = await run_in_threadpool(desk.answer, body)
         except BusyError as error:
@@ -92,25 +92,25 @@ def _listening(port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server that computes no further once it is told to end."""
+    """A server that stops computing when it exits."""
 
     def __init__(self, settings: uvicorn.Config, desk: Desk) -> None:
         super().__init__(settings)
         self._desk = desk
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End."""
+        """Stop the computation, then exit."""
         self._desk.stop()
         super().handle_exit(sig, frame)
 
 
 def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
-    """Build the page anew and serve it until Ctrl-C or SIGTERM.
+    """Build the page and serve it until Ctrl-C or SIGTERM.
 
     Args:
-        store: Where the answers are.
-        port: Where to listen; 0 takes a free one.
-        ready: Called with the address once requests are taken.
+        store: The store of the answers.
+        port: Port to listen on; 0 chooses a free port.
+        ready: Called with the address once requests are accepted.
 
     Raises:
         DomainError: The port is taken.
@@ -134,5 +134,5 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
             server_header=False,
         )
         ready(f"http://{HOST}:{taken}/")
-        with suppress(KeyboardInterrupt):  # how one ends it
+        with suppress(KeyboardInterrupt):  # the usual end
             _Server(settings, desk).run(sockets=[listening])

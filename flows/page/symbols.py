@@ -1,4 +1,4 @@
-"""Symbols of parameters for a page: LaTeX where it is simple enough to write in plain letters."""
+"""Symbols of parameters for a page: plain letters instead of LaTeX that is simple enough."""
 
 import re
 
@@ -24,7 +24,7 @@ _ASKED = {"epsilon": r"\varepsilon", "delta": r"\delta"}
 
 
 def plain(latex: str) -> str:
-    r"""Return a symbol in Unicode, or nothing where that would not be readable.
+    r"""Return a symbol in Unicode, or an empty text if that would not be readable.
 
     Example:
         >>> plain(r"\sigma"), plain("c'"), plain(r"1 - \tau"), plain(r"\varepsilon_0"), plain("-")
@@ -37,7 +37,7 @@ def plain(latex: str) -> str:
 
 
 def asked(quantity: str) -> str:
-    r"""Return the quantity that a problem asks for in LaTeX.
+    r"""Return the quantity of a problem in LaTeX.
 
     Example:
         >>> asked("epsilon"), asked("advantage")

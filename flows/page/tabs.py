@@ -1,4 +1,4 @@
-"""The tabs of the page, and the schemes that it compares."""
+"""The tabs of the page, and the schemes of its comparison."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ class Tab:
 
     Attributes:
         name: The topic of its problems.
-        title: What stands on the tab.
-        sweep: An embedded sweep that asks for problems of this tab.
+        title: Text on the tab.
+        sweep: An embedded sweep with problems of this tab.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Tab:
 
     @property
     def problems(self) -> list[type[Problem]]:
-        """The problems of the registry that belong here."""
+        """The registered problems of this topic."""
         return [kind for kind in PROBLEMS if kind.topic == self.name]
 
 
@@ -43,6 +43,6 @@ COMPARED: Mapping[str, Any] = {
         {"title": "No amplification", "problem": "unamplified-epsilon", "else": {"steps": "participations"}},
     ],
 }
-"""The schemes that the macro `compare` of the store puts side by side: `ratio` is participations / steps, and
-`once` stands for one participation in one epoch. Where nothing is stored, `else` asks with one field in place
-of another: without amplification only the steps that use the example count, and sweeps leave out the rest."""
+"""The schemes that the macro `compare` of the store shows side by side: `ratio` is participations / steps,
+and `once` means one participation in one epoch. If nothing is stored, `else` replaces one field by another:
+without amplification, only the steps that use the example count, and sweeps leave out the other steps."""

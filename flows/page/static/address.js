@@ -1,4 +1,4 @@
-// The part of the address behind #: the question, so that a link shows it again. Whatever stands there is text.
+// The part of the address after #: the question, so that a link shows it again. Its content is always text.
 
 /** The problem and the texts of the fields that an address holds. */
 export function read(hash) {

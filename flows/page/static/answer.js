@@ -1,4 +1,4 @@
-// The answer in words: the bracket, what kind of bound it is, who proved it, and from which stored row.
+// The answer in words: the bracket, the kind of bound, the method that proved it, and the stored row.
 
 import { fill, grid, html, terms } from "./dom.js";
 import { around, extension, nearest, range, stored as storedValues } from "./hull.js";
@@ -6,14 +6,14 @@ import { exactly, roundedDown, roundedUp } from "./numbers.js";
 
 const VERY = "this very question";
 
-/** A bracket with both ends rounded outwards: `ε ∈ [0.06, 0.07]`, or one end where only one is known. */
+/** A bracket with both ends rounded outwards: `ε ∈ [0.06, 0.07]`, or a single end if only this end is known. */
 export function bracket(symbol, { lower, upper }) {
   if (lower <= 0 && upper < Infinity) return `${symbol} ≤ ${roundedUp(upper)}`;
   if (upper === Infinity) return `${symbol} ≥ ${roundedDown(lower)}`;
   return `${symbol} ∈ [${roundedDown(lower)}, ${roundedUp(upper)}]`;
 }
 
-/** Show that a question is none: one sentence. */
+/** Show the error of an invalid question: one sentence. */
 export function showError(sentence) {
   fill("bracket", html("p", { class: "error" }, sentence));
   fill("outside");
@@ -30,7 +30,7 @@ function difference(question, from) {
  * Show an answer.
  *
  * @param state With `catalogue`, `table`, `question`, `found` and `stated`.
- * @param go Called with a question to go to.
+ * @param go Called with the question to show next.
  */
 export function show(state, go) {
   const { table, question, found, stated } = state;
@@ -50,7 +50,7 @@ export function show(state, go) {
   fill("origin", found ? origin(state) : stated.length ? reported(state) : null);
 }
 
-/** What holds with a confidence below 1, where nothing is proved. */
+/** Answers with a confidence below 1, if nothing is proved. */
 function confident(problem, each) {
   return [
     html("p", { class: "number" }, bracket(problem.symbol, each)),
@@ -58,7 +58,7 @@ function confident(problem, each) {
   ];
 }
 
-/** The same beside a proved bracket, in small. */
+/** The same next to a proved bracket, in small type. */
 function simulated(problem, stated) {
   return stated.map((each) =>
     html(
@@ -69,7 +69,7 @@ function simulated(problem, stated) {
   );
 }
 
-/** Where that comes from. */
+/** The source of answers with a confidence below 1. */
 function reported({ catalogue, stated }) {
   const entries = stated.flatMap(({ method, point }) => [
     ["method", [html("code", {}, method), ` ${catalogue.methods[method]?.reference ?? ""}`]],
@@ -78,7 +78,7 @@ function reported({ catalogue, stated }) {
   return terms([...entries, ["table", `${catalogue.version}, ${catalogue.date}`]]);
 }
 
-/** Where an end is missing: what is stored instead, and how to compute what is not. */
+/** If an end is missing: the stored values, and how to compute the missing answer. */
 function uncovered({ table, question, found, stated }, go) {
   const { problem } = table;
   const trends = table.moving.length > 0;
@@ -109,7 +109,7 @@ function uncovered({ table, question, found, stated }, go) {
   return html("div", { class: "uncovered" }, html("p", {}, lacks + where), button ? html("p", {}, button) : null, file);
 }
 
-/** Who gave the ends, from which rows, and of which table. */
+/** The methods of the ends, their rows, and their table. */
 function origin({ catalogue, table, question, found }) {
   const { brackets } = table;
   const ends = ["lower", "upper"].filter((end) => found[`${end}_method`]);
@@ -142,7 +142,7 @@ function origin({ catalogue, table, question, found }) {
   ];
 }
 
-/** Show the validity box: for every field what it means, what is stored, and what is proved of it. */
+/** Show the table of fields: the stored values of each, its proved trend, and its domain. */
 export function showBox(table) {
   const values = storedValues(table);
   const rows = table.problem.fields.map((field) => [

@@ -9,7 +9,7 @@ import { axis } from "./scale.js";
 const [WIDTH, HEIGHT] = [640, 340];
 const [LEFT, RIGHT, TOP, BOTTOM] = [80, 28, 32, 56];
 const MOST = 90; // values of a field
-const SMALLEST = 1e-15; // of the largest end: what is smaller lies at the bottom
+const SMALLEST = 1e-15; // of the largest end: smaller ends are drawn at the bottom
 
 /** The fields over which a chart can be drawn: numbers with several stored values. */
 export const axes = (table) =>
@@ -22,7 +22,7 @@ function between(one, other) {
   return one > 0 ? Math.sqrt(one) * Math.sqrt(other) : (one + other) / 2;
 }
 
-/** What the table proves at the stored values of a field, and between them where the field has a trend. */
+/** The proved brackets at the stored values of a field, and between them if the field has a trend. */
 export function bands(table, question, field) {
   const found = (x) => {
     const there = { ...question, [field.name]: x };
@@ -35,7 +35,7 @@ export function bands(table, question, field) {
   const ends = values.map(found).filter(Boolean);
   if (field.trend === 0) return { at: ends, across: [] };
   const at = ends.filter(({ exact }) => exact);
-  // A thinned value would let a step look as if it were proved across it; those are left to the points.
+  // With thinned values, a step would look proved across a left-out value; only points are drawn there.
   const across = values.slice(1).flatMap((to, k) => {
     const from = values[k];
     const whole = field.kind === "integer";
@@ -114,8 +114,8 @@ export function drawChart(table, question, found, field) {
   const others = problem.fields.filter((each) => each !== field && typeof question[each.name] === "number");
   const fixed = others.map((each) => `${each.name}=${exactly(question[each.name])}`).join(" ");
   const open = [
-    shown.some(({ upper }) => upper === Infinity) ? " What reaches the top has no stored upper end." : "",
-    shown.some(({ lower }) => lower < least || lower <= 0) ? " What reaches the bottom has no lower end to show." : "",
+    shown.some(({ upper }) => upper === Infinity) ? " Bars and bands that reach the top have no stored upper end." : "",
+    shown.some(({ lower }) => lower < least || lower <= 0) ? " Bars and bands that reach the bottom have no lower end to show." : "",
   ].join("");
   const light = field.trend === 0 ? "Light bars: proved by other fields." : "Bands: proved by monotonicity.";
   const legend = `Bars: stored. ${light} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;

@@ -1,4 +1,4 @@
-// The compared schemes at one sigma, delta and number of steps: what the macro `compare` of a store shows.
+// The compared schemes at one sigma, delta and number of steps, as in the macro `compare` of a store.
 
 import { bracket } from "./answer.js";
 import { fill, grid } from "./dom.js";
@@ -6,7 +6,7 @@ import { DomainError, question } from "./fields.js";
 import { Contradiction, lookup } from "./lookup.js";
 import { exactly } from "./numbers.js";
 
-/** The texts of a scheme's question at the fields of an allocation. */
+/** The texts of a scheme's question for the fields of an allocation. */
 function asked(scheme, problem, base) {
   const all = scheme.ratio ? { ...base, [scheme.ratio]: base.participations / base.steps } : base;
   return Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(all[name])]));
@@ -16,7 +16,7 @@ function asked(scheme, problem, base) {
 const hasBoth = (found) => Boolean(found && found.lower_method && found.upper_method);
 
 /**
- * Return what the table says about every scheme, or why it says nothing.
+ * Return the bracket of every scheme in the table, or the reason why it has no bracket.
  *
  * @param source From `open`.
  * @param base The question about random allocation.

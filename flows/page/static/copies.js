@@ -1,4 +1,4 @@
-// A question and its answer as text for elsewhere: Python, command line, LaTeX, citation.
+// A question and its answer as text to copy: Python, command line, LaTeX, citation.
 
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 
@@ -7,7 +7,7 @@ const python = (value) =>
 
 const quoted = (word) => (/^[\w.,+:@%/=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** The stored row of what holds with a confidence only: no lookup carries it elsewhere. */
+/** The stored row of an answer with a confidence below 1, which no lookup returns. */
 const row = ({ table, stated }) => {
   const view = table.problem.name.replaceAll("-", "_");
   return `from ${view} where point_id = '${stated[0].point}'`;
@@ -39,7 +39,7 @@ function asCommand(state) {
   const { table, question, found } = state;
   if (onlyStated(state)) return `privsweep sql "${row(state)}"`;
   const words = Object.entries(question).map(([field, value]) => quoted(`${field}=${exactly(value)}`));
-  const covered = found && (found.exact || found.upper_method); // a lower end from elsewhere is none for `lookup`
+  const covered = found && (found.exact || found.upper_method); // `lookup` does not accept a lower end of another problem alone
   return `privsweep ${covered ? "lookup" : "ask"} ${table.problem.name} ${words.join(" ")}`;
 }
 
@@ -97,7 +97,7 @@ function asCitation({ catalogue, found, stated }) {
   ].join("\n");
 }
 
-/** How an answer can be copied: a function of the state for each kind. */
+/** The kinds of copies of an answer: a function of the state for each. */
 export const KINDS = {
   Python: asPython,
   "Command line": asCommand,

@@ -22,7 +22,7 @@ export const svg = (name, attributes = {}, ...children) =>
 /** The element of an id. */
 export const at = (id) => document.getElementById(id);
 
-/** Put children in place of what an element holds. */
+/** Replace the content of an element by children. */
 export const fill = (id, ...children) =>
   at(id).replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
 

@@ -1,4 +1,4 @@
-// From texts to a question: every field in its domain, and fields that fit together, or a sentence.
+// From texts to a question: every field in its domain, and all fields consistent, or an error in one sentence.
 
 import { exactly, number } from "./numbers.js";
 
@@ -21,7 +21,7 @@ function refuse(field, text) {
  * Return the value of one field.
  *
  * @param field Entry of the catalogue.
- * @param text What the user wrote.
+ * @param text The user's text.
  * @throws DomainError
  */
 export function value(field, text) {
@@ -38,7 +38,7 @@ export function value(field, text) {
 }
 
 /**
- * Return the question that texts spell.
+ * Return the question in the texts.
  *
  * @param problem Entry of the catalogue.
  * @param texts Text by field; a field with a default may be left out.

@@ -1,4 +1,4 @@
-// The form: for every field an exact input, and a slider or a list of what is stored.
+// The form: for every field an exact input, and a slider or a list of the stored values.
 
 import { fill, html } from "./dom.js";
 import { range, stored } from "./hull.js";
@@ -6,7 +6,7 @@ import { about, exactly, number } from "./numbers.js";
 
 const NOTCHES = 1000;
 
-/** The values a slider can take: the stored ones alone, where nothing is proved between them. */
+/** The values of a slider: only the stored values, if nothing is proved between them. */
 function stops(field, values) {
   const finite = values.filter(Number.isFinite);
   if (field.trend === 0 || finite.length < values.length) return values;
@@ -99,7 +99,7 @@ function withSlider(field, values, input, report) {
   return { element, follow };
 }
 
-/** Mark the field that an error names, and no other. */
+/** Mark the field that an error names, and only this field. */
 export function mark(name) {
   for (const input of document.querySelectorAll("#form input[type=text], #form select")) {
     if (input.id === `exact-${name}`) input.setAttribute("aria-invalid", "true");

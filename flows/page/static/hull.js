@@ -1,4 +1,4 @@
-// What is stored: the range of every field, and the stored problems nearest to a question outside of them.
+// The stored values: the range of every field, and the stored problems nearest to a question outside of them.
 
 import { check, DomainError } from "./fields.js";
 import { agreed, fieldsOf, group } from "./lookup.js";
@@ -18,7 +18,7 @@ export function stored(table) {
   return table.values;
 }
 
-/** The same of the rows that share all fields without a trend with a question; of all where none does. */
+/** The same of the rows that share all fields without a trend with a question; or of all rows, if no row does. */
 export function around(table, question) {
   const rows = group(table, question);
   if (!rows.length) return stored(table);
@@ -36,7 +36,7 @@ export function range(values) {
   return `${words.slice(0, 4).join(", ")} and ${words.length - 4} more`;
 }
 
-/** How far two values of a field lie apart: by their ratio where both are positive. */
+/** The distance between two values of a field: by their ratio if both are positive. */
 function distance(one, other) {
   if (one === other) return 0;
   if (typeof one !== "number") return 1;
@@ -56,7 +56,7 @@ export function fits(problem, question) {
 }
 
 /**
- * Return a question near to one that nothing covers, which the table does answer; null where none is found.
+ * Return a question that the table answers, near to a question that it does not cover; null if there is no candidate.
  *
  * Fields without a trend take the values of the nearest stored problem, the others are moved into its range.
  */

@@ -1,4 +1,4 @@
-// Live answers, where `privsweep serve` stands behind the page: all methods that apply, within its limits.
+// Live answers, if `privsweep serve` serves the page: all methods that apply, within its limits.
 
 import { bracket } from "./answer.js";
 import { grid, html } from "./dom.js";
@@ -9,7 +9,7 @@ const decoded = ({ lower, upper }) => {
   return { lower: low, upper: high };
 };
 
-/** What the server says about a question: `{lower, upper, confidence, status, methods}`, or an error. */
+/** The server's answer to a question: `{lower, upper, confidence, status, methods}`, or an error. */
 export async function ask(address, problem, question) {
   const fields = Object.fromEntries(
     Object.entries(question).map(([name, value]) => [name, value === Infinity ? "inf" : value]),
@@ -19,12 +19,12 @@ export async function ask(address, problem, question) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ problem: problem.name, fields }),
   });
-  const said = await reply.json().catch(() => ({})); // a server that is too busy answers in no JSON
-  if (!reply.ok) throw new Error(said.error ?? `The server does not answer now: it says ${reply.status}.`);
+  const said = await reply.json().catch(() => ({})); // a server that is too busy does not answer in JSON
+  if (!reply.ok) throw new Error(said.error ?? `The server does not answer now: it returned the status ${reply.status}.`);
   return said;
 }
 
-/** A live answer as elements: the bracket, and what every method said. */
+/** A live answer as elements: the bracket, and the answer of every method. */
 export function told(problem, said) {
   const ends = decoded(said);
   const sure = said.confidence === 1 ? "proved" : `with confidence ${exactly(said.confidence)}`;

@@ -1,10 +1,10 @@
-// The lookup: what the rows of the table prove about a question, on the grid or off it; nothing is interpolated.
+// The lookup: the bounds that rows of the table prove for a question, on the grid or off it, never interpolated.
 //
-// Where the truth is proved to grow or fall with a field, a stored problem that is no better in any such field and
-// equal in all others is a corner above: its upper end holds for the question too. Corners below give the lower
-// end. `Store.lookup` in Python does the same, and chooses the same row among equals.
+// The true value is proved to grow or fall with some fields. A stored problem that differs from the question only in
+// these fields, and in each only towards larger true values, is a corner above: its upper end holds for the question,
+// too. Corners below give the lower end. `Store.lookup` in Python does the same, and chooses the same row among equals.
 
-/** Two stored brackets exclude one another, so that neither can be trusted. */
+/** Two stored brackets contradict one another, so that neither can be trusted. */
 export class Contradiction extends Error {}
 
 const decoded = (values) => values.map((value) => (value === "inf" ? Infinity : value));
@@ -13,7 +13,7 @@ const decoded = (values) => values.map((value) => (value === "inf" ? Infinity : 
  * Return the table of a problem, ready to be searched.
  *
  * @param problem Entry of the catalogue.
- * @param content What its data file holds.
+ * @param content The content of its data file.
  */
 export function prepare(problem, content) {
   const columns = (source) => {
@@ -42,7 +42,7 @@ export function prepare(problem, content) {
   return table;
 }
 
-/** What rows must share for one to say anything about the other: the fields without a proved trend. */
+/** The fields without a proved trend: rows must share them for one to bound the other. */
 function keyOf(table, valueOf) {
   return JSON.stringify(table.fixed.map((name) => String(valueOf(name))));
 }
@@ -57,10 +57,10 @@ export function group(table, question) {
   return table.groups.get(keyOf(table, (name) => question[name])) ?? [];
 }
 
-/** Whether at a corner on this side of a question the field is larger: there the truth is no smaller above. */
+/** Whether a corner on this side of a question has a larger value of the field. */
 const larger = (field, end) => field.trend > 0 === (end === "upper");
 
-/** The rows of a group that say something on one side, the best end first; sorted when first asked. */
+/** The rows of a group that bound one side, the best end first; sorted on first use. */
 function ranked(table, rows, end) {
   rows.ranked ??= {};
   const [ends, methods] = [table.brackets[end], table.brackets[`${end}_method`]];
@@ -104,7 +104,7 @@ function preferred(table, question, end, row, other) {
 }
 
 /**
- * Return the best bracket that the table proves, or null where it says nothing.
+ * Return the best bracket that the table proves, or null if it proves no bound.
  *
  * @param table From `prepare`.
  * @param question A value for every field.
@@ -136,7 +136,7 @@ export function lookup(table, question) {
   return found;
 }
 
-/** The same for a place beside the question: null too where the table contradicts itself. */
+/** The same for other values than the question: null also if the table contradicts itself. */
 export function agreed(table, question) {
   try {
     return lookup(table, question);
@@ -146,7 +146,7 @@ export function agreed(table, question) {
   }
 }
 
-/** What is stored about exactly this question with a confidence below 1, as a list. */
+/** The stored answers to exactly this question with a confidence below 1, as a list. */
 export function stated(table, question) {
   const { stated: columns, methods } = table;
   const found = [];

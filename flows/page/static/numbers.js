@@ -2,7 +2,7 @@
 
 const DIGITS = 6;
 
-/** Digits and exponent of a positive number, exact to 100 digits: no float is nearer to a rounder decimal. */
+/** Digits and exponent of a positive number, exact to 100 digits. */
 function expanded(x) {
   const [mantissa, exponent] = x.toExponential(99).split("e");
   return [mantissa.replace(".", ""), Number(exponent)];
@@ -56,7 +56,7 @@ export function exactly(value) {
   return `${mantissa}e${power}`;
 }
 
-/** The number that a text spells, or NaN; one that no float comes near, such as 1e-400, is none. */
+/** The number in a text, or NaN; also NaN for a number out of the range of floats, such as 1e-400. */
 export function number(text) {
   const word = text.trim();
   if (/^[+]?inf(inity)?$/i.test(word)) return Infinity;

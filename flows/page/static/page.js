@@ -1,5 +1,5 @@
-// The page: tabs, the question in the form and in the address, and everything that follows from it.
-// One file, since the state of the page and what follows from it are one loop.
+// The page: tabs, the question in the form and in the address, and its answers.
+// One file, since the state of the page and its display form one loop.
 
 import { read, write } from "./address.js";
 import { show, showBox, showError } from "./answer.js";
@@ -15,7 +15,7 @@ import { exactly } from "./numbers.js";
 import { open } from "./source.js";
 
 const state = { source: null, catalogue: null, table: null, texts: {}, question: null, found: null, kind: "Python" };
-const last = new Map(); // texts by problem, so that a tab shows again what it showed
+const last = new Map(); // texts by problem, so that a tab shows its last question again
 let [writing, drawing] = [0, 0];
 
 const tabOf = (name) => state.catalogue.tabs.find(({ problems }) => problems.includes(name));
@@ -85,9 +85,9 @@ async function choose(name, given = last.get(`${name} texts`)) {
   );
   state.wanted = name;
   window.clearTimeout(writing);
-  at("content").setAttribute("aria-busy", "true"); // until then it shows another problem
+  at("content").setAttribute("aria-busy", "true"); // it shows another problem while the table loads
   const table = await state.source.table(name);
-  if (state.wanted !== name) return; // another one was chosen while the table was loading
+  if (state.wanted !== name) return; // another problem was chosen while the table was loading
   at("content").removeAttribute("aria-busy");
   state.table = table;
   last.set(tab.name, name);
@@ -111,7 +111,7 @@ function redraw(given) {
   answer(given);
 }
 
-/** Answer the question that the form holds, and show all that follows from it. */
+/** Answer the question in the form, and show all results. */
 function answer(given) {
   const { table, catalogue } = state;
   last.set(`${table.problem.name} texts`, given);
@@ -136,7 +136,7 @@ function answer(given) {
   state.stated = stated(table, state.question);
   show(state, (near) => {
     redraw(texts(near));
-    at("answer").focus(); // the button is gone
+    at("answer").focus(); // the button no longer exists
   });
   window.cancelAnimationFrame(drawing);
   drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
@@ -150,7 +150,7 @@ function answer(given) {
   }
 }
 
-/** Compute what the form asks, where somebody stands behind the page who can. */
+/** Compute the answer to the question in the form, if a server can. */
 async function compute() {
   const { question, table, catalogue } = state;
   if (state.computing === question) return; // pressed twice
@@ -223,7 +223,7 @@ function failed(error) {
   notice(error instanceof Error ? error.message : String(error));
 }
 
-/** Show what the address asks for; what it asks in vain is said as text. */
+/** Show the question in the address, or a note if its problem is not stored. */
 async function follow() {
   const { problem, tab, texts: given } = read(window.location.hash);
   const { catalogue } = state;

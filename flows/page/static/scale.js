@@ -1,4 +1,4 @@
-// Axes of a chart: logarithmic where the values span a factor of twenty.
+// Axes of a chart: logarithmic if the values span a factor of at least twenty.
 
 import { exactly } from "./numbers.js";
 
@@ -15,7 +15,7 @@ function linear(low, high) {
   return Array.from({ length: count }, (_, k) => Number(((first + k) * step).toPrecision(12)));
 }
 
-/** Powers of ten between two positive ends, with 2 and 5 between them where they are few. */
+/** Powers of ten between two positive ends, with 2 and 5 between them if there are few. */
 function decades(low, high) {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const every = Math.ceil((last - first) / 7);
@@ -30,11 +30,11 @@ function decades(low, high) {
 /**
  * Return an axis.
  *
- * @param values What has to find a place on it.
- * @param from Where the smallest is drawn.
- * @param to Where the largest is drawn.
- * @param zero Whether it starts at 0, if it is linear.
- * @returns `at`, the place of a value, never outside; and `ticks`, values with their texts.
+ * @param values The values to show.
+ * @param from Position of the smallest value.
+ * @param to Position of the largest value.
+ * @param zero Whether a linear axis starts at 0.
+ * @returns `at`, the position of a value, never outside; and `ticks`, values with their texts.
  */
 export function axis(values, from, to, zero = false) {
   let [low, high] = [Math.min(...values), Math.max(...values)];

@@ -1,10 +1,10 @@
-// The files beside the page: the catalogue, and the table of each problem once it is needed.
+// The data files of the page: the catalogue, and the table of each problem once it is needed.
 
 import { prepare } from "./lookup.js";
 
 async function json(address) {
   const reply = await fetch(new URL(address, import.meta.url));
-  if (!reply.ok) throw new Error(`Cannot load ${address}: the server says ${reply.status}.`);
+  if (!reply.ok) throw new Error(`Cannot load ${address}: the server returned the status ${reply.status}.`);
   return reply.json();
 }
 
