@@ -143,7 +143,7 @@ def large_delta(delta: object, examples: int | None) -> list[str]:
 def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling: str) -> list[str]:
     """Add the fields that examples and batch size determine, and return notes about them."""
     if size is None:
-        raise DomainError("Expected examples together with batch_size.")
+        raise DomainError("Expected examples together with batch_size, got batch_size alone.")
     if "steps" in fields:
         raise DomainError("Expected steps or batch_size, got both.")
     if "sampling_probability" in fields:

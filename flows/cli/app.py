@@ -56,7 +56,7 @@ COMMANDS = {
     "table publish": ("table:publish", "Write all answers of a store into one Parquet file, whose version depends on them alone."),
     "table show": ("table:show", "Check a lookup table, and print its version and its number of rows for each problem."),
     "table import": ("table:import_", "Copy the rows of a lookup table into a store, where lookups and SQL find them."),
-    "table diff": ("table:diff", "Count the brackets that two lookup tables share and that moved. Exits with 1 on a contradiction."),
+    "table diff": ("table:diff", "Compare two lookup tables: common brackets, moved brackets. Exits with 1 on a contradiction."),
     "page build": ("page:build", "Write a static folder that answers from the store in a browser, without a backend."),
 }
 """The function of each command, as `module:function` of this package, and its sentence in lists of commands.

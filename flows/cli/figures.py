@@ -36,7 +36,7 @@ def figures(
 ) -> None:
     """Draw the figures of a paper from the stored points of its sweeps; see docs/papers.md.
 
-    Simulated dots, and distributions of additive advantages of labels, are computed again in seconds.
+    Dots, and distributions of additive advantages of labels, are simulated again, which takes a few seconds.
     """
     if paper not in PAPERS:
         raise DomainError(f"Expected a paper in {{{', '.join(PAPERS)}}}, got {paper}.")

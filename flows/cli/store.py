@@ -100,7 +100,9 @@ def export(
     store: StorePath = DEFAULT_STORE,
     format: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="csv, parquet, json, md or tex; default: as in --out, else csv."),
+        typer.Option(
+            metavar="FORMAT", help="Format: csv, parquet, json, md or tex; default: as in --out, else csv."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File to write; default: standard output.")

@@ -69,7 +69,7 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Newer lookup table.")],
     json: Json = False,
 ) -> None:
-    """Count the brackets that two lookup tables share and that moved. Exits with 1 on a contradiction."""
+    """Compare two lookup tables: common brackets, moved brackets. Exits with 1 on a contradiction."""
     from storage.lookup_table import read_lookup_table
     from storage.table_diff import Moved, compare
 
