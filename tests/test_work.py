@@ -171,6 +171,7 @@ def bytes_below(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.thorough
 def test_a_run_opens_its_store_once_and_hands_it_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

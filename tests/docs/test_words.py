@@ -13,6 +13,7 @@ def found() -> dict[str, int]:
     return {kind: counted.total() for kind, counted in counts().items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_phrases_that_make_readers_stop_become_fewer(kind: str, found: dict[str, int]) -> None:
     assert found[kind] <= CEILING[kind], "python -m tests.docs.words PATH ... shows each"

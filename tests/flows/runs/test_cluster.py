@@ -68,6 +68,7 @@ def cluster(folder: Path, runs: Path, evaluations: Path) -> Iterator[RayCluster]
         yield cluster
 
 
+@pytest.mark.thorough
 def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
     cluster: RayCluster, folder: Path, runs: Path, evaluations: Path, privsweep: Run
 ) -> None:

@@ -77,7 +77,7 @@ def test_verify_finds_the_kept_store_sound(root: Path, capsys: pytest.CaptureFix
     assert Command(capsys)("verify", "--store", root) == 0
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sweep", "failed"), [("quickstart", 0), (str(EVERY_PROBLEM), 2)], ids=["quickstart", "every-problem"]
 )

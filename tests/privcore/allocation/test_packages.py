@@ -53,7 +53,7 @@ def ours() -> dict[Problem, tuple[Answer, list[Row]]]:
     }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("bound", ["upper", "lower"])
 def test_our_bracket_is_as_tight_as_the_tightest_of_the_packages_and_contradicts_none(bound: str) -> None:
     compared = 0
