@@ -26,6 +26,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export RAY_USAGE_STATS_ENABLED = 0
 export PREFECT_SERVER_ANALYTICS_ENABLED = false
 export DO_NOT_TRACK = 1
+# Tests start hundreds of processes, each of which would compile every module.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep figures label-figures audit-figures membership-figures table test test-all soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store

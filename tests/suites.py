@@ -1,9 +1,9 @@
 """Divides the tests into suites: `make test` is a sample, `make test-all` all but soak, `make soak` the rest.
 
-Of a parametrised test, `make test` runs `CASES` cases, or n if the test is marked `sampled(n)`. They are
-drawn by a seed that changes with the commit, so that all cases run in the course of some commits. Tests
-marked `thorough` are left to `make test-all`. A file or a test that is named on the command line runs
-completely.
+Of a parametrised test, `make test` runs `CASES` cases, or n if the test is marked `sampled(n)`. Of a module
+that is marked `sampled(n)`, it runs n tests. They are drawn by a seed that changes with the commit, so that
+all cases run in the course of some commits. Tests marked `thorough` are left to `make test-all`. A file or a
+test that is named on the command line runs completely.
 """
 
 import subprocess
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -51,21 +51,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect the tests that are not in the sample."""
     if _whole:
         return
-    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    groups: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     left: list[pytest.Item] = []
     for item in items:
+        test, (node, mark) = item.nodeid.partition("[")[0], _mark(item)
         if item.get_closest_marker("thorough"):
             left.append(item)
+        elif isinstance(node, pytest.Module):
+            groups[node.nodeid, mark.args[0]].append(item)
         else:
-            cases[item.nodeid.partition("[")[0]].append(item)
-    for group in cases.values():
-        mark = group[0].get_closest_marker("sampled")
-        number = CASES if mark is None else mark.args[0]
+            groups[test, mark.args[0] if mark else CASES].append(item)
+    for (_, number), group in groups.items():
         left += sorted(group, key=lambda item: _draw(item.nodeid))[number:]
     if left:
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]
+
+
+def _mark(item: pytest.Item) -> tuple[Any, Any]:
+    """Return the closest mark `sampled` of a test with the function or module that has it."""
+    return next(item.iter_markers_with_node("sampled"), (None, None))
 
 
 def whole() -> bool:

@@ -108,6 +108,7 @@ def writers(faults: Tally, tmp_path: Path, address: str, machines: int, each: in
     faults.compare(place.root, {row.point.id for row in rows(2 * count * commits)})
 
 
+@pytest.mark.thorough
 def test_four_writers_on_two_machines_lose_nothing(faults: Tally, tmp_path: Path, address: str) -> None:
     """T11: four writers of 10 commits each to one bucket, which begin with making the store."""
     writers(faults, tmp_path, address, 2, 2, 10)

@@ -80,9 +80,7 @@ def sample(kind: type[Problem], seed: int, *, budget: float, affordable: float, 
 @pytest.fixture(scope="module")
 def draws() -> list[Draw]:
     """Answers of every method to every kind of problem that it answers."""
-    for kind in (
-        PROBLEMS if whole() else ()
-    ):  # compiles and imports before times are measured
+    for kind in PROBLEMS if whole() else ():  # compiles and imports before times are measured
         for method in METHODS:
             if kind in method.problems:
                 run(draw_problem(kind, random.Random(0)), method())

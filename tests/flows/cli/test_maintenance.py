@@ -32,7 +32,7 @@ from tasks.limits import Limits
 from tests.storage.contents import kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, put, read_rows, row, rows
 
-pytestmark = pytest.mark.xdist_group("maintenance")
+pytestmark = [pytest.mark.sampled(18), pytest.mark.xdist_group("maintenance")]
 
 CHANGING = {"plan", "run", "verify", "repair", "compact", "gc", "table publish", "table import"}
 """Commands with --store that must not read around damage: they would act on half of the rows."""
@@ -119,7 +119,6 @@ def store(tmp_path: Path) -> Path:
     return store
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("truncate", [False, True], ids=["flipped", "truncated"])
 def test_a_damaged_part_is_set_aside_and_exactly_its_points_are_computed_again(
     store: Path, truncate: bool
@@ -374,7 +373,6 @@ def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.Capt
     assert len(list((store / "cache").iterdir())) == 2
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("harm", ["flip", "truncate", "delete"])
 def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Path, harm: str) -> None:
     store = tmp_path / "store"

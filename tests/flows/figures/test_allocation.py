@@ -29,6 +29,8 @@ from storage.catalog import open_store
 from storage.located import located
 from tests.flows.support import figures
 
+pytestmark = pytest.mark.sampled(8)
+
 Run = Callable[..., tuple[int, str, str]]
 
 numbered = pytest.mark.parametrize("figure", CURVES, ids=lambda figure: figure.sweep)
@@ -121,7 +123,6 @@ CAPTIONS: dict[int, tuple[dict[str, Value], int, float, float, int]] = {
 }
 
 
-@pytest.mark.sampled(3)
 @numbered
 def test_the_parameters_are_those_of_the_captions(figure: Curves, full: Path) -> None:
     fixed, panels, first, last, count = CAPTIONS[figure.number]
@@ -145,7 +146,6 @@ def test_the_places_of_poisson_sampling_are_those_of_allocation_in_figure_9(full
     assert {trace.x for trace in panel.traces} == {(1, 2, 4, 8, 16, 32, 64)}
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", [("status",), ("lookup",), ("plan",), ("report", "--out", "reports")])
 def test_a_sweep_of_a_figure_is_the_same_under_its_stored_name(
     command: Sequence[str],
@@ -201,7 +201,6 @@ def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None
         assert lines_of(axes, series) == expected
 
 
-@pytest.mark.sampled(7)
 @numbered
 def test_every_number_of_a_curve_is_stored_under_its_method(figure: Curves, full: Path) -> None:
     stored = {(figure.coordinate(p.problem), p.method.name, made_up(p)) for p in points_of(figure)}
@@ -222,7 +221,6 @@ def test_every_number_of_a_curve_is_stored_under_its_method(figure: Curves, full
             assert ends <= known
 
 
-@pytest.mark.sampled(2)
 @numbered
 def test_every_figure_can_be_drawn_and_is_no_empty_page(figure: Curves, full: Path, tmp_path: Path) -> None:
     drawn = picture(figure, full)
@@ -236,7 +234,6 @@ def test_every_figure_can_be_drawn_and_is_no_empty_page(figure: Curves, full: Pa
         assert series.color.lower() in colors, series.label
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_same_store_gives_the_same_bytes_in_every_format(
     kind: str, begins: bytes, full: Path, tmp_path: Path
@@ -261,7 +258,6 @@ def test_the_same_store_gives_the_same_bytes_in_every_format(
     assert len(first) > 5000
 
 
-@pytest.mark.sampled(6)
 @numbered
 def test_a_lower_bound_is_dotted_and_says_what_it_is(figure: Curves, full: Path) -> None:
     drawn = canvas(picture(figure, full))
@@ -358,7 +354,6 @@ def test_points_that_failed_are_named_and_those_without_a_theorem_are_not(
     )
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", [Answer.without(Status.NOT_APPLICABLE, "No."), Answer.at_most(math.inf)])
 def test_a_panel_without_any_bound_is_empty_axes(answer: Answer, tmp_path: Path) -> None:
     answers = {p: made_up(p) for p in points_of(CURVES[3])}

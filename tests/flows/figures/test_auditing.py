@@ -25,6 +25,8 @@ from flows.spec.sweep import load, parse
 from privcore import Answer, Direction, Point, evaluate
 from tests.flows.support.figures import check_legends, check_page, check_traces, picture, points_of, store_of
 
+pytestmark = pytest.mark.sampled(5)
+
 BY_NAME = {figure.name: figure for figure in FIGURES}
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
 of_each_kind = pytest.mark.parametrize(
@@ -134,7 +136,6 @@ def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
         assert set(trace_of(panel, TRUE).y) == {5.0 / noise}
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["audits4", "audits5", "audits6", "audits7"])
 def test_a_ceiling_is_drawn_over_its_audit(name: str, pictures: dict[str, Picture]) -> None:
     ((panel,),) = pictures[name].rows
@@ -200,7 +201,6 @@ def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[
     check_traces(pictures[figure.name])
 
 
-@pytest.mark.sampled(1)
 @of_each_kind
 def test_every_figure_is_no_empty_page_and_has_all_its_colours(
     figure: Figure, pictures: dict[str, Picture], tmp_path: Path
@@ -262,7 +262,6 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["audits1", "audits2", "audits3", "audits9"])
 def test_one_kind_of_points_alone_can_be_drawn(name: str, tmp_path: Path) -> None:
     """The true epsilon, the counts, or a single audit."""

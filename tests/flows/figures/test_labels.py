@@ -31,6 +31,8 @@ from tests.flows.support.figures import (
     store_of,
 )
 
+pytestmark = pytest.mark.sampled(6)
+
 BY_NAME = {figure.name: figure for figure in FIGURES}
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
 stored_figures = pytest.mark.parametrize(
@@ -154,13 +156,11 @@ def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.Captur
     assert [panel.traces for panel in middle[1:]] == [()] * 3
 
 
-@pytest.mark.sampled(1)
 @named
 def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
     check_traces(pictures[figure.name])
 
 
-@pytest.mark.sampled(1)
 @named
 def test_every_figure_is_no_empty_page_and_has_all_its_colours(
     figure: Figure, pictures: dict[str, Picture], tmp_path: Path
@@ -269,7 +269,6 @@ def test_a_rate_needs_two_bag_sizes() -> None:
     assert rates.fitted(Stored(points=(), rows={})) == ()
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_same_store_gives_the_same_bytes_in_every_format(
     kind: str, begins: bytes, full: Path, tmp_path: Path

@@ -15,6 +15,8 @@ from flows.figures.panels import Look, Panel, Trace
 from privcore import Answer, Direction, Point, evaluate
 from tests.flows.support.figures import check_legends, check_page, check_traces, picture, points_of, store_of
 
+pytestmark = pytest.mark.sampled(5)
+
 BY_NAME = {figure.name: figure for figure in FIGURES}
 TRAINED = ("membership1", "membership2")
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
@@ -176,7 +178,6 @@ def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[
     check_traces(pictures[figure.name])
 
 
-@pytest.mark.sampled(2)
 @named
 def test_every_figure_is_no_empty_page_and_has_all_its_colours(
     figure: Figure, pictures: dict[str, Picture], tmp_path: Path
@@ -208,7 +209,6 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.sampled(1)
 @named
 def test_the_first_method_alone_can_be_drawn(
     figure: Figure, answers: dict[Point, Answer], tmp_path: Path

@@ -25,7 +25,7 @@ from tests.flows.page.browser import call, wait
 from tests.flows.page.stores import SPARSE, TIES, stored_values
 from tests.privcore.draws import draw_value
 
-pytestmark = pytest.mark.xdist_group("page")
+pytestmark = [pytest.mark.sampled(9), pytest.mark.xdist_group("page")]
 
 QUESTIONS = 200
 CONSTRAINED = [kind for kind in PROBLEMS if constraints(kind)]
@@ -105,7 +105,6 @@ def drawn(kind: type[Problem], values: Mapping[str, list[Any]], rng: random.Rand
     return texts
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
 def test_every_tab_answers_like_python(browser: webdriver.Chrome, page: str, store: Path, tab: Tab) -> None:
     rng = random.Random(tab.name)
@@ -177,7 +176,6 @@ def rounded(sentence: str | None) -> str | None:
     return sentence and re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", lambda found: f"{float(found[0]):g}", sentence)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "axes"), [("unamplified-epsilon", TIES), ("unamplified-delta", SPARSE)])
 def test_equal_ends_come_from_the_same_row(
     browser: webdriver.Chrome, origin: str, ties: Path, name: str, axes: Mapping[str, Any]

@@ -15,6 +15,8 @@ from storage import Store, open_store
 from storage.lookup_table import LookupTable, lookup_table, read_lookup_table
 from tests.storage.made_up import put, rows
 
+pytestmark = pytest.mark.sampled(5)
+
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -20,7 +20,7 @@ from storage import open_store
 from storage.lookup_table import lookup_table, read_lookup_table
 from tests.flows.page.browser import call, complaints, copied, text, visit, wait
 
-pytestmark = pytest.mark.xdist_group("page")
+pytestmark = [pytest.mark.sampled(4), pytest.mark.xdist_group("page")]
 
 ALLOCATION = "#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6"
 

@@ -19,6 +19,8 @@ from flows.reports.plot import Form, Mark, Plot
 from flows.reports.tables import of_conflicts
 from privcore import Bracket, DomainError, find_problem
 
+pytestmark = pytest.mark.sampled(6)
+
 Bounds = Sequence[tuple[float, float]]
 
 
@@ -95,7 +97,6 @@ def test_what_the_axis_cannot_show_is_said(bounds: Bounds, sentence: str) -> Non
     assert sentence not in " ".join(captions(along([(1.0, 2.0), (2.0, 3.0)])))
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "bounds",
     [

@@ -19,6 +19,8 @@ from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
 from tests.storage.made_up import put, row, with_store
 
+pytestmark = pytest.mark.sampled(3)
+
 
 def publish(
     store: Path, problem: str, method: str, answers: Mapping[tuple[Any, ...], Answer], *names: str
@@ -173,7 +175,6 @@ def test_the_truth_beside_a_planned_audit_is_that_of_gaussian_noise(tmp_path: Pa
     assert document.incomplete == []
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mu", [1e-9, 1e-6])
 def test_an_audit_of_more_noise_than_can_be_asked_for_has_a_bracket_all_the_same(
     mu: float, tmp_path: Path

@@ -22,6 +22,8 @@ from flows.reports.plot import Form, Mark, Plot, drawable
 from privcore import Answer, Bracket, Status, find, find_problem
 from tests.storage.made_up import epsilon, put, row
 
+pytestmark = pytest.mark.sampled(9)
+
 SIGMAS = (0.5, 0.7, 1.0, 2.0, 4.0)
 DELTAS = (1e-8, 1e-5)
 HOSTILE = "</script><script>alert(1)</script><img src=http://example.org/x> `a` | b"
@@ -284,7 +286,6 @@ def test_simulated_answers_are_told_apart_from_proofs(tmp_path: Path) -> None:
     assert "a guess" in page.text
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

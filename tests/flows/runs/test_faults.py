@@ -25,7 +25,7 @@ from tasks.batch import cut, group
 from tasks.work import Job
 from tests.storage.made_up import read_rows
 
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("ray")]
 
 Start = Callable[..., Any]
 Run = Callable[..., tuple[int, str, str]]
