@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 Case = TypeVar("Case")
-CASES = 8
+CASES = 6
 """Cases of a parametrised test in the sample."""
 
 _whole = True

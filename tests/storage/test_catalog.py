@@ -19,7 +19,7 @@ from storage.located import located
 from storage.schema import PROBLEM_KEY
 from tests.storage.made_up import NOON, Claims, epsilon, manifest, put, row, rows
 
-pytestmark = pytest.mark.sampled(12)
+pytestmark = pytest.mark.sampled(10)
 
 VIEWS = ["results", "best", "conflicts", "failures", "provenance", "sweeps"]
 

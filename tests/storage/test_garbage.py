@@ -155,6 +155,7 @@ def name_of(part: Path) -> str:
     return f"{part.parent.name}/{part.name}"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("first", [0, 200, 400, 500])
 def test_a_day_after_a_compaction_was_killed_no_row_is_lost_whichever_name_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int

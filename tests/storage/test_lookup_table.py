@@ -23,6 +23,8 @@ from storage.table_diff import Moved, compare
 from tests.storage.contents import counting
 from tests.storage.made_up import Claims, epsilon, put, row, rows
 
+pytestmark = pytest.mark.sampled(18)
+
 
 def table_of(root: Path) -> LookupTable:
     with open_store(root) as store:

@@ -39,6 +39,7 @@ def answers(root: Path, questions: list[Problem]) -> tuple[list[Found | None], i
         return [store.lookup(question) for question in questions], count
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limit", ["SMALL", "LARGEST_AXIS"])
 def test_a_grid_that_is_not_tabulated_gives_the_same_answers(
     root: Path, monkeypatch: pytest.MonkeyPatch, limit: str

@@ -23,6 +23,7 @@ def store(root: Path) -> Iterator[Store]:
         yield store
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "query",
     [

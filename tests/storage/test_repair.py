@@ -179,6 +179,7 @@ def make_link(path: Path) -> None:
     path.symlink_to("nowhere")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", [Path.mkdir, make_link, os.mkfifo], ids=["folder", "link", "pipe"])
 @pytest.mark.parametrize("name", [PART, "data/other", "sweeps/x.json", "replaced/x.json"])
 def test_what_is_no_file_is_found_waited_for_by_nobody_and_set_aside(

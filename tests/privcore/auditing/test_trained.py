@@ -37,7 +37,7 @@ SPREAD = 4.0  # standard errors; the seeds are fixed
 DELTA = 1e-5
 
 # One process trains them all: a training is compiled once for every number of canaries.
-pytestmark = pytest.mark.xdist_group("auditing by training")
+pytestmark = [pytest.mark.sampled(14), pytest.mark.xdist_group("auditing by training")]
 
 Floats = NDArray[np.float64]
 
@@ -209,7 +209,6 @@ def test_ties_are_broken_by_the_seed_and_in_favour_of_nobody() -> None:
 # --------------------------------------------------------------------------------------------- the audit
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sigma", [8.45, 4.58, 2.58])
 def test_a_correct_training_is_never_suspected(sigma: float) -> None:
     limit = claimed(sigma, 0.1, 500)
@@ -219,14 +218,12 @@ def test_a_correct_training_is_never_suspected(sigma: float) -> None:
         assert gaussian_epsilon(answer) <= limit
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("bug", audit_params.BUG.choices[1:])
 def test_five_thousand_canaries_tell_that_the_curve_is_not_as_claimed(bug: str) -> None:
     """With the Gaussian family the power is 0.999 for half the noise and for twice the rate."""
     assert gaussian_epsilon(audited(asked(bug=bug), 3)) > claimed(4.58, 0.1, 500)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("bug", ["noise-unscaled", "clip-after-averaging"])
 def test_five_thousand_canaries_refute_the_epsilon_of_a_gross_bug_without_assumptions(bug: str) -> None:
     assert audited(asked(bug=bug), 3).lower > claimed(4.58, 0.1, 500)

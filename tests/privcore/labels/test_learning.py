@@ -37,7 +37,7 @@ TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
 SPREAD = 4.0  # standard errors; the seeds are fixed
 
 # All trainings run in one process, which compiles once for each shape.
-pytestmark = pytest.mark.xdist_group("learning")
+pytestmark = [pytest.mark.sampled(20), pytest.mark.xdist_group("learning")]
 
 each_data_set = pytest.mark.parametrize("name", SIZES)
 
@@ -219,7 +219,6 @@ def test_predictions_keep_away_from_0_and_1_where_noisy_targets_would_reward_the
 # ------------------------------------------------------------------------------------ the trained models
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "b"), [("higgs-like", 0.2132), ("kdd-like", -3.661)])
 def test_clean_labels_teach_as_much_as_the_law_itself_knows(name: str, b: float) -> None:
     data = load(name)
