@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore.labels import params as label_params
+from privcore.labels.datasets import SIZES
 from privcore.labels.problems import MECHANISM, ReleaseProblem
-from privcore.labels.stand_in import SIZES
 from privcore.problem import AtMost, NoneOf
 
 FEWEST_BAGS = 4

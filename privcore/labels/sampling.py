@@ -26,7 +26,7 @@ from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_advantage
-from privcore.labels.usual import cap
+from privcore.labels.typical_bags import cap
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.bounded_mean import Tally
 from privcore.numerics.sums import dot

@@ -10,9 +10,9 @@ import numpy as np
 
 from privcore.answer import Answer, Status
 from privcore.labels import params as label_params
+from privcore.labels.datasets import SIZES, load
 from privcore.labels.learning_problems import LabelLearning
 from privcore.labels.release import release
-from privcore.labels.stand_in import SIZES, load
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 

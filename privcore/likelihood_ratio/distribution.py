@@ -100,7 +100,7 @@ def combine(
     if edges.size < 2 or not edges[-1] <= LARGEST_RATIO:
         raise LikelihoodRangeError
     distributions = []
-    for fa, fb, finish in ((a.lower, b.lower, merged), (a.upper, b.upper, spread_out)):
+    for fa, fb, finish in ((a.lower, b.lower, conditional_means), (a.upper, b.upper, mean_preserving_spread)):
         mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, square, product)
         if product:
             infinite = fa.infinite + fb.infinite - fa.infinite * fb.infinite
@@ -123,7 +123,7 @@ def combine(
     return RatioBracket(lower=distributions[0], upper=distributions[1])
 
 
-def merged(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
+def conditional_means(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
     """Return the lower distribution of the cells: every cell is moved to its conditional mean.
 
     Args:
@@ -136,7 +136,7 @@ def merged(cells: RatioDistribution, moment: Array, additions: int) -> RatioDist
     return _rounded(replace(cells, x=x, p=cells.p[keep]), cells, moment, additions)
 
 
-def spread_out(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
+def mean_preserving_spread(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
     """Return the upper distribution of the cells: a mean-preserving spread of every cell to its ends.
 
     Args:

@@ -9,8 +9,8 @@ from privcore.likelihood_ratio.distribution import (
     RatioBracket,
     RatioDistribution,
     Resolution,
-    merged,
-    spread_out,
+    conditional_means,
+    mean_preserving_spread,
 )
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
@@ -47,7 +47,9 @@ def lognormal(s: float, res: Resolution) -> RatioBracket:
     )
     mass, moment, error = lognormal_cells(s, edges)
     cells = RatioDistribution(x=edges, p=mass, mass_error=error, value_error=error)
-    return RatioBracket(lower=merged(cells, moment, 64), upper=spread_out(cells, moment, 64))
+    return RatioBracket(
+        lower=conditional_means(cells, moment, 64), upper=mean_preserving_spread(cells, moment, 64)
+    )
 
 
 def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:

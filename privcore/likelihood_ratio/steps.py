@@ -10,9 +10,9 @@ from privcore.likelihood_ratio.distribution import (
     RatioBracket,
     RatioDistribution,
     Resolution,
-    merged,
+    conditional_means,
+    mean_preserving_spread,
     product_of,
-    spread_out,
 )
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
@@ -133,4 +133,7 @@ def laplace_cells(scale: float, cut: Array) -> RatioBracket:
     distribution = RatioDistribution(
         x=edges, p=mass, mass_error=error, value_error=error * widest + (16.0 + 8.0 * reach) * UNIT
     )
-    return RatioBracket(lower=merged(distribution, moment, 64), upper=spread_out(distribution, moment, 64))
+    return RatioBracket(
+        lower=conditional_means(distribution, moment, 64),
+        upper=mean_preserving_spread(distribution, moment, 64),
+    )

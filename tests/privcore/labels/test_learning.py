@@ -19,6 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from privcore import Answer, DomainError, Point, Status, evaluate
 from privcore.labels import trained, training
+from privcore.labels.datasets import DESCRIPTIONS, SIZES, load
 from privcore.labels.gradient_noise import noise_gradient_square, proportion_gradient
 from privcore.labels.learning_problems import LabelLearning
 from privcore.labels.release import (
@@ -30,7 +31,6 @@ from privcore.labels.release import (
     laplace_sums,
     laplace_variance,
 )
-from privcore.labels.stand_in import DESCRIPTIONS, SIZES, load
 from privcore.labels.trained import LabelsTrained
 
 TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
