@@ -1,4 +1,4 @@
-"""Measurements of what the documentation claims, ours and the peers'; every process keeps to one thread."""
+"""Measurements for the claims of the documentation, of ours and of peers; every process uses one thread."""
 
 import os
 

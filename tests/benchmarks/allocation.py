@@ -1,4 +1,4 @@
-"""Random allocation: our brackets beside PLD-accounting and random-allocation; a section of bench.py."""
+"""Random allocation: our brackets, PLD-accounting and random-allocation; a section of bench.py."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,10 +9,10 @@ from tests.benchmarks.peer import Peer
 from tests.benchmarks.points import KNOWN, allocation_points, listed
 
 LIMIT, EDGE_LIMIT = 4.0, 2.0
-"""Seconds of processor time for one run of a peer, at the known points and at the others."""
+"""Limits of processor seconds for one run of a peer, at the known points and at the other points."""
 PAPER = ("analytic", "direct", "RDP_DCO", "recursive", "decomposition", "combined")
 UNPROVED = ("direct", "combined")
-"""Their shift in the direction add lacks the factor k E: no theorem gives it, so it is no bound there."""
+"""Methods whose shift in the direction add lacks the factor k E: no theorem makes it a bound there."""
 ADAPTIVE, GEOMETRIC, BY_PAPER = (
     "PLD-accounting adaptive",
     "PLD-accounting geometric, 1e-2",
@@ -21,7 +21,7 @@ ADAPTIVE, GEOMETRIC, BY_PAPER = (
 
 
 def table() -> Iterator[str]:
-    """Yield a row a point, then what comes out of all of them, held against the targets."""
+    """Yield a row for each point, then the results over all points, compared with the targets."""
     peer = Peer("peer_allocation.py")
     ours_at(
         "allocation-epsilon", "allocation.certified", {"sigma": 1.0, "steps": 7, "delta": 1e-3}
@@ -44,9 +44,9 @@ def table() -> Iterator[str]:
 
 
 def _refined(peer: Peer, fields: dict[str, Any], ours: Ours, limit: float) -> list[Theirs]:
-    """Return what PLD-accounting says: by default, at our width if that is looser, and on a fixed grid.
+    """Return the results of PLD-accounting: by default, at our width if that is looser, and on a fixed grid.
 
-    The grid is asked for one step of one epoch only: its compositions run for minutes, whatever the point.
+    The grid is used for one step of one epoch only, because its compositions take minutes at every point.
     """
     usual = theirs_at(peer, ADAPTIVE, "adaptive", limit, fields=fields, accuracy=-1.0)
     again = Theirs(peer=f"{ADAPTIVE}, at our width", failure="not asked")
@@ -60,7 +60,7 @@ def _refined(peer: Peer, fields: dict[str, Any], ours: Ours, limit: float) -> li
 
 
 def _methods(peer: Peer, fields: dict[str, Any], ours: Ours, limit: float) -> Iterator[Theirs]:
-    """Yield what each method of random-allocation says, run once; the least valid bound is timed properly."""
+    """Yield the result of each method of random-allocation, run once; the least valid bound is run again."""
     several = fields["participations"] * fields["epochs"] > 1
     found = {
         method: theirs_at(peer, f"{BY_PAPER} {method}", "by_paper", limit, 1, fields=fields, method=method)
@@ -76,7 +76,7 @@ def _methods(peer: Peer, fields: dict[str, Any], ours: Ours, limit: float) -> It
 
 
 def _best(methods: list[Theirs], ours: Ours) -> str:
-    """Return the cell of the least upper bound that is not below the truth, and whose are."""
+    """Return the cell of the least valid upper bound, and the names of methods that are below the truth."""
     names = {said.peer: said.peer.removeprefix(f"{BY_PAPER} ") for said in methods}
     valid = [said for said in methods if said.measured is not None and not said.below(ours)]
     if not valid:
@@ -88,7 +88,7 @@ def _best(methods: list[Theirs], ours: Ours) -> str:
 
 
 def _targets(scores: Scores, points: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the targets with what was measured."""
+    """Yield the targets with the measurements."""
     known = scores.brackets[: len(KNOWN)]
     for text, brackets in ((f"the {len(KNOWN)} known points", known), ("all points", scores.brackets)):
         narrow = sum(ours.width <= WIDTH for ours in brackets)

@@ -1,6 +1,6 @@
-"""The advantage of the best attack on a training run, beside riskcal; a section of bench.py.
+"""Advantage of the best attack on a training run, compared with riskcal; a section of bench.py.
 
-It is delta at epsilon 0. Of trade-off curves we have this one point; riskcal's others are not compared.
+It is delta at epsilon 0. We have only this point of the trade-off curve; the other points are not compared.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ RUNS = [
 
 
 def table() -> Iterator[str]:
-    """Yield our brackets of the advantage of Poisson sampling beside what riskcal says."""
+    """Yield our brackets of the advantage under Poisson sampling, with the results of riskcal."""
     peer = Peer("peer_attacks.py")
     problem, method = "poisson-delta", "poisson.certified"
     ours_at(problem, method, {"sigma": 1.0, "steps": 7, "epsilon": 0.0, "sampling_probability": 0.1})

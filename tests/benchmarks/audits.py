@@ -1,4 +1,4 @@
-"""Audits in one run beside jax-privacy; a section of bench.py."""
+"""Audits in one run, compared with jax-privacy; a section of bench.py."""
 
 import time
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ BATCH = 1000
 TARGET = 20.0
 LIMIT = 60.0
 TOLERANCE = 1e-4
-"""Both search for the root of the same equation; the peer stops at about this distance."""
+"""Tolerance of the comparison: both find the root of the same equation, and the peer stops at about this."""
 
 
 def table() -> Iterator[str]:
-    """Yield the epsilon of the Gaussian family by both, with seconds, then the time of a batch of audits."""
+    """Yield both epsilons of the Gaussian family, with seconds, then the time of a batch of audits."""
     peer = Peer("peer_audits.py")
     _ours(*POINTS[0])  # loads compiled code
     names = ["canaries", "guesses", "correct", "delta", "ours", "ms", "MB"]

@@ -1,6 +1,6 @@
-"""Measure what the documentation claims; `make bench` prints it, `--write` puts it into docs/benchmarks.md.
+"""Measure the claims of the documentation; `make bench` prints them, `--write` updates docs/benchmarks.md.
 
-Ratios between numbers of one run mean something; absolute times belong to the machine.
+Ratios between numbers of one run are meaningful; absolute times depend on the machine.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def pipeline() -> Iterator[str]:
             )
 
 
-# The pipeline comes first: the memory it reports is that of the largest child so far.
+# The pipeline comes first because it reports the memory of the largest child so far.
 SECTIONS = {
     "pipeline": pipeline,
     "allocation": allocation.table,
@@ -96,7 +96,7 @@ TITLES = {
 
 
 def main() -> None:
-    """Run the sections asked for and print their tables."""
+    """Run the selected sections and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=SECTIONS)
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md as well")
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def _write(title: str, lines: list[str]) -> None:
-    """Put a section into docs/benchmarks.md, in the place of the one with its title or at the end."""
+    """Write a section into docs/benchmarks.md, in place of the section with its title or at the end."""
     path = ROOT / "docs" / "benchmarks.md"
     head, *sections = path.read_text(encoding="utf-8").rstrip().split("\n## ")
     of_title = {section.partition("\n")[0]: section for section in sections}

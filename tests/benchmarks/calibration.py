@@ -1,4 +1,4 @@
-"""The noise for a target epsilon, in evaluations, beside dp-accounting and riskcal; a section of bench.py."""
+"""Cost of the noise for a target epsilon, compared with dp-accounting and riskcal; a section of bench.py."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ TARGETS = [
 
 
 def table() -> Iterator[str]:
-    """Yield what calibration costs in units of one evaluation at the noise that it finds."""
+    """Yield the cost of calibration in units of one evaluation at the noise that it finds."""
     peer = Peer("peer_calibration.py")
     names = ["problem", "epsilon", "delta", "t", "sigma: too small - sufficient", "brackets", "seconds"]
     names += ["evaluations at 1e-4", "at 1e-2", "`smallest_noise`, seconds"]
@@ -67,7 +67,7 @@ def _smallest(scheme: str, epsilon: float, delta: float, steps: int) -> object:
 
 
 def _one(problem: str, name: str, fields: dict[str, Any], sigma: float, tolerance: float) -> Measured:
-    """Return what one bracket of this width takes at a noise."""
+    """Return the seconds of one bracket of this width at a noise multiplier."""
     method = find(name).from_knobs({"tolerance": tolerance})
     point = Point(problem=find_problem(problem).from_fields(fields | {"sigma": sigma}), method=method)
     return measured(lambda: evaluate(point), before=forget)
@@ -76,7 +76,7 @@ def _one(problem: str, name: str, fields: dict[str, Any], sigma: float, toleranc
 def _said(
     peer: Peer, function: str, fields: dict[str, Any], epsilon: float, noise: Noise, ours: Measured
 ) -> str:
-    """Return a peer's noise with its seconds; less than what is proved not to suffice is marked."""
+    """Return the noise of a peer with its seconds; noise that is proved to be insufficient is marked."""
     if not PYTHON.exists():
         return "not installed"
     try:

@@ -1,4 +1,4 @@
-"""What a peer's epsilon is worth beside our bracket: valid, as tight, how much slower."""
+"""Comparison of a peer's epsilon with our bracket: its validity, its tightness, and the ratio of times."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ WIDTH = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Ours:
-    """Our bracket at a point, with what it took."""
+    """Our bracket at a point, with its time and memory."""
 
     lower: float
     upper: float
@@ -23,14 +23,14 @@ class Ours:
 
     @property
     def width(self) -> float:
-        """Relative width; 0 where both ends are."""
+        """Relative width; 0 if both ends are 0."""
         return (
             self.upper / self.lower - 1.0 if self.lower > 0.0 else 0.0 if self.upper == 0.0 else float("inf")
         )
 
     @property
     def tight(self) -> float:
-        """The largest upper end that counts as tight as ours: 1 % above our lower one, or ours."""
+        """Largest upper end that counts as tight as ours: 1 % above our lower end, or our upper end."""
         return max(self.upper, self.lower * (1.0 + WIDTH))
 
     def cells(self) -> list[str]:
@@ -42,9 +42,9 @@ class Ours:
 
 @dataclass(frozen=True, kw_only=True)
 class Theirs:
-    """What a peer said at a point: both ends or the upper one, or why there is no answer.
+    """The result of a peer at a point: both ends, the upper end only, or the reason for no answer.
 
-    A peer that `refines` goes on until it is as tight as asked, so that more time would have made it so.
+    A peer that `refines` continues until it is as tight as requested, so more time would have made it so.
     """
 
     peer: str
@@ -55,15 +55,15 @@ class Theirs:
     refines: bool = False
 
     def below(self, ours: Ours) -> bool:
-        """Whether the peer's upper bound is less than what is proved to be reached."""
+        """Whether the peer's upper bound is below a proved lower bound."""
         return self.measured is not None and self.upper < ours.lower
 
     def above(self, ours: Ours) -> bool:
-        """Whether the peer's lower bound exceeds our upper one."""
+        """Whether the peer's lower bound exceeds our upper bound."""
         return self.measured is not None and self.lower > ours.upper
 
     def as_tight(self, ours: Ours) -> bool:
-        """Whether the peer's upper bound holds, and is as good as ours."""
+        """Whether the peer's upper bound is valid and as tight as ours."""
         return self.measured is not None and ours.lower <= self.upper <= ours.tight
 
     def cell(self, ours: Ours) -> str:
@@ -78,7 +78,7 @@ class Theirs:
 
 
 def ours_at(problem: str, method: str, fields: dict[str, Any]) -> Ours:
-    """Return our bracket, at the method's usual tolerance."""
+    """Return our bracket, at the default tolerance of the method."""
     point = Point(problem=find_problem(problem).from_fields(fields), method=find(method)())
     found = measured(lambda: evaluate(point), before=forget)
     if found.value.lower is None or found.value.upper is None:
@@ -89,7 +89,7 @@ def ours_at(problem: str, method: str, fields: dict[str, Any]) -> Ours:
 def theirs_at(
     peer: Peer, name: str, function: str, limit: float, runs: int = REPEATS, **arguments: Any
 ) -> Theirs:
-    """Return what a function of a peer says, which gives a lower and an upper end."""
+    """Return the result of a peer's function that gives a lower and an upper end."""
     refines = "accuracy" in arguments
     if not PYTHON.exists():
         return Theirs(peer=name, failure="not installed")
@@ -103,13 +103,13 @@ def theirs_at(
 
 @dataclass
 class Scores:
-    """What comes out of all points together.
+    """Results over all points.
 
     Attributes:
-        brackets: Ours, in order.
-        ratios: Seconds of the fastest peer that is as tight over ours, where there is one.
-        beyond: Seconds of the limit over ours, where a peer that refines until it is as tight hit it.
-        peers: All that was said, with our bracket.
+        brackets: Our brackets, in order.
+        ratios: Seconds of the fastest peer that is as tight, divided by ours, if there is such a peer.
+        beyond: Seconds of the limit divided by ours, if a peer that refines until it is as tight reached it.
+        peers: All results of peers, with our bracket.
     """
 
     brackets: list[Ours] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Scores:
     peers: list[tuple[int, Ours, Theirs]] = field(default_factory=list)
 
     def add(self, ours: Ours, theirs: Sequence[Theirs], limit: float) -> str:
-        """Take in a point and return its ratio as a cell."""
+        """Add a point and return its ratio as a cell."""
         number = len(self.brackets) + 1
         self.brackets.append(ours)
         self.peers += [(number, ours, answer) for answer in theirs]
@@ -134,11 +134,11 @@ class Scores:
         return "none as tight"
 
     def slower(self) -> dict[int, float]:
-        """Return for all points how many times slower the peers are, at least."""
+        """Return, for all points, lower bounds on how many times slower the peers are."""
         return self.ratios | self.beyond
 
     def comments(self) -> Iterator[str]:
-        """Yield how often each peer gave no answer, and every value that contradicts a proof."""
+        """Yield the number of answers of each peer, and every value that contradicts a proof."""
         for peer in dict.fromkeys(answer.peer for _, _, answer in self.peers):
             said = [x for x in self.peers if x[2].peer == peer and x[2].failure != "not asked"]
             if not said:
@@ -157,5 +157,5 @@ class Scores:
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the median; nan of nothing."""
+    """Return the median; NaN if there are no values."""
     return statistics.median(values) if values else float("nan")

@@ -1,4 +1,4 @@
-"""Figure 1's grid by our methods and by those of random-allocation; a section of bench.py."""
+"""Figure 1's grid by our methods and by the methods of random-allocation; a section of bench.py."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ OWN_METHODS += ["unamplified.exact", "poisson.certified", "shuffling.clones"]
 
 
 def table() -> Iterator[str]:
-    """Yield, for figure 1's grid, our bracket beside the peer's best bound, and what every method takes."""
+    """Yield our brackets on figure 1's grid, the peer's best bounds, and the seconds of every method."""
     ours = json.loads(_output([sys.executable, __file__], LIMIT_SECONDS))
     script = Path(__file__).with_name("peer_random_allocation.py")
     arguments = [str(STEPS), str(DELTA), *map(str, SIGMAS)]
@@ -72,7 +72,7 @@ def _ends(bracket: dict[str, float]) -> str:
 
 
 def main() -> None:
-    """Print our methods on the grid with seconds as JSON; run in a process of its own."""
+    """Print our methods on the grid with seconds as JSON; runs in a separate process."""
     from privcore import Point, evaluate, find, find_problem
     from privcore.allocation.poisson_certified import poisson
     from privcore.allocation.reduction import one_of
@@ -88,7 +88,7 @@ def main() -> None:
         rate = {"sampling_probability": 1.0 / STEPS} if topic == "poisson" else {}
         evaluate(Point(problem=problem.from_fields(scheme | rate), method=method))  # load compiled code
         one_of.cache_clear()
-        poisson.cache_clear()  # what one method knows should not help the next
+        poisson.cache_clear()  # one method must not profit from the caches of another
         for sigma in SIGMAS:
             fields = {"sigma": sigma, "steps": STEPS, "delta": DELTA} | rate
             started = time.process_time()
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _output(command: list[str], limit: float) -> str:
-    """Return what a process printed, until the limit ended it."""
+    """Return the lines that a process printed before its end or the limit."""
     with tempfile.TemporaryFile("w+") as printed:
         with suppress(subprocess.TimeoutExpired):
             subprocess.run(command, stdout=printed, timeout=limit, check=True)

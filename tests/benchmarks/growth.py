@@ -1,4 +1,4 @@
-"""How time and memory grow with what is asked, and how near it is to the machine; a section of bench.py."""
+"""Growth of time and memory with the size of a question, and the machine's limit; a section of bench.py."""
 
 import gc
 import math
@@ -18,10 +18,10 @@ from tests.benchmarks.growth_series import SERIES, Series
 from tests.benchmarks.peak import Peak, peak
 from tests.work import clear_caches
 
-LONG = 1.0  # seconds after which a value is not measured again
+LONG = 1.0  # seconds beyond which a value is measured once
 REPEATS = 7
 DECADES = 2.01  # the exponents are those of the last two decades
-LEAST_BYTES = 2**20  # less is what any process needs now and then
+LEAST_BYTES = 2**20  # smaller growth also happens in idle processes
 REASONS = Path(__file__).with_name("growth.md")
 WORDS = {
     "multiply_adds": "multiply-adds",
@@ -32,14 +32,14 @@ WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What one value of a series took.
+    """Measurement of one value of a series.
 
     Attributes:
-        value: What grows.
-        seconds: Of processor time.
-        bytes: By which the process grew at most.
+        value: The number that grows.
+        seconds: Seconds of processor time.
+        bytes: Largest growth of the process in bytes.
         work: Units of work.
-        limit: Seconds that they would take at the machine's peak.
+        limit: Seconds that the work would take at the peak of the machine.
     """
 
     value: float
@@ -50,7 +50,7 @@ class Measured:
 
 
 def table() -> Iterator[str]:
-    """Yield the exponents with the share of the peak that is reached, then the chart."""
+    """Yield the exponents with the reached share of the peak, then the chart."""
     best = peak()
     results = [(series, measured(series, best)) for series in SERIES]
     yield (
@@ -103,7 +103,7 @@ def _row(series: Series, points: Sequence[Measured]) -> str:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:
-    """Return the power with which something grows over the last decades, by least squares of logarithms.
+    """Return the exponent of growth over the last decades, by least squares of logarithms.
 
     Example:
         >>> round(exponent([(1.0, 5.0), (10.0, 1.0), (100.0, 100.0), (1000.0, 10000.0)]), 6)
@@ -116,7 +116,7 @@ def exponent(points: Sequence[tuple[float, float]]) -> float:
 
 
 def measured(series: Series, best: Peak) -> list[Measured]:
-    """Return what every value takes, each in a process of its own, where all code is loaded."""
+    """Return the measurements of all values, each in a separate process with all code loaded."""
     for value in (series.values[0], series.values[1]):
         series.work(value)
     found = []
@@ -129,7 +129,7 @@ def measured(series: Series, best: Peak) -> list[Measured]:
 
 
 def _alone(series: Series, value: float) -> tuple[float, float]:
-    """Return the median processor time of some work, and by how many bytes a process grows that does it."""
+    """Return the median processor time of some work, and the growth in bytes of a process that does it."""
     clear_caches()
     gc.collect()
     with multiprocessing.get_context("fork").Pool(1) as pool:
@@ -138,7 +138,7 @@ def _alone(series: Series, value: float) -> tuple[float, float]:
 
 def _times(number: int, value: float) -> tuple[float, float]:
     series = SERIES[number]
-    series.work(series.values[0])  # writes to the pages that a new process shares with its parent
+    series.work(series.values[0])  # touches the pages that a new process shares with its parent
     seconds: list[float] = []
     before, grown = _resident(), 0.0
     while not seconds or (len(seconds) < REPEATS and sum(seconds) < LONG):

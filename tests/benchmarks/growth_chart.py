@@ -1,4 +1,4 @@
-"""The chart of the section `growth`: measured seconds, and what the machine would need at its best."""
+"""Chart of the section `growth`: measured seconds, and the seconds at the peak of the machine."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ _CONFIG: dict[str, Any] = {
 
 
 def draw(results: "Sequence[tuple[Series, Sequence[Measured]]]") -> None:
-    """Draw one small chart a topic; solid is measured, dashed is the limit."""
+    """Draw one small chart for each topic; solid lines are measured, dashed lines are the limit."""
     import altair as alt
     import vl_convert
 

@@ -1,4 +1,4 @@
-"""What grows in the section `growth`: along which number, what is done at each value, how much work it is."""
+"""Series of the section `growth`: the number that grows, the computation, and its units of work."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -18,22 +18,22 @@ Work = Callable[[float], object]
 Count = Callable[[float], float]
 
 _DELTA = 1e-8
-_MEMBERS_AT_ONCE = 8  # up to so many members of a bag, their laws are filled one by one
+_MEMBERS_AT_ONCE = 8  # largest bag whose distributions are filled one by one
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Work along one number.
+    """Work as a function of one number.
 
     Attributes:
-        topic: What grows: the name of the chart, and of its horizontal axis.
-        name: What is done.
-        values: What it is done for, rising.
-        work: Does it once.
-        count: How many units of work that takes.
-        unit: What is counted.
-        limit: Which peak of the machine bounds the units.
-        each: Operations of that peak that a unit needs at least.
+        topic: Name of the number that grows, of its chart and of the horizontal axis.
+        name: Name of the computation.
+        values: Increasing values of the number.
+        work: Function that does the computation once.
+        count: Function that returns the units of work of a value.
+        unit: Name of the unit of work.
+        limit: Peak of the machine that bounds the units.
+        each: Least number of operations of that peak for each unit.
     """
 
     topic: str
@@ -67,7 +67,7 @@ def _poisson(**fields: Any) -> object:
 
 
 def _pairs(work: Work) -> Count:
-    """Return what counts the pairs of atoms that are combined; of k-of-t laws one counts for all means."""
+    """Return a counter of the combined pairs of atoms; k-of-t distributions count once for all means."""
 
     def count(value: float) -> float:
         with counted() as done:
@@ -83,12 +83,12 @@ def _etas(size: int) -> Any:
 
 
 def _products(size: float) -> float:
-    """Return how many products of two probabilities the laws of a bag take; what underflows takes none."""
+    """Return the number of products of probabilities in the distributions of a bag, except underflows."""
 
     def below(outside: Array, etas: Array) -> float:
         if etas.size <= _MEMBERS_AT_ONCE:
             return float(etas.size * sum(outside.size + k for k in range(etas.size - 1)))
-        halves = np.array_split(etas, 2)[::-1]  # the larger half comes last in the product's tree
+        halves = np.array_split(etas, 2)[::-1]  # the larger half is last in the tree of products
         laws = [pmf(half) for half in halves]
         total = sum(0.5 * half.size * np.count_nonzero(law) for half, law in zip(halves, laws, strict=True))
         for law, other in zip(laws, reversed(halves), strict=True):
@@ -107,7 +107,7 @@ def _audit(canaries: float) -> object:
 
 
 def _audit_steps(canaries: float) -> float:
-    """Return how many steps of the recursion an audit takes, with the loops run as they are written."""
+    """Return the number of steps of the recursion of an audit, by running its loops."""
     steps = 0
 
     def step(*_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Laws of sums of labels and their advantages, beside scipy and qif; a section of bench.py."""
+"""Distributions of sums of labels and advantages, compared with scipy and qif; a section of bench.py."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ GRID = "labels-advantage"
 
 
 def table() -> Iterator[str]:
-    """Yield what our exact methods and their peers take for the same work, in one process on one core."""
+    """Yield time and memory of our exact methods and of peers for the same work, on one core."""
     import qif
     from scipy.stats import poisson_binom
 
@@ -76,7 +76,7 @@ def table() -> Iterator[str]:
 
 
 def _grid() -> str:
-    """Return what the full grid of advantages takes, from nothing, on two cores."""
+    """Return a sentence with the time of the full grid of advantages, with an empty store, on two cores."""
     with tempfile.TemporaryDirectory() as folder:
         command = [str(Path(sys.executable).with_name("privsweep")), "run", GRID]
         started = time.perf_counter()

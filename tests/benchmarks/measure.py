@@ -1,4 +1,4 @@
-"""How work is measured here, ours and the peers': processor time of one thread, peak memory, medians."""
+"""Measurement of our work and of the peers': processor time of one thread, peak memory, medians."""
 
 import ctypes
 import statistics
@@ -12,18 +12,18 @@ from typing import Any
 
 REPEATS = 5
 ONCE_SECONDS = 1.0
-"""Work that takes longer is measured once: its noise does not matter next to what it is compared with."""
+"""Seconds beyond which work is measured once, because its noise is negligible in the comparison."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What some work returned, and what it took.
+    """The value of some work, with its time and memory.
 
     Attributes:
-        value: What the work returned.
+        value: Value that the work returned.
         seconds: Median processor time.
-        runs: How many times were taken.
-        megabytes: By how much the peak of the first run exceeded the memory before it.
+        runs: Number of measured runs.
+        megabytes: Peak memory of the first run, minus the memory before it.
     """
 
     value: Any
@@ -32,19 +32,19 @@ class Measured:
     megabytes: float
 
     def as_fields(self) -> dict[str, Any]:
-        """Return what can travel as JSON."""
+        """Return the measurement in JSON types."""
         return asdict(self)
 
 
 def measured(
     work: Callable[[], Any], before: Callable[[], object] = lambda: None, runs: int = REPEATS
 ) -> Measured:
-    """Return what some work gives and takes; compiled code should have been loaded already.
+    """Return the value of some work with its time and memory; compiled code should already be loaded.
 
     Args:
         work: The work.
-        before: Called before each run, outside the clock.
-        runs: How many runs to take, where one is quick.
+        before: Function that is called before each run, outside of the measured time.
+        runs: Number of runs if a run is quick.
     """
     before()
     resident = _forget_peak()
@@ -62,7 +62,7 @@ THEIRS = ("PLD_accounting", "dp_accounting", "prv_accountant", "random_allocatio
 
 
 def forget() -> None:
-    """Empty the caches of the numerics, ours and the peers', so that no run is helped by the one before."""
+    """Empty the caches of our numerics and the peers', so that no run profits from the previous run."""
     for name, module in list(sys.modules.items()):
         if name.startswith(OURS + THEIRS):
             for value in list(vars(module).values()):
@@ -71,7 +71,7 @@ def forget() -> None:
 
 
 def verdict(target: str, found: str, met: bool) -> str:
-    """Return the line that holds a measurement against its target."""
+    """Return the line that compares a measurement with its target."""
     return f"* Target: {target}. Measured: {found}. {'Met' if met else '**Not met**'}."
 
 
@@ -81,7 +81,7 @@ def row(cells: list[str]) -> str:
 
 
 def head(names: list[str]) -> str:
-    """Return the head of a Markdown table."""
+    """Return the header of a Markdown table."""
     return row(names) + "\n" + "|---" * len(names) + "|"
 
 
@@ -92,8 +92,8 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _forget_peak() -> float:
-    """Reset the peak that the kernel keeps for this process; return the memory it holds now, in megabytes."""
-    ctypes.CDLL(None).malloc_trim(0)  # what is free goes back, or its reuse would not be seen
+    """Reset the kernel's peak memory of this process; return its current memory in megabytes."""
+    ctypes.CDLL(None).malloc_trim(0)  # returns free memory, whose reuse would not raise the peak
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _status("VmRSS")
 

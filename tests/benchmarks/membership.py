@@ -1,4 +1,4 @@
-"""Membership inference: the worst learner of discrete records, beside scipy; a section of bench.py."""
+"""Membership inference: the worst learner of discrete records, compared with scipy; a section of bench.py."""
 
 import statistics
 import time
@@ -20,7 +20,7 @@ REPEATS = 5
 
 
 def table() -> Iterator[str]:
-    """Yield advantages with the processor time of one core, and that of scipy for the same sum."""
+    """Yield advantages with the processor time of one core, and scipy's time for the same sum."""
     from privcore import Point, evaluate, find, find_problem
     from privcore.distributions.record_notation import law
 
@@ -44,7 +44,7 @@ def table() -> Iterator[str]:
 
 
 def _scipy(text: str, records: int) -> str:
-    """Return what the same sum takes with scipy's binomial law, where all atoms are in memory."""
+    """Return the seconds of the same sum with scipy's binomial distribution, if all atoms are in memory."""
     from scipy.stats import binom
 
     from privcore.distributions.record_notation import law

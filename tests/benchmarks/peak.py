@@ -1,4 +1,4 @@
-"""What one core of this machine can do at best: bytes copied, multiply-adds, exponentials."""
+"""Peak rates of one core of this machine: bytes copied, multiply-adds, exponentials."""
 
 import time
 from collections.abc import Callable
@@ -16,18 +16,18 @@ _CHAINED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Peak:
-    """What was reached, a second."""
+    """Reached rates per second."""
 
     bytes: float
-    """Read and written by a copy that no cache holds."""
+    """Bytes read and written by a copy that fits into no cache."""
     multiply_adds: float
-    """Of doubles that the first cache holds, as many at once as the compiler arranges."""
+    """Multiply-adds of doubles in the first-level cache, vectorised by the compiler."""
     exponentials: float
-    """Of doubles that the first cache holds, by NumPy."""
+    """Exponentials of doubles in the first-level cache, by NumPy."""
 
 
 def peak() -> Peak:
-    """Return what a core reaches now."""
+    """Return the rates that a core reaches now."""
     source = np.ones(2**24)
     target = np.empty_like(source)
     small, result = np.linspace(-1.0, 1.0, 1024), np.empty(1024)

@@ -1,4 +1,4 @@
-"""A peer in a process of its own: it lives on between questions, is ended at a limit, and starts again."""
+"""Peers in separate processes, which serve several questions, are ended at a limit, and start again."""
 
 import json
 import signal
@@ -15,12 +15,12 @@ PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
 class PeerError(Exception):
-    """A peer gave no answer; the message says why, in the words of a table."""
+    """A peer gave no answer; the message is the reason, as a cell of a table."""
 
 
 @dataclass
 class Peer:
-    """The functions of one script of this folder, run by the peers' interpreter.
+    """The functions of one script of this folder, run by the interpreter of the peers.
 
     Attributes:
         script: Such as `peer_allocation.py`; it calls `serve`.
@@ -30,16 +30,16 @@ class Peer:
     process: "subprocess.Popen[str] | None" = None
 
     def ask(self, function: str, limit: float, runs: int = REPEATS, **arguments: Any) -> Measured:
-        """Return what a function of the peer gives and takes.
+        """Return the value of a function of the peer, with its time and memory.
 
         Args:
-            function: Its name in the script's table.
+            function: Name of the function in the script's table.
             limit: Seconds of processor time for one run, after which the process is ended.
-            runs: How many runs to take, where one is quick.
-            **arguments: What the function is called with.
+            runs: Number of runs if a run is quick.
+            **arguments: Arguments of the function.
 
         Raises:
-            PeerError: The limit was hit, the peer refused or crashed.
+            PeerError: The limit was reached, or the peer refused or crashed.
         """
         if self.process is None or self.process.poll() is not None:
             self.process = self._start()

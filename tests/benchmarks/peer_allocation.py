@@ -23,11 +23,11 @@ METHODS: dict[str, Any] = {
 }
 
 CONFIG = SchemeConfig(allocation_direct_alpha_orders=list(range(2, 61)))
-"""The orders of the authors' script; there is no default."""
+"""Renyi orders of the authors' script; the library has no default."""
 
 
 def adaptive(fields: dict[str, Any], accuracy: float) -> tuple[float, float]:
-    """Return both ends; a negative accuracy stands for the peer's default, a positive one is absolute."""
+    """Return both ends; a positive accuracy is absolute, a negative accuracy means the peer's default."""
     only_both(fields)
     upper, lower = pld.gaussian_allocation_epsilon_range(
         delta=fields["delta"],
@@ -41,7 +41,7 @@ def adaptive(fields: dict[str, Any], accuracy: float) -> tuple[float, float]:
 
 
 def geometric(fields: dict[str, Any]) -> tuple[float, float]:
-    """Return the upper end on the geometric grid at its default loss step, with tails that suit delta."""
+    """Return the upper end on the geometric grid with the default loss step, and tails that fit delta."""
     only_both(fields)
     params = pld.PrivacyParams(
         sigma=fields["sigma"],
@@ -59,7 +59,7 @@ def geometric(fields: dict[str, Any]) -> tuple[float, float]:
 
 
 def by_paper(fields: dict[str, Any], method: str) -> tuple[float, float]:
-    """Return the upper end that a method of random-allocation gives."""
+    """Return the upper end of a method of random-allocation."""
     params = PrivacyParams(
         sigma=fields["sigma"],
         num_steps=fields["steps"],
@@ -75,7 +75,7 @@ def by_paper(fields: dict[str, Any], method: str) -> tuple[float, float]:
 
 
 def only_both(fields: dict[str, Any]) -> None:
-    """Refuse one direction alone."""
+    """Reject questions about a single direction."""
     if fields["adjacency"] != "add-remove":
         raise ValueError("both directions only")
 

@@ -1,4 +1,4 @@
-"""The advantage of the best attack on Poisson sampling by riskcal 1.5.1; run by peer.py."""
+"""Advantage of the best attack on Poisson sampling by riskcal 1.5.1; run by peer.py."""
 
 from typing import Any
 

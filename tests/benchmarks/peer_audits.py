@@ -19,10 +19,10 @@ def audit(canaries: int, guesses: int, correct: int, delta: float) -> float:
 
 @cache
 def _auditor(canaries: int, guesses: int, correct: int) -> Any:
-    """Return an auditor of scores that make these counts; building it is not the peer's work."""
+    """Return an auditor whose scores give these counts; its construction is not measured."""
     inside = np.zeros(max(canaries // 2, correct))
     outside = np.zeros(canaries - inside.size)
-    inside[:correct], outside[: guesses - correct] = 1.0, 1.0  # above the threshold: guessed to be in
+    inside[:correct], outside[: guesses - correct] = 1.0, 1.0  # above the threshold: guessed as a member
     return auditing.CanaryScoreAuditor(inside, outside)
 
 

@@ -1,4 +1,4 @@
-"""The noise of Poisson sampling for a target epsilon by dp-accounting 0.6 and riskcal; run by peer.py."""
+"""Noise for a target epsilon under Poisson sampling by dp-accounting 0.6 and riskcal; run by peer.py."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ INTERVAL = 1e-4
 
 
 def google(fields: dict[str, Any], epsilon: float, precision: float) -> float:
-    """Return what dp-accounting's calibration says, with privacy loss distributions."""
+    """Return the noise that dp-accounting calibrates with privacy loss distributions."""
 
     def event(sigma: float) -> dp_event.DpEvent:
         step = dp_event.PoissonSampledDpEvent(fields["sampling_probability"], dp_event.GaussianDpEvent(sigma))
@@ -33,7 +33,7 @@ def google(fields: dict[str, Any], epsilon: float, precision: float) -> float:
 
 
 def risk(fields: dict[str, Any], epsilon: float, precision: float) -> float:
-    """Return what riskcal's calibration says; its precision is one of epsilon."""
+    """Return the noise that riskcal calibrates; its precision is one of epsilon."""
     found = find_noise_multiplier_for_epsilon_delta(
         accountant=CTDAccountant,
         sample_rate=fields["sampling_probability"],

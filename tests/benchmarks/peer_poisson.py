@@ -24,12 +24,12 @@ def pld(fields: dict[str, Any], interval: float) -> tuple[float, float]:
 
 
 def rdp(fields: dict[str, Any]) -> tuple[float, float]:
-    """Return the upper end by Renyi orders."""
+    """Return the upper end by Renyi differential privacy."""
     return 0.0, float(RdpAccountant().compose(event(fields)).get_epsilon(fields["delta"]))
 
 
 def prv(fields: dict[str, Any], error: float) -> tuple[float, float]:
-    """Return both ends of prv-accountant, asked for this error of epsilon and a thousandth of delta."""
+    """Return both ends of prv-accountant, with this error of epsilon and an error of delta / 1000."""
     times = fields["steps"] * fields["epochs"]
     accountant = DPSGDAccountant(
         noise_multiplier=fields["sigma"],

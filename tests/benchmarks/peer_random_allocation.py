@@ -1,7 +1,7 @@
-"""Figure 1's grid by random-allocation's own methods, one JSON line a point; run by the peers' interpreter.
+"""Figure 1's grid by the methods of random-allocation, one JSON line a point; run by the peers' interpreter.
 
-The grid, the orders of the direct bound and everything else are those of the authors' script, but for the
-number of steps, which is the one in the figure's caption.
+All settings, such as the grid and the orders of the direct bound, are those of the authors' script, except
+for the number of steps, which is that of the caption of the figure.
 """
 
 import json
@@ -35,7 +35,7 @@ METHODS: dict[str, Any] = {
     "allocation.recursive": allocation_epsilon_recursive,
     "allocation.direct": allocation_epsilon_direct,
 }
-"""The peer's functions by the names of our methods, the quick ones first."""
+"""The peer's functions by the names of our methods; quick functions come first."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The side of a peer that answers; run by path, since one of the peers has a package `tests` of its own."""
+"""Server side of a peer; run by path, because one of the peers has its own package `tests`."""
 
 import json
 import math
@@ -12,21 +12,21 @@ from typing import Any
 MOST_BYTES = 8 * 2**30
 ANSWER = "answer: "
 GRACE = 1
-"""Seconds in which compiled code may return after the alarm, before the kernel ends the process."""
+"""Seconds that compiled code may run after the alarm, before the kernel ends the process."""
 
 
 class LateError(BaseException):
-    """A run took longer than its limit; no `except Exception` of a peer holds it up."""
+    """A run took longer than its limit; `except Exception` in a peer does not catch it."""
 
 
 def serve(functions: Mapping[str, Callable[..., Any]], first: Mapping[str, dict[str, Any]]) -> None:
-    """Answer the questions that come in, a line of JSON each, until there are no more.
+    """Answer questions, one line of JSON each, until the input ends.
 
-    An alarm of processor time ends a run that takes longer than its limit; if need be, with the process.
+    An alarm of processor time ends a run that takes longer than its limit, if necessary with the process.
 
     Args:
-        functions: By name.
-        first: Arguments of a small call, by function; it compiles and loads outside the clock.
+        functions: Functions by name.
+        first: Arguments of a small call, by function, that compiles and loads code before the measurement.
     """
     from measure import forget, measured  # type: ignore[import-not-found]  # beside the script
 
@@ -59,5 +59,5 @@ def serve(functions: Mapping[str, Callable[..., Any]], first: Mapping[str, dict[
 
 
 def _late(number: int, frame: object) -> None:
-    """End the run by an exception; compiled code does not hear it."""
+    """End the run by an exception, which does not interrupt compiled code."""
     raise LateError

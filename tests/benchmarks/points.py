@@ -1,4 +1,4 @@
-"""The points of random allocation at which we and the peers are measured, and Poisson sampling at k/t."""
+"""Points of random allocation at which we and the peers are measured, and Poisson sampling at rate k/t."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ KNOWN = [
     (10.0, 10**2, 10, 10, 1e-10),
     (10.0, 10**6, 100, 1, 1e-10),
 ]
-"""What the targets are about: numbers 1 to 26."""
+"""Points 1 to 26, for which the targets are stated."""
 EDGES = [
     # few steps, and many
     (1.0, 1, 1, 1, 1e-5),
@@ -76,13 +76,13 @@ NAMES = ("sigma", "steps", "participations", "epochs", "delta", "adjacency")
 
 
 def allocation_points() -> list[dict[str, Any]]:
-    """Return the fields of all points, the known ones first."""
+    """Return the fields of all points, first of the known points."""
     both = [(*point, "add-remove") for point in KNOWN + EDGES]
     return [dict(zip(NAMES, point, strict=True)) for point in both + ONE_WAY]
 
 
 def poisson_points() -> list[dict[str, Any]]:
-    """Return the fields of Poisson sampling with the rate k/t, as many steps, and both directions."""
+    """Return the fields of Poisson sampling with rate k/t, the same number of steps, and both directions."""
     names = ("sigma", "steps", "epochs", "delta", "adjacency", "sampling_probability")
     return [
         dict(zip(names, (sigma, steps, epochs, delta, "add-remove", chosen / steps), strict=True))
@@ -91,5 +91,5 @@ def poisson_points() -> list[dict[str, Any]]:
 
 
 def listed(fields: dict[str, Any]) -> list[str]:
-    """Return the columns that tell which point a row is about."""
+    """Return the columns that identify the point of a row."""
     return [x if isinstance(x, str) else f"{x:g}" for x in fields.values()]

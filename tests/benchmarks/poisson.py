@@ -1,4 +1,4 @@
-"""Poisson sampling: our brackets beside dp-accounting and prv-accountant; a section of bench.py."""
+"""Poisson sampling: our brackets, dp-accounting and prv-accountant; a section of bench.py."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,12 @@ from tests.benchmarks.peer import Peer
 from tests.benchmarks.points import KNOWN, listed, poisson_points
 
 LIMIT, EDGE_LIMIT = 4.0, 2.0
-"""Seconds of processor time for one run of a peer, at the known points and at the others."""
+"""Limits of processor seconds for one run of a peer, at the known points and at the other points."""
 FINE, USUAL, RENYI, PRV = "PLD 1e-5", "PLD 1e-4", "RDP", "prv-accountant"
 
 
 def table() -> Iterator[str]:
-    """Yield a row a point, then what comes out of all of them, held against the target."""
+    """Yield a row for each point, then the results over all points, compared with the target."""
     peer = Peer("peer_poisson.py")
     problem, method = "poisson-epsilon", "poisson.certified"
     first = {"sigma": 1.0, "steps": 7, "delta": 1e-3, "sampling_probability": 0.1}

@@ -1,6 +1,6 @@
-"""How much faster two workers are than one on certified points; a section of bench.py.
+"""Speed-up from one to two workers on certified points; a section of bench.py.
 
-Runs with one and with two workers take turns, so that other work on the machine harms both alike.
+Runs with one and with two workers alternate, so that other work on the machine affects both equally.
 """
 
 import json
@@ -44,7 +44,7 @@ def table() -> Iterator[str]:
 
 
 def _seconds(workers: int) -> tuple[float, float]:
-    """Return the wall time from the first point's start to the last one's end, and that of the command."""
+    """Return the wall time from the first point's start to the last point's end, and that of the command."""
     with tempfile.TemporaryDirectory() as folder:
         sweep, store = Path(folder) / "scale.toml", Path(folder) / "store"
         sweep.write_text(SWEEP, encoding="utf-8")

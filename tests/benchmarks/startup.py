@@ -1,4 +1,4 @@
-"""What a command takes from nothing, in a new process with warm caches on disk; a section of bench.py."""
+"""Time of a command in a new process with warm disk caches; a section of bench.py."""
 
 import os
 import resource
@@ -27,7 +27,7 @@ QUESTION = ["epsilon", "--steps", "10000", "--delta", "1e-8", "--sigma"]
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What runs of a command took: median and worst seconds, and the median of the processor's."""
+    """Times of the runs of a command: median and worst seconds, and median processor seconds."""
 
     median: float
     worst: float
@@ -35,7 +35,7 @@ class Taken:
 
 
 def table() -> Iterator[str]:
-    """Yield a line for every command, then what the commands of privsweep import."""
+    """Yield a line for every command, then the imports of the commands of privsweep."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
         sweep = Path(folder) / "startup.toml"
@@ -82,7 +82,7 @@ def _taken(command: Sequence[str]) -> Taken:
     for k in range(-2, RUNS):
         before, started = _processor(), time.perf_counter()
         subprocess.run(command, check=True, **_quiet())
-        if k >= 0:  # the first ones write bytecode and compiled kernels
+        if k >= 0:  # the first runs write bytecode and compiled kernels
             walls.append(time.perf_counter() - started)
             processors.append(_processor() - before)
     return Taken(median=statistics.median(walls), worst=max(walls), processor=statistics.median(processors))

@@ -1,4 +1,4 @@
-"""The store at its full size: 1e7 made-up rows of a real problem in 100 parts; a section of bench.py."""
+"""The store at full size: 1e7 synthetic rows of a real problem in 100 parts; a section of bench.py."""
 
 import itertools
 import random
@@ -33,7 +33,7 @@ Work = tuple[str, Callable[[], object], int, float | None, float | None]
 
 
 def table() -> Iterator[str]:
-    """Yield a line for each kind of work: what, median and 99th percentile, target, whether it is met."""
+    """Yield a line for each operation: name, median and 99th percentile, target, whether it is met."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "store"
         started = time.perf_counter()
@@ -45,12 +45,12 @@ def table() -> Iterator[str]:
             store.sql("select 1")
             built = time.perf_counter() - started
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-            time.sleep(2.1)  # folders that changed within two seconds are looked through at every question
+            time.sleep(2.1)  # folders that changed within two seconds are listed again for every query
             yield "| work | median | 99 % | target | met |"
             yield "|---|---|---|---|---|"
             for work in _lookups(store):
                 yield _line(*work)
-        # With the store closed: a process that has a snapshot open opens it again for nothing.
+        # The store is closed, because a process with an open snapshot reopens it at no cost.
         yield _line("open a store that has a snapshot", lambda: _open(root), OPENINGS, 500, None)
         yield _commits(root.with_name("commits"))
         yield ""
@@ -61,7 +61,7 @@ def table() -> Iterator[str]:
 
 
 def _lookups(store: Store) -> Iterator[Work]:
-    """Yield what is measured: name, function, repetitions, targets in ms for median and 99th percentile."""
+    """Yield the operations: name, function, repetitions, targets in ms for median and 99th percentile."""
     draw = random.Random(7)
     macro = "from epsilon_at(sigma := 1.01, steps := 1000, delta := 1e-6, participations := 3)"
     yield "point lookup", lambda: _found(store, _stored(draw), exact=True), LOOKUPS, 5, 20
@@ -121,7 +121,7 @@ def _stored(draw: random.Random) -> Problem:
 
 
 def _between(draw: random.Random) -> Problem:
-    """Return a problem between grid points in three fields, and inside the grid in the two others."""
+    """Return a problem between grid points in three fields, and on the grid in the two others."""
     sigma = float(draw.uniform(SIGMAS[0], SIGMAS[-1]))
     steps = draw.randrange(11, 999_999)
     delta = float(np.exp(draw.uniform(np.log(1.01e-12), np.log(0.99e-3))))

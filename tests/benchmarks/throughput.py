@@ -1,4 +1,4 @@
-"""Points a second of a sweep over noise, by the methods and by the command; a section of bench.py."""
+"""Points per second of a sweep over noise, by the methods and by the command; a section of bench.py."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ product = {{sigma = {{geometric = [{least}, {most}, {points}]}}, steps = [{steps
 
 
 def table() -> Iterator[str]:
-    """Yield points a second: evaluated in order, by the command with one worker, and by a peer."""
+    """Yield points per second: evaluated in order, by the command with one worker, and by a peer."""
     peer = Peer("peer_allocation.py")
     ours_at("allocation-epsilon", "allocation.certified", {"sigma": 1.0, "steps": 7, "delta": 1e-3})
     names = ["t", "delta", "points", "ours, points per second", "widest bracket"]
@@ -63,7 +63,7 @@ def _sigmas(count: int) -> list[float]:
 
 
 def _evaluated(steps: int, delta: float) -> tuple[float, float]:
-    """Return the points a second of processor time, as a batch evaluates them, and the widest bracket."""
+    """Return the points per second of processor time, evaluated as a batch, and the widest bracket."""
     kind, method = find_problem("allocation-epsilon"), find("allocation.certified")()
     forget()
     width, started = 0.0, time.process_time()
@@ -77,7 +77,7 @@ def _evaluated(steps: int, delta: float) -> tuple[float, float]:
 
 
 def _run(steps: int, delta: float) -> tuple[float, float]:
-    """Return the points a second of wall time by the command: while it computes, and in all."""
+    """Return the points per second of wall time by the command: while it computes, and in total."""
     with tempfile.TemporaryDirectory() as folder:
         sweep, store = Path(folder) / "throughput.toml", Path(folder) / "store"
         text = SWEEP.format(least=LEAST, most=MOST, points=POINTS, steps=steps, delta=delta)
@@ -95,7 +95,7 @@ def _run(steps: int, delta: float) -> tuple[float, float]:
 
 
 def _peer(peer: Peer, steps: int, delta: float) -> str:
-    """Return the peer's points a second over some of the points, at our width."""
+    """Return the peer's points per second over some of the points, at our width."""
     seconds, hit = 0.0, 0
     for sigma in _sigmas(SAMPLE):
         fields: dict[str, Any] = {"sigma": sigma, "steps": steps, "delta": delta}

@@ -1,4 +1,4 @@
-"""Processes to be harmed, each forked from one that has imported everything, so that a hundred are cheap."""
+"""Child processes for faults, forked from a process that has imported everything, so that each is cheap."""
 
 import multiprocessing
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from typing import Any
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.faults.sweeps"])
 
-PATIENCE = 120.0  # seconds that a child gets, on a busy machine
+PATIENCE = 120.0  # seconds allowed to a child, even on a busy machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How a child ended: its exit code, negative for a signal, and what its function returned or raised."""
+    """End of a child: its exit code, negative for a signal, and the value or error of its function."""
 
     code: int
     value: Any = None
@@ -27,7 +27,7 @@ class Ending:
 
 
 class Child:
-    """A function at work in a process of its own."""
+    """A function that runs in a separate process."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._answer, theirs = FORKED.Pipe(duplex=False)
@@ -37,17 +37,17 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process still runs."""
         return self.process.is_alive()
 
     def end(self) -> Ending:
-        """Wait for its end; a child that does not end is killed, and the test fails."""
+        """Wait for the end of the process; if it does not end, it is killed and the test fails."""
         value: Any = None
         error: BaseException | None = None
         try:
             if self._answer.poll(PATIENCE):
                 value, error = self._answer.recv()
-        except EOFError:  # it was killed before it could say anything
+        except EOFError:  # it was killed before it sent its result
             pass
         self.process.join(PATIENCE)
         if self.process.exitcode is None:
@@ -58,12 +58,12 @@ class Child:
 
 
 def run(function: Callable[..., Any], *arguments: Any) -> Ending:
-    """Run a function of a module in a child to its end."""
+    """Run a function of a module in a child, and wait for its end."""
     return Child(function, *arguments).end()
 
 
 def value_of(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function returns in a child that nothing harms."""
+    """Return the value of a function that runs in a child without faults."""
     ending = run(function, *arguments)
     if ending.error is not None:
         raise ending.error
@@ -72,7 +72,7 @@ def value_of(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _work(answer: "Connection[Any, Any]", function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Call the function and send what it returns, or what it raises."""
+    """Call the function and send its value, or its error."""
     value: Any = None
     error: BaseException | None = None
     try:

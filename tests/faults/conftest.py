@@ -1,4 +1,4 @@
-"""A store's folder and a tally for every test of a fault, and the table of all tallies at the end."""
+"""Fixtures of fault tests: the folder of a store and a tally; the tallies travel in the reports."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from tests.faults.tally import KEY, Tally
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Where the store will be; nothing is there yet."""
+    """Folder of a store that does not exist yet."""
     return tmp_path / "store"
 
 
 @pytest.fixture
 def faults(request: pytest.FixtureRequest) -> Tally:
-    """The tally of a test; its docstring begins with the number of the fault, such as `T7: `."""
+    """The tally of a test, whose docstring begins with the number of the fault, such as `T7: `."""
     tally = Tally(request.function.__doc__)
     request.node.user_properties.append((KEY, tally.numbers))
     return tally

@@ -1,12 +1,12 @@
-"""A disk that fails at a chosen operation: every one that changes a folder is a numbered fault point.
+"""A disk that fails at a chosen operation: every operation that changes a folder is a numbered fault point.
 
-Nothing in the code under test is replaced but `os.fsync`: Python itself tells its audit hooks of every file
-that is opened, renamed or removed, and an error that a hook raises is the error of the operation. So the
-points are those of the operating system, whoever asks for them, and none is forgotten. A hook stays for the
-life of its process, which is why all this happens in children.
+Only `os.fsync` is replaced in the code under test: Python reports every file that is opened, renamed or
+removed to its audit hooks, and an error raised by a hook is the error of the operation. So the fault points
+are the operations themselves, whichever code causes them, and the list is complete. A hook cannot be removed
+from a process, so the faults happen in children.
 
-What the libraries below Python write (DuckDB's snapshots) is not seen. It is derived data, and
-`test_disks.py` limits it by the operating system.
+Writes of libraries below Python (DuckDB's snapshots) are not covered. They are derived data, and
+`test_disks.py` limits them by the operating system.
 """
 
 import errno
@@ -25,15 +25,15 @@ _at: Callable[[str, Path], None] | None = None
 
 
 def watch(below: Path, strike: Callable[[int, str, Path], None]) -> list[str]:
-    """Have a function called at every fault point below a folder, before the operation; once a process.
+    """Call a function before the operation of every fault point below a folder; at most once per process.
 
     Args:
-        below: The folder; what happens elsewhere is left alone.
+        below: The folder; operations elsewhere are ignored.
         strike: Called with the number of the point from 0, the operation and its path. It may kill the
-            process, raise OSError, or look at the store; what it does itself is not counted.
+            process, raise OSError, or read the store; its own operations are not counted.
 
     Returns:
-        The operations so far, a list that grows.
+        The operations so far, as a list that grows.
     """
     global _at  # noqa: PLW0603  a hook belongs to the process
     assert _at is None, "one disk a process"
@@ -66,13 +66,13 @@ def watch(below: Path, strike: Callable[[int, str, Path], None]) -> list[str]:
 
 
 def point(operation: str, folder: Path) -> None:
-    """Be a fault point that is no operation of the disk, such as a computation."""
+    """Mark a fault point that is not an operation of the disk, such as a computation."""
     if _at is not None:
         _at(operation, folder)
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    """Translate what Python tells about files into fault points."""
+    """Translate Python's audit events for files into fault points."""
     if _at is None:
         return
     if event == "open":
@@ -89,11 +89,11 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         _at(event.removeprefix("os."), start / os.fsdecode(arguments[0]))
 
 
-# ------------------------------------------------------------------------- what can strike
+# ------------------------------------------------------------------------- kinds of faults
 
 
 def kill_at(number: int) -> Callable[[int, str, Path], None]:
-    """Return what kills the process at a fault point; of a file that it writes, half is there."""
+    """Return a strike that kills the process at a fault point; half of a file being written remains."""
 
     def strike(k: int, operation: str, path: Path) -> None:
         if k == number:
@@ -104,12 +104,12 @@ def kill_at(number: int) -> Callable[[int, str, Path], None]:
 
 
 def fail_at(number: int, code: int) -> Callable[[int, str, Path], None]:
-    """Return what makes an operation fail, and with a full or read-only disk all later ones too.
+    """Return a strike that makes an operation fail; on a full or read-only disk, later operations fail too.
 
     Args:
-        number: Of the fault point.
-        code: ENOSPC (whatever needs room fails from there on), EROFS or EACCES (everything fails from there
-            on), or EIO (only this operation fails).
+        number: Number of the fault point.
+        code: ENOSPC (from then on every operation that needs room fails), EROFS or EACCES (from then on every
+            operation fails), or EIO (only this operation fails).
     """
 
     def strike(k: int, operation: str, path: Path) -> None:
@@ -124,7 +124,7 @@ def fail_at(number: int, code: int) -> Callable[[int, str, Path], None]:
 
 
 def _tear(operation: str, path: Path) -> None:
-    """Leave the first half of what is being written."""
+    """Leave the first half of a file that is being written."""
     if operation == "write":
         with path.open("r+b") as file:
             file.truncate(path.stat().st_size // 2)

@@ -1,6 +1,6 @@
 """The table of faults: `python -m tests.faults.report FILE ...` runs the suite and writes it into a file.
 
-What follows the file's name goes to pytest. The table stands below the file's last heading.
+Further arguments go to pytest. The table is below the last heading of the file.
 """
 
 import sys
@@ -41,7 +41,7 @@ _SUMS = ("tried", "survived", "rows", "lost", "duplicated")
 
 
 def table(stats: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return the table as lines of Markdown, nothing where no fault was tried.
+    """Return the table as lines of Markdown, or no lines if no fault was tried.
 
     Args:
         stats: Reports by outcome, as pytest's terminal reporter keeps them; with pytest-xdist they come from
@@ -73,7 +73,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 class Writer:
-    """A plugin of pytest that puts the table of a session into a file, where every test has passed."""
+    """A pytest plugin that writes the table of a session into a file, if every test has passed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,7 +88,7 @@ class Writer:
 
 
 def main(path: Path, arguments: Sequence[str]) -> int:
-    """Run the suite with these arguments for pytest, write the table, and return the exit code."""
+    """Run the fault tests with these arguments for pytest, write the table, and return the exit code."""
     return int(pytest.main([str(Path(__file__).parent), *arguments], plugins=[Writer(path)]))
 
 

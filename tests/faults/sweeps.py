@@ -1,4 +1,4 @@
-"""Sweeps as the command runs them, less the scheduler: planned, computed, stored and recorded."""
+"""Sweeps as the command runs them, except for the scheduler: planned, computed, stored and recorded."""
 
 import hashlib
 from collections import deque
@@ -35,11 +35,11 @@ POINTS = 12
 BATCHES = 3
 MANY = SPEC.replace("[0.5, 1, 1.5, 2, 3, 5]", "{linear = [0.5, 5, 50]}")
 
-provenance()  # asks git; known to every child that is forked later
+provenance()  # calls git once; children that are forked later inherit the result
 
 
 class Here:
-    """Evaluates points in this very process, not in a guard's child, so that a hundred runs are cheap."""
+    """Evaluates points in this process instead of a guard's child, so that a hundred runs are cheap."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -62,23 +62,23 @@ WHERE = [Path("/")]  # a computation counts as a fault point of this folder
 
 
 def consume(name: str, batches: int, outcomes: Iterator[Done], store: Path) -> None:
-    """Let the outcomes of a run come, in place of the scheduler, which takes seconds to start."""
+    """Yield the outcomes of a run, in place of the scheduler, which takes seconds to start."""
     deque(outcomes, maxlen=0)
 
 
 def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = False) -> int:
     """Run a sweep on a store, with several batches; return the number of points that were computed.
 
-    It replaces functions in its process: it is for children.
+    It replaces functions in its process, so it is for children.
 
     Args:
         root: The store.
         spec: The sweep, TOML.
-        workers: Number of workers that the batches are cut for.
+        workers: Number of workers for which the points are cut into batches.
         guarded: Whether to compute in a guard's child as the command does, which takes a second to start.
     """
     flows.runs.orchestration.under_prefect = consume
-    tasks.batch.SHORTEST = 1e-9  # else points as cheap as these make one batch
+    tasks.batch.SHORTEST = 1e-9  # otherwise these cheap points would make one batch
     if not guarded:
         tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports and does not export
     WHERE[0] = root.parent
@@ -91,7 +91,7 @@ def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = Fal
 
 
 def sweep_on(kind: str, number: int, code: int, root: Path, guarded: bool = False) -> int:
-    """Run the sweep on a disk that kills the run, or fails, at a fault point."""
+    """Run the sweep with a disk that kills the run, or fails, at a fault point."""
     strike = disk.kill_at(number) if kind == "kill" else disk.fail_at(number, code)
     disk.watch(root.parent, strike)
     return sweep(root, guarded=guarded)
@@ -149,7 +149,7 @@ def work(batch: Batch, job: Job, root: Path, killed_at: int | None) -> list[str]
 
 
 def leftovers(root: Path) -> list[str]:
-    """Return the sentences of a verification about what a killed writer left unfinished."""
+    """Return the sentences of a verification about files that a killed writer left unfinished."""
     with open_store(root) as store:
         return [finding.detail for finding in store.examine().findings if finding.kind == "leftover"]
 
@@ -160,7 +160,7 @@ def ids(spec: str = SPEC) -> set[str]:
 
 
 def content(root: Path) -> str:
-    """Return a hash of all answers in a store, sorted by point: what must not depend on luck."""
+    """Return a hash of all answers in a store, sorted by point; it must not depend on scheduling."""
     columns = "point_id, status, lower, upper, value, confidence"
     with open_store(root) as store:
         rows = store.sql(f"select {columns} from results order by point_id").to_pylist()

@@ -1,4 +1,4 @@
-"""What a test did to a store and what came of it: numbers that travel in the test's own report."""
+"""Counts of the faults of a test and of their effects, which travel in the test's report."""
 
 import re
 import time
@@ -12,10 +12,10 @@ KEY = "faults"
 
 
 class Tally:
-    """Counts of one test, as they go into the table of faults.
+    """Counts of one test, for the table of faults.
 
     Attributes:
-        numbers: JSON types only, since pytest-xdist sends them from one process to another.
+        numbers: Counts, in JSON types because pytest-xdist sends them between processes.
     """
 
     def __init__(self, docstring: str | None) -> None:
@@ -33,20 +33,20 @@ class Tally:
 
     @contextmanager
     def trial(self, faults: int = 1) -> Iterator[None]:
-        """Count what the block tries, and as survived unless the block raises."""
+        """Count faults as tried, and as survived unless the block raises."""
         self._add("tried", faults)
         yield
         self._add("survived", faults)
 
     @contextmanager
     def recovery(self) -> Iterator[None]:
-        """Take the time of the block; the longest of a test is kept."""
+        """Measure the time of the block; a test keeps the longest."""
         began = time.perf_counter()
         yield
         self.numbers["seconds"] = max(float(self.numbers["seconds"]), time.perf_counter() - began)
 
     def compare(self, root: Path, expected: Collection[str]) -> None:
-        """Compare what a reader is shown with the points that must be there, each once.
+        """Compare the points that a reader gets with the expected points, each exactly once.
 
         Args:
             root: The store.

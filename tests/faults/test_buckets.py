@@ -1,4 +1,4 @@
-"""A store in a bucket under the faults of a store on a disk: writers that are killed, and many at once."""
+"""Stores in a bucket under the faults of stores on a disk: killed writers, and many writers at once."""
 
 import os
 from pathlib import Path
@@ -16,21 +16,21 @@ from tests.storage.made_up import manifest, put, read_rows, rows
 pytestmark = pytest.mark.xdist_group("bucket")  # one server
 
 Machine = dict[str, str]
-"""The environment of a process: which server it knows, and where its mirrors are."""
+"""Environment of a process: the address of the server, and the folder of its mirrors."""
 
 
 def machine(folder: Path) -> Machine:
-    """Return a machine that has no mirrors yet."""
+    """Return the environment of a machine without mirrors."""
     folder.mkdir(parents=True)
     aws = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
     return aws | {CACHE_VARIABLE: str(folder)}
 
 
 def swept(on: Machine, address: str, killed_at: int | None) -> tuple[int, list[str]]:
-    """Run the sweep on a machine; return the points that were computed, and the fault points passed.
+    """Run the sweep on a machine; return the number of computed points, and the fault points passed.
 
-    What a process does between two requests to the server is an operation on its mirror, so that those are
-    all the states in which it can leave the bucket.
+    Between two requests to the server a process only changes its mirror, so these fault points cover all
+    states in which the process can leave the bucket.
     """
     os.environ.update(on)
     passed = disk.watch(Path(on[CACHE_VARIABLE]), disk.kill_at(-1 if killed_at is None else killed_at))
@@ -38,7 +38,7 @@ def swept(on: Machine, address: str, killed_at: int | None) -> tuple[int, list[s
 
 
 def kills(faults: Tally, tmp_path: Path, address: str, every: int) -> None:
-    """Kill a sweep at every so many of its fault points; look and go on from other machines."""
+    """Kill a sweep at every `step`-th fault point, then read and resume from other machines."""
     _, points = value_of(swept, machine(tmp_path / "undisturbed"), address + "/undisturbed", None)
     assert len(points) > 50
     for k in range(0, len(points), every):
@@ -88,7 +88,7 @@ def commit(on: Machine, address: str, start: object, first: int, count: int) -> 
 
 
 def writers(faults: Tally, tmp_path: Path, address: str, machines: int, each: int, commits: int) -> None:
-    """Have several writers on each of several machines commit at once; each machine has one mirror."""
+    """Commit from several writers on each of several machines at once; each machine has one mirror."""
     count = machines * each
     start = FORKED.Manager().Barrier(count)
     known = [machine(tmp_path / f"{number}") for number in range(machines)]
@@ -110,7 +110,7 @@ def writers(faults: Tally, tmp_path: Path, address: str, machines: int, each: in
 
 @pytest.mark.thorough
 def test_four_writers_on_two_machines_lose_nothing(faults: Tally, tmp_path: Path, address: str) -> None:
-    """T11: four writers of 10 commits each to one bucket, which begin with making the store."""
+    """T11: four writers of 10 commits each to one bucket, which first create the store."""
     writers(faults, tmp_path, address, 2, 2, 10)
 
 

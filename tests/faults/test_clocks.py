@@ -1,4 +1,4 @@
-"""Clocks: no answer and no decision about a file that lives depends on what time somebody's clock shows."""
+"""Clocks: neither answers nor decisions about files in use depend on the time of day of any machine."""
 
 import ast
 import os
@@ -23,25 +23,25 @@ from tests.storage.made_up import epsilon, put, read_rows, row, rows
 HOUR = 3600.0
 
 WALL_CLOCKS = {
-    # Where a clock on the wall is looked at, and what for. Deadlines and durations are monotonic.
-    "flows/runs/heartbeat.py": {"datetime.now"},  # when a run last said that it lives: shown, see below
-    "flows/answers/explain.py": {"datetime.now"},  # the date of an answer that was computed now: shown
-    "flows/runs/repair.py": {"datetime.now"},  # when a repair began: shown, decides nothing
-    "flows/runs/run.py": {"datetime.now"},  # when a sweep began: shown, decides nothing
-    "flows/runs/status.py": {"datetime.now"},  # when it was recorded: shown, and the order of manifests
-    "storage/catalog.py": {"time.time_ns"},  # whether a folder's time is too recent to prove anything
-    "storage/garbage.py": {"time.time"},  # the age of what may belong to somebody at work, in days
-    "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat needs no watching: it is fresh
-    "storage/mirror.py": {"time.time"},  # the age of what killed processes fetched, in days
-    "storage/repair.py": {"datetime.now"},  # the name of a folder in quarantine
-    "storage/folder.py": {"time.time"},  # the age of leftovers, in days
-    "tasks/guard.py": {"datetime.now"},  # when a point was finished: between equal answers, the earliest
+    # Modules that read the wall clock, and the purpose. Deadlines and durations use monotonic clocks.
+    "flows/runs/heartbeat.py": {"datetime.now"},  # time of the last heartbeat of a run; displayed
+    "flows/answers/explain.py": {"datetime.now"},  # date of an answer that was just computed; displayed
+    "flows/runs/repair.py": {"datetime.now"},  # start of a repair; only displayed
+    "flows/runs/run.py": {"datetime.now"},  # start of a sweep; only displayed
+    "flows/runs/status.py": {"datetime.now"},  # time of recording; displayed, and orders manifests
+    "storage/catalog.py": {"time.time_ns"},  # whether the time of a folder is too recent to rely on
+    "storage/garbage.py": {"time.time"},  # age of files that a running process may use, in days
+    "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat is fresh and needs no watching
+    "storage/mirror.py": {"time.time"},  # age of files that killed processes fetched, in days
+    "storage/repair.py": {"datetime.now"},  # name of a folder in quarantine
+    "storage/folder.py": {"time.time"},  # age of leftovers, in days
+    "tasks/guard.py": {"datetime.now"},  # end of a point; among equal answers the earliest is kept
     "tasks/work.py": {"datetime.now"},  # the same for points that are given up
 }
 
 
 def wall_clocks(module: Path) -> set[str]:
-    """The calls in a module that ask for the time of day."""
+    """The calls in a module that read the time of day."""
     asked = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
     return {
         text
@@ -53,7 +53,7 @@ def wall_clocks(module: Path) -> set[str]:
 def test_every_look_at_the_time_of_day_is_known_and_no_deadline_is_among_them(
     faults: Tally, repository: Path
 ) -> None:
-    """T13: deadlines, limits and durations use clocks that never step."""
+    """T13: deadlines, limits and durations use monotonic clocks."""
     with faults.trial():
         found = {
             str(module.relative_to(repository)): clocks
@@ -65,7 +65,7 @@ def test_every_look_at_the_time_of_day_is_known_and_no_deadline_is_among_them(
 
 
 def set_clock(offset: float) -> None:
-    """Have every clock on the wall of this process off by so many seconds: for children."""
+    """Shift every wall clock of this process by a number of seconds; for children."""
     now, now_ns = time.time, time.time_ns
     time.time = lambda: now() + offset
     time.time_ns = lambda: now_ns() + int(offset * 1e9)
@@ -138,7 +138,7 @@ def opened_at(offset: float, root: Path) -> list[str]:
 def test_the_unfinished_file_of_a_living_writer_survives_a_clock_that_is_off(
     faults: Tally, root: Path
 ) -> None:
-    """T13: a clock an hour fast or slow does not make a living writer's file look left over."""
+    """T13: a clock an hour fast or slow does not make the file of a running writer look left over."""
     part = put(root, rows(1))
     living = part.parent / ".living.tmp"
     living.write_bytes(b"half a part")
@@ -154,7 +154,7 @@ def test_the_unfinished_file_of_a_living_writer_survives_a_clock_that_is_off(
 def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
     faults: Tally, root: Path, monkeypatch: pytest.MonkeyPatch, offset: float
 ) -> None:
-    """T13: a reader that stays open, with its clock off by an hour, sees every later part."""
+    """T13: a reader that stays open, with its clock off by an hour, reads every later part."""
     put(root, rows(1))
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() + int(offset * 1e9))
@@ -162,7 +162,7 @@ def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
         for count in range(2, 6):
             with faults.trial():
                 assert store.sql("from results").num_rows == count - 1
-                time.sleep(0.01)  # the finest resolution of a folder's time that is common
+                time.sleep(0.01)  # the finest common resolution of the time of a folder
                 put(root, rows(1, first=count - 1))
         assert store.sql("from results").num_rows == 5
 
@@ -172,7 +172,7 @@ def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
 def test_a_part_is_recognised_as_published_whatever_the_clock_of_its_disk_shows(
     faults: Tally, root: Path, hours: int
 ) -> None:
-    """T13: a batch is published whose worker then dies, where the disk's clock is off by an hour."""
+    """T13: a worker dies after it published its batch, and the clock of the disk is off by an hour."""
     batch, other = batches_of(MANY)[:2]
     job, store = Job(sweep="harmed", limits=Limits()), located(root)
     with faults.trial():
@@ -192,7 +192,7 @@ def test_a_part_is_recognised_as_published_whatever_the_clock_of_its_disk_shows(
 def test_a_point_may_take_its_time_though_the_clock_jumps(
     faults: Tally, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T13: a clock that jumps by an hour at every look neither ends a point nor lengthens it."""
+    """T13: a clock that jumps by an hour at every reading neither ends a point nor lengthens it."""
     jumps = iter(range(10**6))
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + HOUR * next(jumps) * (-1) ** next(jumps))

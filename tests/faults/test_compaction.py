@@ -1,4 +1,4 @@
-"""Compaction keeps every row, whoever reads and writes meanwhile, and wherever it is killed."""
+"""Compaction keeps every row, even with concurrent readers and writers, and wherever it is killed."""
 
 import os
 import time
@@ -20,7 +20,7 @@ from tests.suites import some
 
 
 def all_rows(root: Path) -> pa.Table:
-    """Every row of a store as its parts hold it, in an order that does not depend on the parts."""
+    """Every row of the parts of a store, in an order that does not depend on the parts."""
     tables = [read_rows(path) for path in parts(located(root))]
     order = [("point_id", "ascending"), ("finished_at", "ascending")]
     return pa.concat_tables(tables).unify_dictionaries().sort_by(order).combine_chunks()
@@ -76,7 +76,7 @@ def test_five_thousand_tiny_parts_become_one(faults: Tally, root: Path) -> None:
 
 
 def fill(root: Path) -> int:
-    """Make a store with several rows of some points; return the number of points."""
+    """Create a store with several rows for some points; return the number of points."""
     for number in range(6):
         put(root, rows(4, first=4 * number))
     put(root, rows(8, first=2, seconds_later=60))
@@ -84,7 +84,7 @@ def fill(root: Path) -> int:
 
 
 def collect_all(root: Path) -> None:
-    """Delete all that is garbage, however fresh."""
+    """Delete all garbage, of any age."""
     for path in root.rglob("*"):
         os.utime(path, (1e9, 1e9))
     collect(located(root), find_garbage(located(root), older_than=0.0))
@@ -138,7 +138,7 @@ def test_killed_at_any_operation_nothing_is_lost_and_the_next_one_goes_on(
 
 
 def disturbed(work: str, root: Path) -> list[str]:
-    """Compact while at every operation a reader asks and a writer publishes; return what went wrong."""
+    """Compact while at every operation a reader asks and a writer publishes; return the failures."""
     written = fill(root)
     reader = open_store(root)
     complaints = []

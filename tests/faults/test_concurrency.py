@@ -1,4 +1,4 @@
-"""Many writers and readers of one store, without a lock: nothing is lost and no reader sees a point twice."""
+"""Many writers and readers of one store, without a lock: no row is lost, and no reader gets a point twice."""
 
 import time
 from pathlib import Path
@@ -18,7 +18,7 @@ WRITERS = 8
 
 
 def commit(root: Path, start: object, first: int, count: int, per_part: int) -> list[float]:
-    """Commit parts of rows of our own, each with a manifest now and then; return the seconds of each."""
+    """Commit parts with distinct rows, some with a manifest; return the seconds of each commit."""
     start.wait(timeout=60)  # type: ignore[attr-defined]
     seconds = []
     for number in range(first, first + count):
@@ -50,7 +50,7 @@ def eight_writers(faults: Tally, root: Path, commits: int, per_part: int) -> lis
 
 
 def test_eight_writers_of_one_store_lose_nothing(faults: Tally, root: Path) -> None:
-    """T11: 8 writers of 25 commits each, which begin with making the store."""
+    """T11: 8 writers of 25 commits each, which first create the store."""
     eight_writers(faults, root, 25, 2)
 
 
@@ -62,7 +62,7 @@ def test_two_thousand_commits_of_eight_writers_are_all_there_once(faults: Tally,
 
 
 def sweep_after(root: Path, start: object) -> int:
-    """Run the sweep, but only plan it before everybody else has planned it too."""
+    """Plan the sweep, wait until all other processes have planned it too, and run it."""
     plan = flows.runs.plan.make_plan
 
     def planned(*arguments: object, **options: object) -> object:
@@ -77,7 +77,7 @@ def sweep_after(root: Path, start: object) -> int:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("runs", [2, 4])
 def test_one_sweep_started_several_times_at_once_is_stored_once(faults: Tally, root: Path, runs: int) -> None:
-    """T12: runs that all planned before any of them stored something, which is the worst case."""
+    """T12: runs that all planned before any of them stored a row, which is the worst case."""
     start = FORKED.Manager().Barrier(runs)
     with faults.trial(runs):
         endings = [child.end() for child in [Child(sweep_after, root, start) for _ in range(runs)]]
@@ -88,7 +88,7 @@ def test_one_sweep_started_several_times_at_once_is_stored_once(faults: Tally, r
             (record,) = store.manifests()
             assert (record.status, record.counts) == ("complete", {"ok": POINTS, "missing": 0})
         raw = sum(len(read_rows(path)) for path in parts(located(root)))
-        assert POINTS <= raw <= runs * POINTS, "what was in flight, and no more"
+        assert POINTS <= raw <= runs * POINTS, "points in flight, and no more"
         faults.compare(root, ids())
     alone = root.with_name("alone")
     assert Child(sweep, alone).end().value == POINTS

@@ -1,4 +1,4 @@
-"""Damaged files are found by name, and no reader ever gets a row that nobody wrote."""
+"""Damaged files are reported by name, and no reader ever gets a row that was not written."""
 
 import json
 import math
@@ -31,7 +31,7 @@ FLIPS = 60
 
 @contextmanager
 def flipped(path: Path, *, seed: int) -> Iterator[None]:
-    """Have one bit of a file the other way round, evenly spread over the file; its time stays as it was."""
+    """Flip one bit of a file, at positions evenly spread over the file; the file keeps its time."""
     whole, times = path.read_bytes(), path.stat()
     bit = random.Random(seed).randrange(8 * len(whole) // FLIPS) + 8 * len(whole) * (seed % FLIPS) // FLIPS
     harmed = bytearray(whole)
@@ -65,7 +65,7 @@ def test_no_reader_returns_a_row_of_a_part_with_a_flipped_bit(faults: Tally, roo
 
 
 def test_a_bit_that_flips_below_an_open_store_changes_no_answer(faults: Tally, root: Path) -> None:
-    """T10: bits that rot without a trace in the file's time, while a reader has its snapshot already."""
+    """T10: flipped bits without a change of the file's time, while a reader already has its snapshot."""
     part = put(root, rows(40))
     with open_store(root) as store:
         before = store.sql("select * from results order by point_id")
@@ -172,7 +172,7 @@ def test_a_repair_that_is_killed_at_any_operation_is_completed_by_the_next(
             assert content(root) == answers
 
 
-# ------------------------------------------------------------------------------ numbers that are none
+# ------------------------------------------------------------------------------ not numbers
 
 
 def test_nan_is_refused_where_rows_are_made_and_where_they_are_written(faults: Tally, root: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_confidence_of_nan_is_not_published(faults: Tally, root: Path) -> None
 
 
 def test_rows_without_an_answer_move_no_bracket(faults: Tally, root: Path) -> None:
-    """T27: failures, and enclosures that are open to infinity, beside answers."""
+    """T27: failures, and enclosures that are open to infinity, next to answers."""
     put(root, [row(epsilon(sigma=1), Answer.enclosure(1.0, math.inf))])
     for number, status in enumerate(s for s in Status if s is not Status.OK):
         put(root, row(epsilon(sigma=2 + number), Answer.without(status, "No reason.")))
@@ -226,7 +226,7 @@ def test_rows_without_an_answer_move_no_bracket(faults: Tally, root: Path) -> No
 
 @pytest.mark.parametrize("column", ["lower", "upper", "value", "confidence"])
 def test_nan_from_a_foreign_writer_reaches_no_bracket(faults: Tally, root: Path, column: str) -> None:
-    """T27: a part with NaN that other software wrote under its right name."""
+    """T27: a part with NaN, written by other software under the right name."""
     part = put(root, row(epsilon()))
     table = pq.read_table(part, partitioning=None)
     republish(part, with_nan(table, column))
@@ -245,7 +245,7 @@ def test_nan_from_a_foreign_writer_reaches_no_bracket(faults: Tally, root: Path,
 def test_json_of_a_query_has_no_bare_nan(
     faults: Tally, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """T27: NaN and infinity that a query makes, printed as strict JSON."""
+    """T27: NaN and infinity in the result of a query, printed as strict JSON."""
     put(root, rows(2))
     with faults.trial():
         query = "select 'nan'::double as a, 'inf'::double as b, -'inf'::double as c, upper from results"

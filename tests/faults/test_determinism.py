@@ -1,4 +1,4 @@
-"""The same points give the same bits, whatever the number of workers and of interruptions."""
+"""The same points give the same bits, for any number of workers and of interruptions."""
 
 import random
 from pathlib import Path
@@ -31,7 +31,7 @@ product = {sigma = [0.7, 1.3], steps = [10, 1000], delta = [1e-8, 1e-5]}
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
-    """Hash and ids of the answers of one worker that nothing disturbs."""
+    """Hash and ids of the answers of one worker without interruptions."""
     root = tmp_path_factory.mktemp("one") / "store"
     value_of(sweep, root, REAL)
     with open_store(root) as store:
@@ -40,7 +40,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
 
 
 def shuffled_sweep(root: Path, workers: int, seed: int) -> int:
-    """Compute the sweep in another order, cut for so many workers; return the number of batches."""
+    """Compute the sweep in another order, in batches for `workers` workers; return the number of batches."""
     asked = parse(REAL.encode(), "real.toml")
     points = list(expand(asked.grids))
     random.Random(seed).shuffle(points)

@@ -1,4 +1,4 @@
-"""A disk that is full, fails or forbids: one sentence that names a file, and the next run goes on."""
+"""Full, failing or forbidding disks: one sentence that names a file, and the next run continues."""
 
 import ctypes
 import errno
@@ -25,7 +25,7 @@ def rows_in(root: Path) -> int:
 
 
 def refused_at_every_operation(faults: Tally, tmp_path: Path, code: int, step: int) -> None:
-    """Run the sweep for every operation, or every so many, on a disk that refuses it; then again."""
+    """Run the sweep on a disk that refuses an operation, for every `step`-th operation; then run it again."""
     points = value_of(fault_points, tmp_path / "undisturbed" / "store")
     answers = content(tmp_path / "undisturbed" / "store")
     hurt = 0
@@ -68,7 +68,7 @@ every_operation_or_few = pytest.mark.parametrize("step", [3, pytest.param(1, mar
 def test_a_disk_that_is_full_from_any_operation_on_is_one_sentence_and_the_next_run_goes_on(
     faults: Tally, tmp_path: Path, step: int
 ) -> None:
-    """T7: no room at the k-th operation that needs some, for every k."""
+    """T7: no room at the k-th operation that needs room, for every k."""
     refused_at_every_operation(faults, tmp_path, errno.ENOSPC, step)
 
 
@@ -78,12 +78,12 @@ def test_a_disk_that_is_full_from_any_operation_on_is_one_sentence_and_the_next_
 def test_a_disk_that_fails_or_turns_read_only_at_any_operation_is_one_sentence(
     faults: Tally, tmp_path: Path, code: int, step: int
 ) -> None:
-    """T8: an error of input and output at the k-th operation alone, or nothing allowed from there on."""
+    """T8: an I/O error at the k-th operation only, or no permission from the k-th operation on."""
     refused_at_every_operation(faults, tmp_path, code, step)
 
 
 def sweep_within(limit: int, root: Path) -> int:
-    """Run the sweep where no file may be larger than that: the error is the operating system's own."""
+    """Run the sweep with a size limit for files, so that the operating system raises the error."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     return sweep(root)
 
@@ -91,7 +91,7 @@ def sweep_within(limit: int, root: Path) -> int:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("limit", [0, 40, 400, 4000])
 def test_a_file_that_the_system_cuts_short_is_never_seen(faults: Tally, root: Path, limit: int) -> None:
-    """T7: files limited to a few bytes by the system, which writes as much as fits and then refuses."""
+    """T7: the system limits files to a few bytes, writes as much as fits and then refuses."""
     with faults.trial():
         ending = run(sweep_within, limit, root)
         assert isinstance(ending.error, StoreError)
@@ -108,7 +108,7 @@ def test_a_file_that_the_system_cuts_short_is_never_seen(faults: Tally, root: Pa
 
 
 def ask_within(limit: int, root: Path) -> int:
-    """Ask a store whose snapshot has no room, and has to be built."""
+    """Query a store whose snapshot must be built, without room for it."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     with open_store(root) as store:
         return int(store.sql("from results").num_rows)
@@ -119,7 +119,7 @@ def ask_within(limit: int, root: Path) -> int:
 def test_a_snapshot_that_has_no_room_is_one_sentence_and_spoils_nothing(
     faults: Tally, root: Path, share: float
 ) -> None:
-    """T7: no room for the snapshot that readers need; it is derived, so the store is as sound as before."""
+    """T7: no room for the snapshot of a reader; the snapshot is derived, so the store stays intact."""
     put(root, rows(10))
     faults.compare(root, {row.point.id for row in rows(10)})
     (whole,) = (root / "cache").glob("*.duckdb")
@@ -140,7 +140,7 @@ def test_a_snapshot_that_has_no_room_is_one_sentence_and_spoils_nothing(
 
 
 def without_privileges(arguments: list[str], log: Path) -> int:
-    """Run a command line as somebody who has to obey permissions, with its output in a file."""
+    """Run a command as a user without root permissions, with its output in a file."""
     if os.geteuid() == 0:
         header, nothing = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
         assert ctypes.CDLL(None).capset(header, nothing) == 0
@@ -155,7 +155,7 @@ def without_privileges(arguments: list[str], log: Path) -> int:
 def test_a_folder_that_may_not_be_written_is_one_sentence_that_names_it(
     faults: Tally, root: Path, tmp_path: Path, forbidden: str
 ) -> None:
-    """T8: a folder of the store without the permission to write; readers need none."""
+    """T8: a folder of the store without write permission, which readers do not need."""
     spec = tmp_path / "spec.toml"
     spec.write_text(
         """
@@ -191,7 +191,7 @@ def test_a_folder_that_may_not_be_written_is_one_sentence_that_names_it(
 
 
 def test_a_part_that_may_not_be_read_is_named(faults: Tally, root: Path, tmp_path: Path) -> None:
-    """T8: a part without the permission to read."""
+    """T8: a part without read permission."""
     part, log = put(root, rows(10)), tmp_path / "log"
     part.chmod(0)
     with faults.trial():

@@ -1,4 +1,4 @@
-"""Schemas move: the older is read, the newer refused, and a changed type is never guessed."""
+"""Changes of the schema: older schemas are read, newer ones are rejected, and types are never guessed."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
 
 
 def with_schema_of(case: str, root: Path) -> tuple[Path, str]:
-    """Make a store of two parts, one of them odd; return that one and the word for what is odd about it."""
+    """Create a store of two parts, one with a wrong schema; return this part and a word for the error."""
     change, word = REFUSED[case]
     put(root, rows(2, first=2))
     part = put(root, rows(2))
@@ -72,7 +72,7 @@ def test_a_part_with_another_schema_is_refused_by_name(faults: Tally, root: Path
 def test_a_plan_on_a_part_with_another_schema_works_or_is_refused_in_one_sentence(
     faults: Tally, root: Path, case: str
 ) -> None:
-    """T15: readers of a few columns, which plan, run and status are, beside a part with an odd one."""
+    """T15: readers of a few columns, such as plan, run and status, with a part that has a wrong column."""
     odd, _ = with_schema_of(case, root)
     with faults.trial(), open_store(root) as store:
         for read in (
@@ -86,7 +86,7 @@ def test_a_plan_on_a_part_with_another_schema_works_or_is_refused_in_one_sentenc
 
 
 def renamed(part: Path, table: pa.Table) -> Path:
-    """Replace a part by a table that has no usable ids, under a name with the right hash of its bytes."""
+    """Replace a part by a table without usable ids, under a name with the correct hash of its bytes."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     content = bytes(sink.getvalue())
@@ -97,7 +97,7 @@ def renamed(part: Path, table: pa.Table) -> Path:
 
 
 def test_columns_that_were_added_later_are_filled_in(faults: Tally, root: Path) -> None:
-    """T15: parts of before a field existed, beside parts of today."""
+    """T15: parts that were written before a field existed, next to current parts."""
     part = put(root, rows(2))
     table = pq.read_table(part, partitioning=None)
     older = republish(part, table.drop_columns(["epochs", "adjacency", "value"]))
@@ -140,7 +140,7 @@ COMMANDS = [
 def test_a_store_of_a_newer_release_is_refused_by_every_command_and_left_alone(
     faults: Tally, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
-    """T16: a store whose mark has the next version."""
+    """T16: a store whose marker file has the next version."""
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC)
     write_manifest(located(root), manifest(put(root, rows(3))))
@@ -164,7 +164,7 @@ def test_a_store_of_a_newer_release_is_refused_by_every_command_and_left_alone(
 def test_a_file_of_a_newer_release_in_a_store_of_today_is_refused_by_name(
     faults: Tally, root: Path, what: str, version: object
 ) -> None:
-    """T16: one part or manifest of another version, as from two releases at work on one store."""
+    """T16: one part or manifest of another version, as if two releases had used one store."""
     part = put(root, rows(2))
     file = write_manifest(located(root), manifest(part))
     if what == "part":

@@ -37,7 +37,7 @@ Output = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def privsweep(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Output:
-    """Run `privsweep ARGUMENTS` here; return code, standard output and standard error."""
+    """Run `privsweep ARGUMENTS` in this process; return code, standard output and standard error."""
     monkeypatch.setattr("flows.runs.orchestration.under_prefect", consume)
 
     def call(*arguments: object) -> tuple[int, str, str]:
@@ -49,7 +49,7 @@ def privsweep(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 
 def files_below(folder: Path) -> dict[str, tuple[int, int]]:
-    """Every file below a folder, with what changes when somebody writes to it; snapshots left out."""
+    """Every file below a folder, with properties that change on writing; snapshots are left out."""
     return {
         str(path.relative_to(folder)): (path.lstat().st_mtime_ns, path.lstat().st_size)
         for path in folder.rglob("*")
@@ -77,7 +77,7 @@ def files_below(folder: Path) -> dict[str, tuple[int, int]]:
 def test_a_trillion_points_are_counted_exactly_and_refused_at_once(
     faults: Tally, tmp_path: Path, axes: dict[str, str], points: int
 ) -> None:
-    """T19: plan counts 10^12 points in 200 MB, looks at none, and refuses them above --max-points."""
+    """T19: plan counts 10^12 points in 200 MB without visiting them, and rejects them above --max-points."""
     spec = tmp_path / "big.toml"
     given = {"name": "big", "sigma": "1", "steps": "1", "delta": "1e-5", "epochs": "1"} | axes
     spec.write_text(SPEC.format(**given))
@@ -104,7 +104,7 @@ def test_a_trillion_points_are_counted_exactly_and_refused_at_once(
         assert f"{points:,} points" in done.stderr
         assert "more than --max-points 1e+06" in done.stderr
         assert peak < 200e6
-        assert seconds < 20.0, "seconds of the processor, where looking at each point would take days"
+        assert seconds < 20.0, "processor seconds; visiting each point would take days"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["big.toml"]
 
 
@@ -159,7 +159,7 @@ NO_FOLDERS = [
 def test_an_address_for_the_folder_of_a_store_is_refused(
     faults: Tally, tmp_path: Path, privsweep: Output, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
-    """T22: a store whose name no folder can have, or that is an address; nothing is made in its place."""
+    """T22: a store whose name is impossible for a folder, or an address; no folder is created instead."""
     monkeypatch.chdir(tmp_path)
     Path("spec.toml").write_text(SPEC.format(name="t", sigma="1", steps="1", delta="1e-5", epochs="1"))
     with faults.trial():
@@ -209,7 +209,7 @@ def test_a_store_works_in_a_folder_of_any_name(
 def test_links_in_a_store_lead_nobody_to_write_or_delete_outside(
     faults: Tally, root: Path, tmp_path: Path
 ) -> None:
-    """T22: links to the outside in the place of parts, folders and leftovers."""
+    """T22: links to files outside in place of parts, folders and leftovers."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious.txt").write_text("precious")
@@ -288,7 +288,7 @@ INJECTIONS = [
 def test_sql_in_a_field_is_a_wrong_value_and_nothing_else(
     faults: Tally, root: Path, privsweep: Output, text: str
 ) -> None:
-    """T23: SQL in the place of a number, a word, a problem and a name."""
+    """T23: SQL in place of a number, a word, a problem and a name."""
     put(root, rows(3))
     before = files_below(root)
     questions = [
@@ -363,7 +363,7 @@ def test_the_sql_console_reads_the_views_and_writes_nothing(
 def test_a_query_without_end_is_stopped_with_code_four_and_the_store_goes_on(
     faults: Tally, root: Path, privsweep: Output, query: str
 ) -> None:
-    """T24: 10^12 rows to look at, and a recursion that never ends."""
+    """T24: a scan of 10^12 rows, and a recursion that never ends."""
     put(root, rows(3))
     with faults.trial():
         assert privsweep("sql", "select 1 as one", "--store", root)[0] == 0
@@ -394,7 +394,7 @@ TEXTS = [
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("texts", [TEXTS, ["\r=1", "a\r=1"]], ids=["", "\\r"])
 def test_texts_in_csv_are_no_formulas(faults: Tally, root: Path, privsweep: Output, texts: list[str]) -> None:
-    """T25: details that a spreadsheet would run."""
+    """T25: details that a spreadsheet would execute as formulas."""
     from privcore import Answer
 
     put(
@@ -432,13 +432,13 @@ def test_a_title_is_shown_as_text_or_refused(
 UNPICKLERS = {"pickle", "cPickle", "cloudpickle", "dill", "shelve", "marshal", "joblib", "jsonpickle", "yaml"}
 RUN_BY_PYTHON = {"eval", "exec", "compile", "__import__"}
 ALLOWED = {
-    # Between a worker and its own child, through a pipe that no file and no network is part of.
+    # Between a worker and its own child, through a pipe without any file or network.
     "tasks/guard.py: multiprocessing.connection",
 }
 
 
 def ways_to_run_data(module: Path) -> set[str]:
-    """What a module uses that could turn bytes into code, or text into a command."""
+    """Names in a module that could turn bytes into code, or text into a command."""
     found = set()
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -459,7 +459,7 @@ def ways_to_run_data(module: Path) -> set[str]:
 
 
 def test_no_module_unpickles_evaluates_or_calls_a_shell(faults: Tally, repository: Path) -> None:
-    """T26: no unpickler, no eval and no shell in any module; what a query or a spec holds stays data."""
+    """T26: no unpickler, eval or shell in any module; the contents of queries and specs stay data."""
     with faults.trial():
         found = {
             f"{module.relative_to(repository)}: {way}"
@@ -485,10 +485,10 @@ def harmful(target: Path) -> bytes:
 
 
 def test_a_pickle_in_the_store_is_never_loaded(faults: Tally, root: Path, tmp_path: Path) -> None:
-    """T26: pickles in the place of a part, a manifest, the mark, and in the metadata of a sound part."""
+    """T26: pickles in place of a part, a manifest or the marker file, and in the metadata of a valid part."""
     target = tmp_path / "executed"
     bomb = harmful(target)
-    pickle.loads(bomb)  # it does explode
+    pickle.loads(bomb)  # the pickle does run code if it is loaded
     assert target.exists()
     target.unlink()
     part = f"data/problem=unamplified-epsilon/{'0' * 32}-{'0' * 64}.parquet"
@@ -509,7 +509,7 @@ def test_a_pickle_in_the_store_is_never_loaded(faults: Tally, root: Path, tmp_pa
 def test_a_pickle_in_the_type_of_a_column_is_never_loaded(
     faults: Tally, root: Path, tmp_path: Path, name: str
 ) -> None:
-    """T26: the extension type by which old versions of Arrow ran code (CVE-2023-47248)."""
+    """T26: the extension type through which old versions of Arrow ran code (CVE-2023-47248)."""
     target = tmp_path / "executed"
     part = put(root, rows(2))
     table = pq.read_table(part, partitioning=None)

@@ -1,4 +1,4 @@
-"""Whatever instant a process is killed at, no stored row is lost, none is there twice, and a run goes on."""
+"""Processes killed at any instant: no stored row is lost or duplicated, and a run can be resumed."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ from tests.suites import some
 
 
 def stored(root: Path) -> set[str]:
-    """Points that are stored in parts that can be read."""
+    """Points that are stored in readable parts."""
     return {
         point
         for path in (parts(located(root)) if root.exists() else [])
@@ -41,7 +41,7 @@ def stored(root: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], str]:
-    """The fault points of a sweep that nothing disturbs, and the hash of its answers."""
+    """The fault points of an undisturbed sweep, and the hash of its answers."""
     root = tmp_path_factory.mktemp("undisturbed") / "store"
     return value_of(fault_points, root), content(root)
 
@@ -65,7 +65,7 @@ def test_every_file_of_a_sweep_is_written_synced_renamed_and_its_folder_synced_t
         named = next(k for k in range(of_file[-1], len(points)) if points[k][0] in ("rename", "remove"))
         assert {"open", "write", "sync"} <= {points[k][0] for k in of_file}
         assert ("sync", str(path.parent)) in points[named:], f"{path} survives a power loss"
-    # The mark is renamed with the folder that it is written into.
+    # The marker file is renamed together with its folder.
     appeared = points.index(("rename", "store"))
     staged = points[0][1]
     assert [points[k] for k in range(appeared) if points[k][0] in ("write", "sync")][-3:] == [
@@ -118,7 +118,7 @@ def test_a_file_that_a_killed_run_left_unfinished_is_found_and_never_read(
     with faults.trial():
         assert run(sweep_on, "kill", inside[1], 0, root).killed
         (orphan,) = root.rglob("*.tmp")
-        assert orphan.stat().st_size > 1000, "it is complete but for its name"
+        assert orphan.stat().st_size > 1000, "it is complete except for its name"
         assert len(stored(root)) == POINTS // BATCHES
         with open_store(root) as store:
             assert store.verify() == []
@@ -128,7 +128,7 @@ def test_a_file_that_a_killed_run_left_unfinished_is_found_and_never_read(
 
 @pytest.mark.thorough
 def test_a_hundred_kills_of_workers_lose_nothing_and_store_nothing_twice(faults: Tally, root: Path) -> None:
-    """T1: SIGKILL a worker in the middle of its batch, a hundred times; the batch is handed out again."""
+    """T1: SIGKILL a worker in the middle of its batch, a hundred times; the batch is assigned again."""
     batches = batches_of(MANY)
     assert (len(batches), sum(map(len, batches))) == (25, 100)
     job, elsewhere, store = Job(sweep="harmed", limits=Limits()), root.with_name("elsewhere"), located(root)
@@ -136,7 +136,7 @@ def test_a_hundred_kills_of_workers_lose_nothing_and_store_nothing_twice(faults:
     open_store(root, create=True).close()
     for number, batch in enumerate(batches):
         before = names_of_parts(store)
-        # Three kills before the part is there, and one about when it appears.
+        # Three kills before the part exists, and one at about the time when it appears.
         for k in (0, (steps - 3) // 4, (steps - 3) // 2, steps - 3):
             assert published(batch, store, before) is None
             with faults.trial():
@@ -156,13 +156,13 @@ def test_a_hundred_kills_of_workers_lose_nothing_and_store_nothing_twice(faults:
 def test_a_killed_run_leaves_no_process_and_the_next_computes_exactly_the_rest(
     faults: Tally, root: Path, undisturbed: tuple[list[str], str], share: float
 ) -> None:
-    """T3: SIGKILL the run at a tenth, half and nine tenths of its way; its evaluating child goes with it."""
+    """T3: SIGKILL the run after a tenth, half and nine tenths of its points; its child ends with it."""
     points, answers = undisturbed
     on_disk = sum(not point.startswith("compute") for point in points)
     with faults.trial():
         driver = Child(sweep_on, "kill", int(share * on_disk), 0, root, True)
         assert driver.end().killed
-        mine = f", {driver.process.pid})"  # a guard's child knows its parent
+        mine = f", {driver.process.pid})"  # the child of a guard ends with its parent
         orphans = [
             p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [""])[-1].endswith(mine)
         ]
@@ -177,7 +177,7 @@ def test_a_killed_run_leaves_no_process_and_the_next_computes_exactly_the_rest(
 def test_a_store_that_was_killed_in_the_making_leaves_nothing_beside_it_for_ever(
     faults: Tally, root: Path, undisturbed: tuple[list[str], str]
 ) -> None:
-    """T6: kill while the store itself is made, before it has its name."""
+    """T6: kill while the store itself is created, before it has its name."""
     made = undisturbed[0].index("rename store")
     with faults.trial():
         assert run(sweep_on, "kill", made, 0, root).killed
