@@ -119,7 +119,7 @@ def test_killed_at_any_operation_nothing_is_lost_and_the_next_one_goes_on(
     points = value_of(points_of, work, tmp_path / "whole")
     assert len(points) > 6
     expected = {row.point.id for row in rows(24)}
-    for k, point in some(list(enumerate(points)), 5, work):
+    for k, point in some(list(enumerate(points)), 3, work):
         root = tmp_path / f"{k}"
         fill(root)
         with faults.trial():

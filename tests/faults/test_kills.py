@@ -83,7 +83,7 @@ def test_killed_at_any_operation_a_run_leaves_whole_files_and_the_next_computes_
 ) -> None:
     """T6: kill before, between and after the renames of parts and manifests, and in the middle of a file."""
     points, answers = undisturbed
-    for k, point in some(list(enumerate(points))[::every], 8):
+    for k, point in some(list(enumerate(points))[::every], 5):
         root = tmp_path / f"{k}" / "store"
         root.parent.mkdir()
         with faults.trial():

@@ -40,6 +40,7 @@ def write(root: Path, start: Barrier, first: int) -> None:
         write_manifest(located(root), manifest(part, digest=f"{first:04x}{step:04x}"))
 
 
+@pytest.mark.thorough
 def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path) -> None:
     open_store(root, create=True)
     start = SPAWN.Barrier(3)

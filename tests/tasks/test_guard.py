@@ -139,6 +139,7 @@ def test_a_method_that_cannot_be_imported_is_one_error_and_not_a_row_each(faulty
         sys.path[0] = hidden
 
 
+@pytest.mark.thorough
 def test_a_child_does_not_outlive_a_parent_that_is_killed() -> None:
     script = (
         "from tasks.guard import _Child; import time; child = _Child(); "

@@ -115,7 +115,7 @@ except EngineError as error:
 """
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("token", ["b" * 64, None])
 def test_a_wrong_token_or_none_is_one_sentence_and_nothing_else(
     cluster: RayCluster, runs: Path, token: str | None

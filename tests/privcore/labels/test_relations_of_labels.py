@@ -323,6 +323,7 @@ def test_quadrature_holds_where_noise_is_nearly_all(epsilon: float) -> None:
     assert truth * (1.0 - epsilon - 1e-5) <= found.upper
 
 
+@pytest.mark.thorough
 def test_bags_of_almost_certain_labels_are_not_taken_for_unusual() -> None:
     found = answer(
         "labels.sampling",
