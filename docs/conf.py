@@ -11,7 +11,7 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 nitpicky = True
-nitpick_ignore_regex = [  # what has no page here
+nitpick_ignore_regex = [  # objects without a page in this documentation
     ("py:class", r"(collections|pathlib|pyarrow)\..*|PrivacyLossDistribution"),
     ("py:class", r"privcore\.(likelihood_ratio\..*|method\.P)"),
     ("py:class", r"storage\.(folder\.Folder|verify\.Verification|manifest\.Manifest)"),
