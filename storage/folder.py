@@ -1,7 +1,6 @@
 """A store in a folder: creation, renaming and deletion of its files, and their names in messages.
 
-`storage.bucket.Bucket` is the counterpart for a store in a bucket. All code that changes a store uses one of
-these two classes.
+All code that changes a store uses this class or its counterpart for buckets, `storage.bucket.Bucket`.
 """
 
 import json

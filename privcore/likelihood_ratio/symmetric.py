@@ -8,7 +8,7 @@ intervals of the conditional mean of the final ratio. A part stores only the cou
 negligible probability when k of t steps are drawn, which are far fewer than k for a small part; leaving out
 the others lowers the ratio.
 
-The algorithm is in one file, since the combination of parts depends on their cells.
+One file, since the combination of parts depends on their cells.
 """
 
 import math

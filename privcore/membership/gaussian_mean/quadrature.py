@@ -1,7 +1,6 @@
 r"""Advantage for the mean of Gaussian records, as an integral over the squared norm of a record.
 
-Given $V = |z|^2$, chi-squared with d degrees of freedom, the log-likelihood ratio is that of two normal
-distributions, and
+Given $V = |z|^2$, chi-squared with d degrees of freedom, the likelihood ratio is that of two normals, and
 $$\Delta_\gamma = \mathrm E \int_c^\infty (1 - e^{-\rho (x - c) / 2}) \, N(dx; 0, 4V), \quad
   c = (2 \ln \gamma + d \ln(1 - \rho^2)) / \rho$$
 for $\gamma \ge 1$, and for $\gamma < 1$ the mirror image $\frac1\gamma \int_{-\infty}^c (e^{\rho (c - x) / 2}
@@ -10,8 +9,7 @@ for $\gamma \ge 1$, and for $\gamma < 1$ the mirror image $\frac1\gamma \int_{-\
 The error of Gauss-Legendre panels in $y = \ln V$ is proved: for Re V > 0 the normal density satisfies
 $|N(x; 0, 4V)| = (R / |V|)^{1/2} N(x; 0, 4R)$ with $1 / R = \mathrm{Re}(1 / V)$. So the integrand on an
 ellipse around a panel has a bound M from its values on the real line, and n nodes have an error of at most
-$\frac{64}{15} M \varrho^{2 - 2n} / (1 - \varrho^{-2})$ times half the width of the panel. The values grow
-with V, or have a bound that grows with V.
+$\frac{64}{15} M \varrho^{2 - 2n} / (1 - \varrho^{-2})$ times half the width. The values or bounds grow in V.
 """
 
 import math

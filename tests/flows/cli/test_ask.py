@@ -355,7 +355,7 @@ def test_steps_prints_both_roundings_of_both_schemes_and_which_is_safe(privsweep
         ["poisson", "up", "235", "2350", "0.004266666666666667", "256", "yes"],
     ]
     assert down.startswith("allocation: rounding down is safe: fewer steps")
-    assert up.startswith("poisson: rounding up is safe: every step")
+    assert up.startswith("poisson: rounding up is safe: each step")
 
 
 def test_steps_with_noise_brackets_epsilon_for_every_rounding(privsweep: Command) -> None:
