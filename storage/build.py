@@ -92,7 +92,7 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
 
 @lru_cache(maxsize=1)
 def _empty(kinds: tuple[type[Problem], ...], _versions: tuple[tuple[str, int], ...]) -> bytes:
-    """Return the file of a snapshot without rows, to be copied: its 200 statements take half a second."""
+    """Return the file of a snapshot without rows, cached, since its 200 statements take half a second."""
     schemas = {kind.name: schema_for(kind) for kind in kinds}
     with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
         path = Path(scratch) / "empty.duckdb"
@@ -168,7 +168,7 @@ def _drop_duplicates(connection: duckdb.DuckDBPyConnection, view: str) -> None:
 
 
 def _add_brackets(connection: duckdb.DuckDBPyConnection, view: str, fields: list[str]) -> None:
-    """Make the table of best brackets, sorted by the fields so that statistics find rows fast."""
+    """Create the table of best brackets, sorted by the fields so that DuckDB finds rows by its statistics."""
     connection.execute(
         f"""
         create or replace temp table several as

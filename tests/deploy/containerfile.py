@@ -1,4 +1,4 @@
-"""Reads deploy/Containerfile, and does what it says where there is no container engine."""
+"""Parser of deploy/Containerfile, which runs its instructions without a container engine."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One instruction: its name, and what follows on its line and those it goes on with."""
+    """One instruction: its name, and the rest of its line and continuation lines."""
 
     name: str
     text: str
@@ -26,7 +26,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """What lies between two FROM."""
+    """The instructions between two FROM."""
 
     base: str
     steps: list[Step] = field(default_factory=list)
@@ -56,12 +56,12 @@ def read(path: Path) -> list[Stage]:
 
 
 def variables(stage: Stage) -> dict[str, str]:
-    """Return what ENV sets in a stage, unexpanded."""
+    """Return the variables that ENV sets in a stage, unexpanded."""
     return dict(pair.split("=", 1) for step in stage.all("ENV") for pair in step.words)
 
 
 def tracked(repository: Path) -> list[str]:
-    """Return the paths that git knows, relative to the root."""
+    """Return the paths that git tracks, relative to the root."""
     command = ["git", "-C", str(repository), "ls-files", "--cached"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -86,7 +86,7 @@ def context(repository: Path) -> list[str]:
 
 
 class Rehearsal:
-    """An image below a folder: what COPY copies, what RUN of the first stage does, what ENV sets."""
+    """An image below a folder, with the effects of COPY, of RUN in the first stage, and of ENV."""
 
     def __init__(self, repository: Path, root: Path) -> None:
         self.repository = repository
@@ -98,7 +98,7 @@ class Rehearsal:
         return re.sub(r"(?<![\w./])/(?=(opt|src|work|usr/local/bin)\b)", f"{self.root}/", text)
 
     def build(self) -> None:
-        """Run the stage that installs, step by step, and copy what the last stage copies from the context."""
+        """Run the stage that installs, step by step, and copy the last stage's files from the context."""
         build, final = self.stages
         environment = os.environ | variables(build)
         environment.pop("PYTHONPATH", None)
@@ -113,7 +113,7 @@ class Rehearsal:
                 self.copy(step)
 
     def copy(self, step: Step) -> None:
-        """Copy what git tracks and .dockerignore lets in."""
+        """Copy the files that git tracks and .dockerignore admits."""
         *sources, target = step.words
         for source in sources:
             for path in context(self.repository):
@@ -128,7 +128,7 @@ class Rehearsal:
                 shutil.copy(self.repository / path, to)
 
     def environment(self) -> dict[str, str]:
-        """Return what a container of this image begins with."""
+        """Return the environment of a container of this image."""
         ours = {name: self.here(value) for name, value in variables(self.stages[-1]).items()}
         path = ours.pop("PATH").removesuffix("$PATH") + f"{self.root}/usr/local/bin:/usr/bin:/bin"
         return ours | {"PATH": path, "PRIVSWEEP_COMMIT": "rehearsed", "HOME": str(self.root / "home")}

@@ -1,7 +1,7 @@
-"""The fields of KubeRay's RayCluster and RayJob that our manifests use, and what they may hold.
+"""The fields of KubeRay's RayCluster and RayJob that our manifests use, and their allowed values.
 
 Written from the API reference of KubeRay 1.6 and 1.7, narrower than the definitions that the operator
-brings: what is not here is refused, so that a field with a slip in its name is found without a cluster.
+brings: other fields are refused, so that a typing error in a name is found without a cluster.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where the files of deploy/ are, and what the tests have to know about them."""
+"""The files of deploy/, with the facts about them that the tests need."""
 
 import re
 import tomllib
@@ -20,7 +20,7 @@ PINNED = dict(
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return what a YAML file of deploy/ says; a key given twice is an error."""
+    """Return the content of a YAML file of deploy/; a key given twice is an error."""
     said = YAML(typ="safe", pure=True).load(DEPLOY / name)
     assert isinstance(said, dict)
     return said

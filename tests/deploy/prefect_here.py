@@ -23,7 +23,7 @@ _PREFECT = "import runpy; runpy.run_module('prefect', run_name='__main__')"
 
 
 def shipped_environment() -> dict[str, str]:
-    """What deploy/prefect.env says."""
+    """The variables of deploy/prefect.env."""
     lines = (ROOT / "deploy" / "prefect.env").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
@@ -72,11 +72,11 @@ class PrefectHere:
         self.worker = self._start("worker", _PREFECT, ["worker", "start", "--pool", "privsweep"])
 
     def cli(self, *arguments: str) -> str:
-        """Run `prefect ARGUMENTS` in the root of the repository; return what it prints."""
+        """Run `prefect ARGUMENTS` in the root of the repository; return its output."""
         return self.command(sys.executable, "-m", "prefect", *arguments)
 
     def command(self, *command: str, **environment: str) -> str:
-        """Run a command in the root of the repository; return what it prints."""
+        """Run a command in the root of the repository; return its output."""
         ended = subprocess.run(
             command,
             cwd=ROOT,
@@ -192,7 +192,7 @@ class PrefectHere:
         return [(state["name"], state["message"] or "") for state in answer.json()]
 
     def logs(self, run_id: str, level: int = 0) -> list[str]:
-        """The log of a run, from that level on: what the UI shows."""
+        """The log of a run from a level on, as the UI shows it."""
         chosen = {"flow_run_id": {"any_": [run_id]}, "level": {"ge_": level}}
         return [line["message"] for line in self.ask("logs/filter", logs=chosen, sort="TIMESTAMP_ASC")]
 
@@ -202,7 +202,7 @@ class PrefectHere:
         return {artifact["key"]: artifact for artifact in found}
 
     def wait(self, condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-        """Wait until something holds; return what it returned."""
+        """Wait until a function returns a true value; return the value."""
         give_up = time.monotonic() + patience
         while not (value := condition()):
             if self.server is not None and self.server.poll() is not None:

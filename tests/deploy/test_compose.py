@@ -1,4 +1,4 @@
-"""The compose file against the schema of its format, and against what it promises; nothing is started."""
+"""The compose file against the schema of its format and its own promises; nothing is started."""
 
 import json
 import re

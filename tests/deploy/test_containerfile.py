@@ -1,4 +1,4 @@
-"""The image: what its Containerfile says, and in the long form what comes of doing it without an engine."""
+"""The image: content of its Containerfile and, in the long form, its effect without an engine."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A schedule fires: server, worker and deployment as they are shipped, and what Prefect shows of the run."""
+"""A schedule fires: server, worker and deployment as they are shipped, and the run in Prefect."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ SHIPPED = ROOT / "deploy" / "prefect.yaml"
 
 
 def with_an_interval(folder: Path, name: str, seconds: int) -> Path:
-    """The shipped file, but for the schedule of one sweep, which gets a single worker to save time."""
+    """The shipped file, except for the schedule of one sweep, which gets a single worker to save time."""
     shipped = yaml.safe_load(SHIPPED.read_text())
     (deployment,) = [each for each in shipped["deployments"] if each["name"] == name]
     deployment["schedules"] = [{"interval": seconds}]
@@ -60,7 +60,7 @@ def run(prefect: PrefectHere) -> dict[str, Any]:
 
 
 def test_a_cron_deployment_produces_a_scheduled_run(prefect: PrefectHere) -> None:
-    """Without limits on SQLAlchemy the scheduler makes none, and nothing but this tells: docs/adr/0004."""
+    """Without limits on SQLAlchemy the scheduler makes no run; only this test notices: docs/adr/0004."""
     scheduled = prefect.wait(lambda: prefect.runs("quickstart", "SCHEDULED"), "a run is scheduled", 60)
     assert {each["state_name"] for each in scheduled} == {"Scheduled"}
     assert scheduled[0]["auto_scheduled"]

@@ -1,4 +1,4 @@
-"""What Prefect shows when points, batches, runs, its server or its worker fail, by its API; ten minutes."""
+"""Prefect's states after failures of points, batches, runs, its server or its worker; ten minutes."""
 
 import json
 import re
@@ -55,7 +55,7 @@ Told = list[str]
 
 @pytest.fixture(scope="module")
 def told() -> Iterator[tuple[Told, str]]:
-    """What arrives at a webhook on this machine, and its address."""
+    """The messages that arrive at a webhook on this machine, and its address."""
     texts: Told = []
 
     class Hook(BaseHTTPRequestHandler):
@@ -82,7 +82,7 @@ def prefect(tmp_path_factory: pytest.TempPathFactory, told: tuple[Told, str]) ->
         (recipe,) = re.findall(r"^deploy:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
         script = recipe.replace("\t@", "\t").replace("$(BIN)", str(Path(sys.executable).parent))
         here.command("sh", "-ec", script.replace("$$", "$"), PRIVSWEEP_WEBHOOK=told[1])
-        for deployment in here.ask("deployments/filter"):  # nothing but what is started here is to run
+        for deployment in here.ask("deployments/filter"):  # only processes of this test may run
             here.ask(f"deployments/{deployment['id']}/pause_deployment")
         shipped = here.deployment("quickstart")
         copied = ("flow_id", "parameters", "tags", "job_variables", "pull_steps", "work_pool_name")
@@ -124,7 +124,7 @@ def wait_for_parts(prefect: PrefectHere, store: str, number: int) -> None:
     prefect.wait(lambda: parts(prefect.root / store) >= number, f"{number} parts in {store}")
 
 
-# ------------------------------------------------------------------------------------------ what is deployed
+# ------------------------------------------------------------------------------------------ deployments
 
 
 def test_every_embedded_sweep_is_deployed_with_its_schedule(prefect: PrefectHere) -> None:
@@ -173,7 +173,7 @@ def test_a_failing_point_shows_in_the_name_of_the_state(
     assert warning.startswith("2 of 4 points of faulty.mixed failed: timeout: ")
     table = yaml.safe_load(prefect.artifacts(run["id"])["failing-computed"]["data"])
     assert [row["statuses"] for row in table] == ["2 ok, 2 timeout"]
-    prefect.wait(lambda: any("Completed with failures" in text for text in told[0]), "somebody is told", 60)
+    prefect.wait(lambda: any("Completed with failures" in text for text in told[0]), "a message arrives", 60)
     assert any("select * from failures" in text for text in told[0])
 
 
@@ -201,7 +201,7 @@ def test_a_store_that_cannot_be_written_is_tried_again_and_then_told_in_one_sent
     assert names.count("AwaitingRetry") == 2
     one_sentence(run["state"]["message"])
     assert "file" in run["state"]["message"]
-    prefect.wait(lambda: any("Failed" in text for text in told[0]), "somebody is told", 60)
+    prefect.wait(lambda: any("Failed" in text for text in told[0]), "a message arrives", 60)
 
 
 def test_a_mistake_in_a_sweep_is_not_tried_again(prefect: PrefectHere) -> None:
@@ -311,7 +311,7 @@ def test_a_run_that_is_killed_counts_as_crashed_and_somebody_is_told(
     began = time.monotonic()
     assert prefect.end_of(run_id)["state_type"] == "CRASHED"
     print(f"\na killed run counted as crashed after {time.monotonic() - began:.0f} s")
-    prefect.wait(lambda: any("killed.toml: Crashed" in text for text in told[0]), "somebody is told", 60)
+    prefect.wait(lambda: any("killed.toml: Crashed" in text for text in told[0]), "a message arrives", 60)
 
 
 def test_t5_a_run_ends_with_its_worker_and_the_next_resumes(
@@ -356,7 +356,7 @@ def test_t5_a_run_ends_without_its_server_and_the_next_one_is_not_blocked(
     began = time.monotonic()
     ended = prefect.end_of(run_id)["state_name"]
     print(f"T5: {ended} {time.monotonic() - began:.0f} s after the new server was up")
-    assert ended in {"Completed", "Crashed"}, "the latter where it could not be told in time"
+    assert ended in {"Completed", "Crashed"}, "the latter if it was not notified in time"
 
     def next_one() -> dict[str, Any] | None:
         run = prefect.end_of(prefect.start_run("faulty", sweep=path, store="serverless"))
@@ -406,7 +406,7 @@ def test_t5_a_run_killed_with_its_worker_counts_as_crashed_and_the_next_resumes(
 
 
 def asked_of_the_database(prefect: PrefectHere, query: str, **values: str) -> list[Any]:
-    """The first column of what Prefect's database answers."""
+    """The first column of an answer of Prefect's database."""
     with closing(sqlite3.connect(f"file:{prefect.folder}/home/prefect.db?mode=ro", uri=True)) as database:
         return [row[0] for row in database.execute(query, values)]
 

@@ -1,4 +1,4 @@
-"""What Kubernetes, KubeRay and Prefect's charts are given, against schemas. Nothing is applied."""
+"""The manifests for Kubernetes, KubeRay and Prefect's charts against schemas; nothing is applied."""
 
 import copy
 import json
@@ -44,7 +44,7 @@ def of_ray(name: str) -> dict[str, Any]:
 
 
 def deployment(values: dict[str, Any], part: str) -> dict[str, Any]:
-    """What the fields of a chart's values become that are handed on as they are, in a deployment."""
+    """The deployment with the fields of a chart's values that the chart passes on unchanged."""
     ours = values[part]
     container = {
         "name": part,

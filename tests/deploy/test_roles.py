@@ -1,4 +1,4 @@
-"""Every role of the image, really started in what the Containerfile describes (long form)."""
+"""Every role of the image, started in an environment as in the Containerfile (long form)."""
 
 import os
 import re
@@ -101,7 +101,7 @@ class Cluster:
         finally:
             if process.poll() is None:
                 family = psutil.Process(process.pid).children(recursive=True)
-                process.send_signal(signal.SIGTERM)  # what tini does
+                process.send_signal(signal.SIGTERM)  # as tini does
             try:
                 process.wait(timeout=45)  # as long as compose waits
             finally:
@@ -116,7 +116,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     rehearsal.build()
     (rehearsal.root / "work").mkdir()
     yield rehearsal
-    shutil.rmtree(rehearsal.root)  # two gigabytes, of which pytest would keep three
+    shutil.rmtree(rehearsal.root)  # two gigabytes; pytest would keep three copies
 
 
 @pytest.fixture

@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Where the store will be; nothing is there yet."""
+    """The path of a store that does not exist yet."""
     return tmp_path / "store"

@@ -1,4 +1,4 @@
-"""What a store holds, row by row, so that no bit can change unseen; and disks that fail at a chosen step."""
+"""Hashes of all rows of a store, so that no bit changes unnoticed, and disks that fail at a chosen step."""
 
 import contextlib
 import hashlib
@@ -26,7 +26,7 @@ def row_hashes(root: Path) -> Counter[str]:
 
 
 def counting(root: Path) -> list[str]:
-    """The hashes of the rows that count, by the rule, whatever part they are in."""
+    """The hashes of the rows that count, by the rule of the views, in any part."""
     rows = pa.concat_tables(
         [read_rows(p).append_column("part", _repeat(p.name, p)) for p in parts(located(root))]
     )
@@ -44,7 +44,7 @@ def _repeat(name: str, path: Path) -> pa.Array:
 
 
 def _hashes(table: pa.Table) -> list[str]:
-    """One hash a row, of exactly its bits: `repr` of a float tells all of them."""
+    """One hash a row, of exactly its bits: `repr` of a float has all of them."""
     return [hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest() for row in table.to_pylist()]
 
 
@@ -69,7 +69,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, number: int, command: Callable[[], 
 def fail_at(
     monkeypatch: pytest.MonkeyPatch, number: int, command: Callable[[], object], error: OSError
 ) -> None:
-    """Run a command whose steps from that number on, from 1, the system refuses; raises what it raises."""
+    """Run a command with a disk that refuses its steps from this number on, from 1; pass its error on."""
     _fail(monkeypatch, number, command, error)
 
 

@@ -21,7 +21,7 @@ NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class Claims(Method):
-    """A second method beside the registered one; its knob tells several of it apart."""
+    """A second method for a registered problem; its setting distinguishes several instances."""
 
     name: ClassVar[str] = "test.claims"
     problems: ClassVar[tuple[type[Problem], ...]] = (UnamplifiedEpsilon,)
@@ -89,7 +89,7 @@ def manifest(*made: Path, digest: str = "0123abcd") -> Manifest:
 
 
 def read_rows(part: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of a part, whatever store it stands in."""
+    """The rows of a part in any store."""
     return read_part(located(part.parents[2]), part, columns)
 
 

@@ -24,7 +24,7 @@ json.dump(answers, sys.stdout)
 
 
 def plainly(root: Path, *queries: str) -> Any:
-    """Return the rows of each query as texts, or the first line of what DuckDB refuses."""
+    """Return the rows of each query as texts, or the first line of DuckDB's error."""
     done = subprocess.run(
         [sys.executable, "-I", "-c", _PROGRAM],
         cwd=root,

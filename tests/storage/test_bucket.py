@@ -1,4 +1,4 @@
-"""Stores in a bucket, on a real S3 server. Another machine is one that has no mirror of it yet."""
+"""Stores in a bucket, on a real S3 server. A missing mirror simulates another machine."""
 
 import multiprocessing
 import os
@@ -392,7 +392,7 @@ def test_a_store_that_another_machine_makes_at_the_same_moment_is_no_foreign_obj
 
 
 def put_object(address: str, name: str, content: bytes = b"x") -> None:
-    """Put an object whatever its name."""
+    """Put an object of any name."""
     bucket, _, key = f"{address.removeprefix('s3://')}/{name}".partition("/")
     connected("").call_s3("put_object", Bucket=bucket, Key=key, Body=content)
 

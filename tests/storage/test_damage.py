@@ -75,7 +75,7 @@ def test_a_part_that_was_deleted_is_missed_by_the_manifest_that_lists_it(root: P
             store.sql("from results")
         assert str(caught.value) == sentence
         assert len(store.stored("unamplified-epsilon")) == 2, (
-            "a sweep can still find out what to compute again"
+            "a sweep can still find the points to compute again"
         )
         again = put(root, rows(2, first=2))
         write_manifest(located(root), manifest(kept, again))

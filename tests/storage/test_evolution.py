@@ -37,7 +37,7 @@ def test_a_store_of_every_earlier_schema_is_read(root: Path, version: int) -> No
         assert store.sql("select name, status, parts from sweeps").to_pylist() == [
             {"name": "made-up", "status": "complete", "parts": 1}
         ]
-    put(root, rows(1, first=900))  # and today's rows go beside the old ones
+    put(root, rows(1, first=900))  # and new rows are stored next to the old rows
     write_store_sql(located(root))
     assert plainly(root, "select count(*) from results") == [[["5"]]]
 

@@ -135,7 +135,7 @@ def test_quarantine_is_kept_unless_asked_for(root: Path) -> None:
 
 
 def test_rows_that_a_compaction_added_and_gc_dropped_again_do_not_lead_in_a_circle(root: Path) -> None:
-    """What is left after gc are the rows of the first part; its name must not become that part's again."""
+    """The rows of the first part remain after gc; the new part must not get the name of that part again."""
     first, second = put(root, row(epsilon())), put(root, row(epsilon(), seconds_later=5))
     write_manifest(located(root), manifest(first, second))
     counted = counting(root)
@@ -160,7 +160,7 @@ def name_of(part: Path) -> str:
 def test_a_day_after_a_compaction_was_killed_no_row_is_lost_whichever_name_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
-    for number in range(10, 15):  # from the record of what was replaced to the last old part
+    for number in range(10, 15):  # from the record of the replacement to the last old part
         root = tmp_path / str(number)
         write_manifest(located(root), manifest(*(put(root, rows(3, first=first + 3 * i)) for i in range(3))))
         counted = counting(root)

@@ -48,13 +48,13 @@ def other() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def of_process(process: int) -> Heartbeat:
-    """What another process of this machine would say."""
+    """The heartbeat of another process of this machine."""
     since = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     return heartbeat(process=process, place=f"{heartbeat().place.rpartition(' ')[0]} {since}")
 
 
 def elsewhere(**changes: Any) -> Heartbeat:
-    """What a process of another machine would say that beats every fifth of a second."""
+    """The heartbeat of a process of another machine, every fifth of a second."""
     return heartbeat(place="another boot 1 2", host="another", every=0.2, **changes)
 
 
@@ -88,7 +88,7 @@ def test_a_run_is_alive_while_its_process_is_whatever_the_clocks_say(
     other.send_signal(signal.SIGKILL)
     while Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
         time.sleep(0.01)
-    assert not is_alive(located(store), one), "nobody has collected it yet, and dead it is"
+    assert not is_alive(located(store), one), "a zombie that is not collected yet counts as dead"
     other.wait()
     assert not is_alive(located(store), one)
 

@@ -32,7 +32,7 @@ def table_of(root: Path) -> LookupTable:
 
 
 def written(root: Path) -> Path:
-    """The table of a store as a file beside it."""
+    """The table of a store as a file next to it."""
     path = root.with_suffix(".parquet")
     write_lookup_table(table_of(root), path)
     return path

@@ -1,4 +1,4 @@
-"""The table of corners: it says what a search says, and where it is not kept, the search answers."""
+"""The monotone index: it gives the results of a search, and without it, the search answers."""
 
 import random
 import subprocess

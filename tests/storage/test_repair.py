@@ -49,7 +49,7 @@ def test_every_kind_of_harm_has_its_name_and_says_what_to_do(root: Path) -> None
     assert (report.parts, report.bytes > 0, report.seconds > 0) == (6, True, True)
     for finding in report.findings:
         assert str(root / finding.file) in finding.detail
-        assert "; " in finding.detail or ": " in finding.detail, "what is wrong, and what to do"
+        assert "; " in finding.detail or ": " in finding.detail, "the damage and the remedy"
     assert path.exists()
 
 
@@ -105,7 +105,7 @@ def test_a_flipped_bit_in_an_answer_leaves_all_points_known(root: Path) -> None:
         part.write_bytes(content)
         flip_a_bit(part, seed=seed)
         points, complete = told_points(part)
-        assert points.keys() <= wanted, "a point proves itself or is not told"
+        assert points.keys() <= wanted, "only proved points are returned"
         assert complete == (points.keys() == wanted)
         known += complete
     assert known >= 10, "most bytes are not those of the fields"

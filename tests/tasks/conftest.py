@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def faulty() -> Iterator[ModuleType]:
-    """The module of faulty methods; a guard's child imports what its parent can import."""
+    """The module of faulty methods; a guard's child can import the modules of its parent."""
     folder = str(Path(__file__).parents[1] / "flows" / "support")
     sys.path.insert(0, folder)
     yield importlib.import_module("faulty_methods")

@@ -1,4 +1,4 @@
-"""The address of a Ray cluster: refused at once where nobody can be, left to Ray where somebody listens."""
+"""The address of a Ray cluster: refused at once if it is unreachable, otherwise left to Ray."""
 
 import socket
 from collections.abc import Iterator

@@ -18,7 +18,7 @@ _SECONDS = Real(name="seconds", symbol="", lower=0, upper=1e9, typical=(1.0,), m
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing(Method):
-    """Costs what its knob says and shares state among points of one sigma and one number of epochs."""
+    """Costs the value of its setting, and shares state among points of one sigma and one number of epochs."""
 
     name: ClassVar[str] = "test.sharing"
     problems: ClassVar[tuple[type[Problem], ...]] = (EPSILON, DELTA)

@@ -1,4 +1,4 @@
-"""The folder of a Ray of our own: it lives as long as its owner, whoever shares the folder around it."""
+"""The folder of Ray on this machine: it exists as long as its owner, also in a shared parent folder."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def test_the_folder_of_a_killed_owner_is_removed_and_that_of_a_living_one_is_not
     base: Path, apart: list[str]
 ) -> None:
     if apart and subprocess.run([*apart, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this machine lets nobody have process ids of one's own")
+        pytest.skip("this machine does not allow separate PID namespaces")
     code = "from tasks import cluster; cluster.LONGEST_BASE = 1000" + OWNER
     owner = subprocess.Popen(
         [*apart, sys.executable, "-c", code],
@@ -59,7 +59,7 @@ def test_the_folder_of_a_killed_owner_is_removed_and_that_of_a_living_one_is_not
         with own_folder():
             assert folder.is_dir()
         owner.kill()
-    give_up = time.monotonic() + 20  # the kernel ends what is below a killed command a moment later
+    give_up = time.monotonic() + 20  # the kernel ends the children of a killed command a moment later
     while folder.exists() and time.monotonic() < give_up:
         with own_folder():
             pass

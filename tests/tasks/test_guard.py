@@ -1,4 +1,4 @@
-"""The guard: whatever a point does to its process, it costs that point alone."""
+"""The guard: a point that harms its process costs only that point."""
 
 import signal
 import subprocess
@@ -35,7 +35,7 @@ def children() -> list[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def guard() -> Iterator[Guard]:
-    """One guard for the module: its child is used again until it has to be replaced."""
+    """One guard for the module: its child is used again until it must be replaced."""
     with Guard(Limits(point_seconds=1.0)) as guard:
         yield guard
 
@@ -148,7 +148,7 @@ def test_a_child_does_not_outlive_a_parent_that_is_killed() -> None:
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     child = psutil.Process(int(parent.stdout.readline()))
-    time.sleep(1.0)  # it has to have asked for that
+    time.sleep(1.0)  # it must have requested that
     parent.kill()
     parent.wait()
     parent.stdout.close()
@@ -167,7 +167,7 @@ def test_a_guard_that_is_stopped_gives_up_its_point_and_begins_no_other(faulty: 
     batch = batch_of(faulty.Mixed(), [problem])
     with Guard(Limits(point_seconds=60.0)) as guard:
         threading.Timer(1.0, guard.stop).start()
-        with suppress(ChildError):  # where it was stopped while the child began
+        with suppress(ChildError):  # if it was stopped while the child began
             (result,) = guard.results(batch)
             assert (result.answer.status, result.attempt) == (Status.CRASHED, 1)
         with pytest.raises(ChildError):
@@ -175,7 +175,7 @@ def test_a_guard_that_is_stopped_gives_up_its_point_and_begins_no_other(faulty: 
 
 
 def test_a_point_may_take_its_bytes_on_top_of_what_its_process_has() -> None:
-    """The process has more than 200 MB of address space by its imports and by what it holds."""
+    """The process has more than 200 MB of address space by its imports and its data."""
     steps = (
         "from tasks.guard import _limit_memory",
         "held = bytearray(300 * 10**6)",

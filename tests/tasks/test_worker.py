@@ -1,4 +1,4 @@
-"""A worker elsewhere: whose code it runs, whether it sees the store, and what it does where it does not."""
+"""A worker on another machine: its code, its access to the store, and its behaviour without access."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The figures of the paper: what their sweeps ask, what is drawn of a store, what is said to be missing."""
+"""The figures of the paper: questions of their sweeps, drawings of a store, and missing points."""
 
 import json
 import math
@@ -80,7 +80,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store_of(tmp_path_factory.mktemp("full") / "store", answers)
 
 
-# ------------------------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------------------------ questions
 
 
 @numbered
@@ -163,7 +163,7 @@ def test_a_sweep_of_a_figure_is_the_same_under_its_stored_name(
     assert "allocation-figure7" not in said[0][1].out + said[0][1].err
 
 
-# ------------------------------------------------------------------------------------ what is drawn
+# ------------------------------------------------------------------------------------ drawings
 
 
 def lines_of(axes: Axes, series: Series) -> list[tuple[list[float], list[float]]]:
@@ -293,7 +293,7 @@ def test_infinity_is_no_bound_and_is_not_drawn(tmp_path: Path) -> None:
     assert drawn.axes[0].get_ylim()[1] < 10.0
 
 
-# ---------------------------------------------------------------------------------- what is missing
+# ---------------------------------------------------------------------------------- missing points
 
 
 def report(*arguments: object) -> int:

@@ -1,4 +1,4 @@
-"""The numbers in docs/reproduction-allocation.md are what its queries print, computed from nothing."""
+"""The numbers in docs/reproduction-allocation.md against the output of its queries on a new store."""
 
 import json
 import re

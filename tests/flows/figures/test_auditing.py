@@ -1,4 +1,4 @@
-"""The figures on audits in one run: what their sweeps ask, what is drawn of a store, what is missing."""
+"""The figures on audits in one run: questions of their sweeps, drawings of a store, and missing points."""
 
 import json
 from pathlib import Path
@@ -78,7 +78,7 @@ def report(*arguments: object) -> int:
     return run(["report", "audit-figures", *map(str, arguments)])
 
 
-# ------------------------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------------------------ questions
 
 
 def test_the_table_has_the_nine_figures_of_the_paper() -> None:
@@ -111,7 +111,7 @@ def test_every_audit_of_figure_1_has_the_same_choice_of_guesses() -> None:
     assert {place[2] for place in same} == {1.0 / noise for noise in guesses.NOISES}
 
 
-# ------------------------------------------------------------------------------------ what is drawn
+# ------------------------------------------------------------------------------------ drawings
 
 
 def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
@@ -213,7 +213,7 @@ def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures:
     check_legends(pictures[figure.name])
 
 
-# ---------------------------------------------------------------------------------- what is missing
+# ---------------------------------------------------------------------------------- missing points
 
 
 TINY = """

@@ -1,4 +1,4 @@
-"""The numbers in docs/reproduction-auditing.md are what its queries print, computed from nothing."""
+"""The numbers in docs/reproduction-auditing.md against the output of its queries on a new store."""
 
 import math
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def logarithm() -> list[float]:
 
 
 def limit() -> list[float]:
-    """What mu = 1 audits as, for endless canaries of which 1, 1/10, ..., 1e-6 are guessed about."""
+    """The refuted mu for mu = 1 and endless canaries, with guesses about a share of 1, 1/10, ..., 1e-6."""
     m = 10**15
     found = []
     for j in range(7):
@@ -83,7 +83,7 @@ def limit() -> list[float]:
 
 
 def epsilon(canaries: int, guesses: int, correct: int, alternatives: int = 2) -> float:
-    """What the Gaussian family makes of counts, at delta 1e-5 and confidence 0.95."""
+    """Epsilon of counts by the Gaussian family, at delta 1e-5 and confidence 0.95."""
     counts = {"canaries": canaries, "guesses": guesses, "correct": correct, "alternatives": alternatives}
     problem = find_problem("audit-epsilon").from_fields({**counts, "delta": 1e-5})
     return float(evaluate(Point(problem=problem, method=find("auditing.gaussian")())).value or 0.0)
@@ -109,7 +109,7 @@ def mixed_games() -> list[float]:
 
 
 def dependent_canaries() -> list[float]:
-    """Both sides of the condition for privacy; how often 860 are correct; what independence would say."""
+    """Both sides of the condition for privacy; probability of 860 correct guesses, and under independence."""
     share, accuracy, mu, m, correct = 0.2, math.exp(2.0) / (1.0 + math.exp(2.0)), 1.051, 1000, 860
     right, wrong = share * accuracy, share * (1.0 - accuracy)
     allowed = float(ndtr(ndtri(wrong) + mu))
@@ -119,7 +119,7 @@ def dependent_canaries() -> list[float]:
 
 
 def one_sided() -> list[float]:
-    """Expected correct guesses if all 1500 are that a canary is in, beside both sides."""
+    """Expected correct guesses if all 1500 guess inclusion, and if both sides are guessed."""
     m, guesses, mu = 100_000, 1500, 1.0
     low, high = 0.0, 10.0
     for _ in range(80):
@@ -178,7 +178,7 @@ def test_every_method_of_a_sweep_applies_to_its_points(name: str) -> None:
 def test_the_counts_of_a_sweep_are_the_expected_ones(
     name: str, expected: str, method: str, shared: tuple[str, str]
 ) -> None:
-    """Numbers of correct guesses stand in these sweeps; they are those of the points beside them, rounded."""
+    """The numbers of correct guesses in these sweeps are those of the points of the same sweep, rounded."""
     counted, computed = set(), set()
     for point in expand(load(name).grids):
         fields = point.problem.as_fields()

@@ -1,4 +1,4 @@
-"""The figures on label inference: what their sweeps ask, what is drawn of a store, what is missing."""
+"""The figures on label inference: questions of their sweeps, drawings of a store, and missing points."""
 
 import json
 import math
@@ -62,7 +62,7 @@ def pictures(full: Path) -> dict[str, Picture]:
     return {figure.name: picture(figure, full) for figure in FIGURES}
 
 
-# ------------------------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------------------------ questions
 
 
 def test_the_table_has_the_figures_of_both_papers_and_the_rates() -> None:
@@ -109,7 +109,7 @@ def test_the_stand_ins_say_that_they_are() -> None:
     assert titles == set(PRIORS.values())
 
 
-# ------------------------------------------------------------------------------------ what is drawn
+# ------------------------------------------------------------------------------------ drawings
 
 
 TINY = """
@@ -286,7 +286,7 @@ def test_the_same_posteriors_are_drawn_every_time(pictures: dict[str, Picture]) 
     assert picture(BY_NAME["labels4"], Path("none")).rows == pictures["labels4"].rows
 
 
-# ---------------------------------------------------------------------------------- what is missing
+# ---------------------------------------------------------------------------------- missing points
 
 
 def report(*arguments: object) -> int:

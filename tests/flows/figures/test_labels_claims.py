@@ -1,4 +1,4 @@
-"""The numbers in docs/reproduction-labels.md are what its queries print, on points computed from nothing."""
+"""The numbers in docs/reproduction-labels.md against the output of its queries on a new store."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SWEEPS = (
 )
 
 
-# ------------------------------------------------------------------------------------ what was found wrong
+# ------------------------------------------------------------------------------------ refuted claims
 
 
 def debiasing() -> list[float]:
@@ -47,7 +47,7 @@ def second_attacker() -> list[float]:
 
 
 def window() -> list[float]:
-    """Probability that a fair binomial number of 512 is outside the window, and what it was said to be."""
+    """Probability that a fair binomial number of 512 is outside the window, and its claimed value."""
     k = 512
     outside = np.abs(np.arange(k + 1) - k / 2) > math.sqrt(k) * half_width(k, 0.25)
     return [float(binomial(k, 0.5)[outside].sum()), 1.0 / (2.0 * k)]

@@ -1,4 +1,4 @@
-"""The figures on membership inference: what is drawn of a store, and what is missing."""
+"""The figures on membership inference: drawings of a store, and missing points."""
 
 import json
 import math
@@ -75,7 +75,7 @@ def report(*arguments: object) -> int:
     return run(["report", "membership-figures", *map(str, arguments)])
 
 
-# ------------------------------------------------------------------------------------ what is drawn
+# ------------------------------------------------------------------------------------ drawings
 
 
 def test_the_two_figures_of_the_paper_come_first() -> None:
@@ -190,7 +190,7 @@ def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures:
     check_legends(pictures[figure.name])
 
 
-# ---------------------------------------------------------------------------------- what is missing
+# ---------------------------------------------------------------------------------- missing points
 
 
 @named

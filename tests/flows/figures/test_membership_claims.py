@@ -1,4 +1,4 @@
-"""The numbers in docs/reproduction-membership.md are what its queries print, computed from nothing."""
+"""The numbers in docs/reproduction-membership.md against the output of its queries on a new store."""
 
 import itertools
 import math
@@ -107,7 +107,7 @@ def moments() -> list[float]:
 
 
 def insensitive() -> list[float]:
-    """How often fresh losses are at most 1e-2, 1e-4, 1e-6, noise 0.1: squared; insensitive up to 0.1."""
+    """Probabilities of fresh losses up to 1e-2, 1e-4, 1e-6, noise 0.1: squared; insensitive up to 0.1."""
     levels = (1e-2, 1e-4, 1e-6)
     squared = [2.0 * ndtr(math.sqrt(level) / 0.1) - 1.0 for level in levels]
     return squared + [2.0 * ndtr((0.1 + level) / 0.1) - 1.0 for level in levels]
@@ -149,7 +149,7 @@ def widths() -> list[float]:
 
 
 def diversities() -> list[float]:
-    """Random laws, and how many violate H <= C, C <= sqrt(K GS), or 2 GS <= C."""
+    """Random distributions, and the number that violate H <= C, C <= sqrt(K GS), or 2 GS <= C."""
     rng, wrong = np.random.default_rng(1), 0
     for _ in range(2000):
         p = rng.dirichlet(np.full(int(rng.integers(2, 30)), rng.choice([0.1, 1.0, 10.0])))

@@ -1,4 +1,4 @@
-"""Charts of reports: nothing looks proved that is not, and every file says what it shows."""
+"""Charts of reports: only proved bounds look proved, and every file describes its content."""
 
 import math
 import re
@@ -40,7 +40,7 @@ def along(bounds: Bounds) -> Plot:
 
 
 def curves(drawn: Plot, kind: str) -> list[str]:
-    """What a kind of mark draws: the pieces of a path, which begin with M."""
+    """The pieces of the path of a kind of mark, which begin with M."""
     svg = charts.drawn(drawn, "svg", drawn.settings[0]).decode()
     groups = re.findall(rf'class="mark-{kind} role-mark[^"]*".*?</g>', svg, flags=re.DOTALL)
     return [
@@ -208,7 +208,7 @@ def test_who_cannot_see_is_told_what_charts_and_tables_are() -> None:
     assert 'role="region" tabindex="0" aria-label="Rows &lt;all&gt;"' in page
 
 
-# -------------------------------------------------------------------------------------- what is told
+# -------------------------------------------------------------------------------------- captions
 
 
 def test_a_small_contradiction_is_told_with_all_digits() -> None:

@@ -1,4 +1,4 @@
-"""Comparison reports: equal settings only, the right numbers beside one another, and what is missing."""
+"""Comparison reports: equal settings only, the right numbers next to one another, and missing parts."""
 
 import math
 from collections.abc import Mapping
@@ -218,7 +218,7 @@ def test_all_methods_on_one_problem_are_intervals_of_one_setting(tmp_path: Path)
     document = with_store(store, compare_membership)
     found = {mark.x: mark for mark in marks(document, "compare-membership-advantage")}
     assert set(found) == {"membership.exact", "membership.schwarz", "membership.asymptotic"}
-    assert {mark.setting for mark in found.values()} == {""}  # what only one method answered is no comparison
+    assert {mark.setting for mark in found.values()} == {""}  # one method alone gives no comparison
     assert found["membership.exact"].series == "proved"
     assert found["membership.asymptotic"].series == "no proof"
     assert found["membership.schwarz"].form is Form.MOST

@@ -1,4 +1,4 @@
-"""`privsweep report SWEEP`: self-contained, escaped, rounded outwards, complete about what is missing."""
+"""`privsweep report SWEEP`: self-contained, escaped, rounded outwards, complete about missing points."""
 
 import base64
 import hashlib
@@ -42,7 +42,7 @@ delta = [1e-8, 1e-5]
 
 
 class Page(HTMLParser):
-    """What a browser would see in a file: elements, attributes, scripts and text."""
+    """The elements, attributes, scripts and text of a file, as a browser parses it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -380,7 +380,7 @@ def test_a_browser_draws_every_chart_and_complains_of_nothing(written: Path, tmp
     assert "0.7" in done.stdout
 
 
-# --------------------------------------------------------------------------------- what is drawn where
+# --------------------------------------------------------------------------------- roles of fields
 
 
 def test_the_most_varied_number_is_the_axis_and_what_follows_from_it_is_no_choice() -> None:

@@ -36,7 +36,7 @@ def agree(values: Sequence[float], printed: str) -> bool:
 
 @dataclass(frozen=True)
 class Claim:
-    """A row of a table: what is claimed, what our numbers are, and the query or the test that has them."""
+    """A row of a table: the claim, our numbers, and the query or the test that gives them."""
 
     number: str
     claim: str
@@ -60,7 +60,7 @@ class Claims:
         self.rows = [Claim(*found) for found in re.findall(row, self.text, re.MULTILINE)]
 
     def printed_of(self, test: str) -> str:
-        """Return what is printed in the one row that names a test."""
+        """Return the numbers in the only row that names a test."""
         (printed,) = [row.printed for row in self.rows if (row.kind, row.name) == ("test", test)]
         return printed
 

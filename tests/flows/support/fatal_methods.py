@@ -1,6 +1,6 @@
 """A method after whose first batch, once that is published, its Ray worker or all of Ray is killed.
 
-The worker imports this module before it runs the batch, since it has to know the method; nothing is replaced
+The worker imports this module before it runs the batch, since it must find the method; nothing is replaced
 anywhere else.
 """
 
@@ -19,7 +19,7 @@ from tasks.guard import Guard
 from tasks.work import Done, Job
 from tasks.work import run_batch as run_batch_alive
 
-_VICTIM = Choice(name="victim", symbol="", choices=("worker", "ray"), meaning="What is killed")
+_VICTIM = Choice(name="victim", symbol="", choices=("worker", "ray"), meaning="The killed process")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,7 +61,7 @@ class Mixed(Method):
     def answer(self, problem: Problem, seed: int) -> Answer:
         match problem.as_fields()["steps"]:
             case x if x == HANGS:
-                ctypes.PyDLL(None).sleep(1000)  # holds the interpreter's lock and sees no signal of Python's
+                ctypes.PyDLL(None).sleep(1000)  # holds the interpreter's lock and handles no signal
             case x if x == CRASHES:
                 ctypes.string_at(0)
             case x if x == EATS_MEMORY:

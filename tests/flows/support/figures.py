@@ -1,4 +1,4 @@
-"""What the tests of several papers' figures share: made-up stores, and looks at what was drawn."""
+"""Helpers for the tests of all papers' figures: made-up stores, and checks of drawings."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,12 +20,12 @@ from tests.storage.made_up import with_store
 
 
 def points_of(figure: Figure) -> list[Point]:
-    """The points that a figure wants."""
+    """The points of a figure."""
     return list(with_store(Path("none"), lambda store: Stored.of(figure.sweeps, figure.wants, store)).points)
 
 
 def picture(figure: Figure, folder: Path) -> Picture:
-    """The figure with what is stored in a folder, which need not exist."""
+    """The figure with the points of a store, which need not exist."""
     return with_store(folder, lambda store: figure_from(figure, store))
 
 
@@ -82,7 +82,7 @@ def check_traces(picture: Picture) -> None:
 
 
 def check_page(picture: Picture, path: Path) -> None:
-    """Check that a drawn page is no empty one, and has the colours of all its traces."""
+    """Check that a drawn page is not empty, and has the colours of all its traces."""
     draw(picture, path, "png")
     with Image.open(path) as image:
         assert min(image.size) > 500
@@ -93,7 +93,7 @@ def check_page(picture: Picture, path: Path) -> None:
 
 
 def check_legends(picture: Picture) -> None:
-    """Check that the legend beside a row, or that of a row above, names its traces once."""
+    """Check that the legend next to a row, or of a row above, names its traces once."""
     shown: list[str] = []
     axes = canvas(picture).axes
     columns = len(axes) // len(picture.rows)
@@ -101,7 +101,7 @@ def check_legends(picture: Picture) -> None:
         legend = axes[(number + 1) * columns - 1].get_legend()
         labels = list(dict.fromkeys(trace.label for panel in row for trace in panel.traces if trace.label))
         if legend is None:
-            assert labels == shown, "the legend above stands for this row too"
+            assert labels == shown, "the legend above serves this row too"
         else:
             shown = [text.get_text() for text in legend.get_texts()]
             assert shown == labels
