@@ -20,7 +20,7 @@ class Step:
 
     @property
     def words(self) -> list[str]:
-        """The arguments, of the JSON form as of the plain one; flags like --from stay in."""
+        """The arguments, of the JSON form or the plain form; flags like --from are kept."""
         return list(json.loads(self.text)) if self.text.startswith("[") else self.text.split()
 
 
@@ -36,7 +36,7 @@ class Stage:
         return [step for step in self.steps if step.name == name]
 
     def last(self, name: str) -> Step:
-        """Return the instruction that counts, where the last one does."""
+        """Return the last instruction of a name, which is the effective one."""
         return self.all(name)[-1]
 
 
@@ -67,7 +67,7 @@ def tracked(repository: Path) -> list[str]:
 
 
 def context(repository: Path) -> list[str]:
-    """Return the tracked paths that .dockerignore lets into a build; its last line that matches decides."""
+    """Return the tracked paths that .dockerignore admits to a build; its last matching line decides."""
     lines = (repository / ".dockerignore").read_text().splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
 
@@ -94,7 +94,7 @@ class Rehearsal:
         self.stages = read(repository / "deploy" / "Containerfile")
 
     def here(self, text: str) -> str:
-        """Put the folder before every path of the image that its own steps make."""
+        """Prefix every path of the image that its steps create with the folder."""
         return re.sub(r"(?<![\w./])/(?=(opt|src|work|usr/local/bin)\b)", f"{self.root}/", text)
 
     def build(self) -> None:

@@ -12,7 +12,7 @@ _NAME = {
 }  # services get longer ones from it
 _LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
-_POD = {  # looked at by the schema of Kubernetes
+_POD = {  # checked by the schema of Kubernetes
     "type": "object",
     "required": ["spec"],
     "properties": {"metadata": {"type": "object"}, "spec": {"type": "object", "required": ["containers"]}},
@@ -22,7 +22,7 @@ _PARAMETERS = {"type": "object", "additionalProperties": {"type": "string"}}  # 
 
 
 def _exactly(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has no other fields than these."""
+    """Return the schema of an object with only these fields."""
     return {
         "type": "object",
         "properties": properties,

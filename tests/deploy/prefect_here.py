@@ -1,4 +1,4 @@
-"""A Prefect server with the shipped environment and a worker of its pool, to be asked and to be killed."""
+"""A Prefect server with the shipped environment and a worker of its pool, for queries and kills."""
 
 import contextlib
 import os
@@ -90,7 +90,7 @@ class PrefectHere:
         return ended.stdout
 
     def below_worker(self) -> list[psutil.Process]:
-        """All that runs below the worker: flow runs, and their Ray."""
+        """All processes below the worker: flow runs, and their Ray."""
         return psutil.Process(self.worker.pid).children(recursive=True) if self.worker else []
 
     def stop(self) -> None:
@@ -132,7 +132,7 @@ class PrefectHere:
     # --------------------------------------------------------------------------------------- questions
 
     def ask(self, path: str, **content: Any) -> Any:
-        """Post a question to the API; return its answer."""
+        """Send a POST request to the API; return its answer."""
         tries = 5
         while True:
             answer = httpx.post(f"{self.address}/{path}", json=content, timeout=60, trust_env=False)

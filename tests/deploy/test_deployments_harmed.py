@@ -142,7 +142,7 @@ def test_every_embedded_sweep_is_deployed_with_its_schedule(prefect: PrefectHere
 
 @pytest.mark.parametrize(("first", "last"), [("2031-03-28", "2031-04-02"), ("2031-10-24", "2031-10-29")])
 def test_schedules_keep_local_time_when_clocks_change(prefect: PrefectHere, first: str, last: str) -> None:
-    """They change on the 30th of March and on the 26th of October."""
+    """Clocks change on the 30th of March and on the 26th of October."""
     deployment = prefect.deployment("quickstart")
     days = {"start_time": f"{first}T12:00:00Z", "end_time": f"{last}T12:00:00Z"}
     prefect.ask(f"deployments/{deployment['id']}/resume_deployment")
@@ -412,7 +412,7 @@ def asked_of_the_database(prefect: PrefectHere, query: str, **values: str) -> li
 
 
 def recorded(prefect: PrefectHere) -> dict[str, int]:
-    """Number of rows of each table of Prefect's database, once none comes in any more: many are late."""
+    """Number of rows of each table of Prefect's database, after the last late row."""
 
     def now() -> dict[str, int]:
         tables = asked_of_the_database(prefect, "select name from sqlite_master where type = 'table'")
@@ -429,7 +429,7 @@ def recorded(prefect: PrefectHere) -> dict[str, int]:
 
 
 def recorded_of(prefect: PrefectHere, run_id: str, event: str = "%") -> int:
-    """Number of rows of the events of a run: each has one for everything that it is related to."""
+    """Number of event rows of a run: each event has a row for every related resource."""
     query = """
         with those as (select id from events where event like :event and id in (
             select event_id from event_resources where resource_id = 'prefect.flow-run.' || :run))

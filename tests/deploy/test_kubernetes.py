@@ -24,7 +24,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def accept(said: dict[str, Any]) -> None:
-    """Validate an object; a field that Kubernetes does not know is an error."""
+    """Validate an object; an unknown field is an error."""
     kubernetes_validate.validate(said, RELEASE, strict=True)
 
 

@@ -21,7 +21,7 @@ class Killed(BaseException):
 
 
 def row_hashes(root: Path) -> Counter[str]:
-    """A hash of every row that is stored, with how often it is."""
+    """A hash of every stored row, with its number of copies."""
     return Counter(digest for path in parts(located(root)) for digest in _hashes(read_rows(path)))
 
 
@@ -44,7 +44,7 @@ def _repeat(name: str, path: Path) -> pa.Array:
 
 
 def _hashes(table: pa.Table) -> list[str]:
-    """One hash a row, of exactly its bits: `repr` of a float has all of them."""
+    """One hash for each row, of exactly its bits: `repr` of a float has all of them."""
     return [hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest() for row in table.to_pylist()]
 
 
@@ -58,7 +58,7 @@ def steps_of(monkeypatch: pytest.MonkeyPatch, command: Callable[[], object]) -> 
 
 
 def kill_at(monkeypatch: pytest.MonkeyPatch, number: int, command: Callable[[], object]) -> None:
-    """Run a command until its step of that number, from 1; later ones, cleaning up too, are not done.
+    """Stop a command before its step `number`, from 1; later steps, including cleanup, are not done.
 
     Raises:
         AssertionError: It has fewer steps.

@@ -592,7 +592,7 @@ class _Page(BaseHTTPRequestHandler):
     do_PUT = do_GET
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def test_a_web_page_is_no_store_and_takes_no_row(

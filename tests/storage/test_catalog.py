@@ -194,7 +194,7 @@ def test_best_says_what_intersect_says_of_the_same_proofs(root: Path) -> None:
     ends = [0.0, 1.0, 1.5, 2.0, math.inf]
     answers = [Answer.enclosure(low, high) for low, high in combinations_with_replacement(ends, 2)]
     answers += [Answer.enclosure(1.2, 1.3, confidence=0.9), Answer.about(1.0, detail="a guess")]
-    said = {  # some contradict one another, of some nothing is proved
+    said = {  # some contradict one another, and some have no proof
         epsilon(sigma=k): list(zip(methods, Random(k).choices(answers, k=len(methods)), strict=True))
         for k in range(1, 101)
     }

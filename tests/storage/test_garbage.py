@@ -22,7 +22,7 @@ def make_old(*paths: Path) -> None:
 
 
 def overlapping(root: Path) -> list[Path]:
-    """Three parts; the second has two rows that do not count, the third none that does."""
+    """Three parts; the second has two superseded rows, and all rows of the third are superseded."""
     made = [
         put(root, rows(4)),
         put(root, rows(4, first=2, seconds_later=5)),

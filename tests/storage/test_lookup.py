@@ -40,7 +40,7 @@ def is_worse(one: Problem, other: Problem) -> bool:
 
 
 def monotone_truth(anchors: Mapping[Problem, float], problem: Problem) -> float:
-    """The largest value of an anchor that the problem is no better than: any monotone table is one."""
+    """The largest value of the anchors whose truth is at most that of the problem: a monotone function."""
     return max((value for anchor, value in anchors.items() if is_worse(problem, anchor)), default=0.0)
 
 

@@ -149,7 +149,7 @@ def test_a_part_of_a_newer_release_is_refused_with_both_versions(root: Path) -> 
 
 
 def without_values(table: pa.Table, names: list[str]) -> pa.Table:
-    """The table with nulls in some columns, as a tool leaves them that merges older parts with newer ones."""
+    """The table with nulls in some columns, as left by tools that merge older and newer parts."""
     for name in names:
         nulls = pa.nulls(len(table), table.schema.field(name).type)
         table = table.set_column(table.column_names.index(name), name, nulls)

@@ -1,4 +1,4 @@
-"""The state of a store is held by the store: no module of the package keeps any between two calls."""
+"""The state of a store is in its object: no module of the package keeps state between calls."""
 
 import ast
 from pathlib import Path

@@ -92,7 +92,7 @@ class Page(HTMLParser):
 
 
 def bracket(sigma: float, delta: float) -> tuple[float, float]:
-    """Ends that no decimal of six digits has."""
+    """Ends that are not decimals of six digits."""
     return 1 / (3 * sigma) - delta / 7, 1 / (2.7 * sigma) + delta / 7
 
 
@@ -115,7 +115,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with all that the sweep asks; nobody writes to it."""
+    """A store with all points of the sweep; tests must not write to it."""
     return fill(tmp_path_factory.mktemp("full") / "store")
 
 
