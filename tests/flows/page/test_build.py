@@ -10,10 +10,10 @@ from flows.page import data
 from flows.page.build import build
 from flows.page.tabs import TABS, Tab
 from flows.spec.sweep import load
-from privcore import PROBLEMS, DomainError
+from privcore import PROBLEMS, Answer, DomainError, find, find_problem
 from storage import Store, open_store
 from storage.lookup_table import LookupTable, lookup_table, read_lookup_table
-from tests.storage.made_up import put, rows
+from tests.storage.made_up import put, row, rows
 
 pytestmark = pytest.mark.sampled(5)
 
@@ -161,3 +161,20 @@ def test_the_page_names_no_other_server_and_builds_no_markup_from_text(repositor
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", text
         ), path
+
+
+def test_intervals_of_a_superseded_version_of_a_method_are_not_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = find("allocation.montecarlo")
+    asked = find_problem("allocation-delta").from_fields({"sigma": 1.0, "steps": 10, "epsilon": 1.0})
+    likely = Answer.enclosure(0.1, 0.2, confidence=0.99)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(method, "version", method.version - 1)
+        put(tmp_path / "store", row(asked, likely, method=method()))
+    with open_store(tmp_path / "store") as store:
+        assert data.tables(store) == []
+    put(tmp_path / "store", row(asked, likely, method=method()))
+    with open_store(tmp_path / "store") as store:
+        (table,) = data.tables(store)
+    assert (table.rows, table.stated["upper"]) == (1, [0.2])
