@@ -4,7 +4,7 @@ import pytest
 
 from tests.docs.words import KINDS, counts
 
-CEILING = {"message": 132, "docstring": 1308, "comment": 160, "documentation": 30, "test": 560}
+CEILING = {"message": 0, "docstring": 20, "comment": 0, "documentation": 17, "test": 88}
 """How many there may be. Lower a number when you have mended some; never raise one."""
 
 

@@ -44,7 +44,7 @@ export function show(state, go) {
   } else if (stated.length) {
     fill("bracket", stated.flatMap((each) => confident(problem, each)));
   } else {
-    fill("bracket", html("p", { class: "none", id: "number" }, "Nothing stored covers this question."));
+    fill("bracket", html("p", { class: "none", id: "number" }, "The store has no bound for this question."));
   }
   fill("outside", uncovered(state, go), found ? simulated(problem, stated) : null);
   fill("origin", found ? origin(state) : stated.length ? reported(state) : null);
