@@ -26,6 +26,7 @@ from storage.folder import Folder
 from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, stop
 from storage.located import CACHE_VARIABLE, located
+from storage.objects import Listing, Objects
 from storage.repair import set_aside
 from storage.server import connected, content_of, put_new
 from tests.s3 import keys
@@ -371,6 +372,32 @@ def test_what_a_killed_process_had_fetched_is_removed_after_a_day(address: str) 
     os.utime(left, (time.time() - 100_000,) * 2)
     folder(address)
     assert not left.exists()
+
+
+def test_a_listing_that_was_made_while_parts_were_replaced_is_made_again(
+    address: str, monkeypatch: pytest.MonkeyPatch, elsewhere: Machines
+) -> None:
+    """One page may be older than the new part, and the next one younger than the end of the old parts."""
+    elsewhere.go("a")
+    for i in range(3):
+        put(Path(address), rows(2, first=2 * i))
+    compact(folder(address))
+    elsewhere.go("b")
+    listed = Objects.listed
+    calls = 0
+
+    def torn(objects: Objects, prefix: str) -> Listing:
+        nonlocal calls
+        calls += prefix == ""
+        found = listed(objects, prefix)
+        seen = {name: info for name, info in found.items() if not name.startswith("data/")}
+        return seen if prefix == "" and calls == 1 else found
+
+    monkeypatch.setattr(Objects, "listed", torn)
+    place = folder(address)
+    assert calls == 2
+    assert len(parts(place)) == 1
+    assert len(opened(address).stored("unamplified-epsilon")) == 6
 
 
 def test_a_store_that_another_machine_makes_at_the_same_moment_is_no_foreign_object(

@@ -1,6 +1,8 @@
 import json
 import math
+import os
 import shutil
+import time
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from privcore import PROBLEMS, Answer, Bracket, Status, find, intersect
 from privcore.registry import registered
 from storage import Row, Store, StoreError, open_store, parts, publish, to_table, write_manifest
+from storage.catalog import _stamp
 from storage.compaction import compact
 from storage.garbage import collect, find_garbage
 from storage.located import located
@@ -394,3 +397,15 @@ def test_a_store_is_written_and_read_by_a_relative_path(root: Path, monkeypatch:
             assert len(parts(store.place)) == 1
             assert store.verify() == []
             assert [sweep.name for sweep in store.manifests()] == ["made-up"]
+
+
+def test_a_folder_that_has_changed_within_two_seconds_is_looked_into_again(root: Path) -> None:
+    """Its time may not move with the next change: some file systems count in seconds."""
+    put(root, rows(1))
+    place = located(root)
+    assert _stamp(place) is None
+    folders = [root / "data", *(root / "data").iterdir()]
+    for ago, known in ((1.0, False), (60.0, True)):
+        for path in folders:
+            os.utime(path, (time.time() - ago,) * 2)
+        assert (_stamp(place) is not None) == known

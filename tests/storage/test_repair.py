@@ -365,3 +365,13 @@ def test_a_part_of_a_problem_of_others_without_results_is_found(root: Path) -> N
     (finding,) = verify(located(root)).findings
     assert (finding.kind, finding.file) == ("foreign", str(other.relative_to(root)))
     assert verify(located(root)).rows == len(read_rows(part))
+
+
+def test_a_part_that_has_lost_rows_does_not_prove_all_of_its_points(root: Path) -> None:
+    """Every row that is left proves itself, but the name promises more."""
+    part = put(root, rows(3))
+    left = pq.read_table(part).slice(0, 2)
+    pq.write_table(left, part)
+    points, complete = told_points(part)
+    assert points.keys() == set(left["point_id"].to_pylist())
+    assert not complete

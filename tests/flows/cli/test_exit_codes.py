@@ -9,6 +9,7 @@ import pytest
 
 import flows.runs.run
 from flows.cli.app import app, run
+from flows.runs.status import Coverage
 from privcore import ExitCode
 
 DOCUMENTED = {code.value for code in ExitCode}
@@ -98,3 +99,14 @@ def test_every_code_is_reached_as_documented(
     if code is ExitCode.INTERRUPTED:
         monkeypatch.setattr(flows.runs.run, "run", interrupted)
     assert run(arguments) == code
+
+
+@pytest.mark.parametrize(("status", "code"), [("ok", ExitCode.DONE), ("timeout", ExitCode.FAILED)])
+def test_a_run_exits_with_1_exactly_if_points_have_failed(
+    status: str, code: ExitCode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now = Coverage(sweep="quickstart", total=1, statuses={status: 1})
+    report = flows.runs.run.RunReport(now=now, before=0, computed=1, seconds=1.0, store="store")
+    monkeypatch.setattr(flows.runs.run, "run", lambda *_, **__: report)
+    monkeypatch.chdir(tmp_path)
+    assert run(["run", "quickstart"]) == code
