@@ -1,4 +1,4 @@
-"""What holds for every test: no account, no server and no folder of the user's is touched."""
+"""Settings of every test: no account, server or folder of the user is touched."""
 
 import os
 import shutil
@@ -39,11 +39,9 @@ os.environ.update(
 for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "RAY_ADDRESS", "AWS_PROFILE"):
     os.environ.pop(_name, None)
 
-signal.signal(
-    signal.SIGINT, signal.default_int_handler
-)  # a shell ignores it in what it runs in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in background processes
 
-# Draws are a function of the test alone, so that a commit never fails by chance; `make soak` draws anew.
+# Draws are a function of the test alone, so that a commit never fails by chance; `make soak` draws new ones.
 settings.register_profile(
     "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -26,7 +26,7 @@ PATIENCE = 90.0  # seconds for a head to listen, on a busy machine
 
 
 class RayCluster:
-    """Nodes in sessions of their own, with a token; used in a `with` block, after which none is left."""
+    """Nodes in sessions of their own, with a token; used in a `with` block, which ends all of them."""
 
     def __init__(self, environment: dict[str, str] | None = None) -> None:
         self._environment = {
@@ -45,7 +45,7 @@ class RayCluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process that uses the cluster has in its environment; it stays on loopback."""
+        """Environment of a process that uses the cluster; it stays on loopback."""
         loopback = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
         return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, **loopback}
 

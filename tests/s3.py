@@ -17,7 +17,7 @@ logging.getLogger("werkzeug").setLevel(logging.ERROR)
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
 print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()  # until the tests end, whatever ends them
+sys.stdin.read()  # until the tests end, for any reason
 server.stop()
 """
 
@@ -60,7 +60,7 @@ def bucket(s3_server: str) -> str:
 
 @pytest.fixture
 def address(bucket: str) -> str:
-    """Where a store in a bucket will be; nothing is there yet."""
+    """Address of a store in an empty bucket."""
     return f"s3://{bucket}/some/store"
 
 

@@ -1,4 +1,4 @@
-"""The frame of the project: what is installed, and what is locked."""
+"""Structure of the project: packages, lock file and import contracts."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""How much work things take, counted and not timed, so that a change that makes it more is seen at once.
+"""Counts of work, instead of times: a change that increases the work of an answer fails a test.
 
 The numbers in WORK are those of today. A test fails where a count exceeds its number by a tenth.
 """
@@ -74,7 +74,7 @@ NEVER = {
 }
 NEVER |= {"s3fs", "jax", "sklearn", "pandas", "rich", "pyarrow.compute", "pyarrow.dataset"}
 NEVER |= {"scipy.special", "scipy.stats", "scipy.optimize", "scipy.linalg"}
-"""What the answer to a lookup never needs; together they would take ten times as long as it."""
+"""Packages that a lookup never needs; importing them would take ten times as long as the lookup."""
 
 SWEEP = b"""
 name = "work"
@@ -101,13 +101,13 @@ def hold(name: str, counts: Mapping[str, int]) -> None:
     more = {what: n for what, n in counts.items() if n > floor(ROOM * known.get(what, 0))}
     told = ", ".join(f"{n} {what} instead of {known.get(what, 0)}" for what, n in more.items())
     assert not more, (
-        f"{name}: {told}. Find what is done twice or for nothing; where the work is worth it, say in the "
-        f"commit what it buys, and put {dict(counts)} into WORK of tests/test_work.py."
+        f"{name}: {told}. Find work that is done twice or for nothing. If more work is justified, say why in "
+        f"the commit, and put {dict(counts)} into WORK of tests/test_work.py."
     )
 
 
 def solved(problem: str, method: str, fields: Mapping[str, Any]) -> dict[str, int]:
-    """Return what an answer takes."""
+    """Return the work of an answer."""
     knobs = {name: value for name, value in fields.items() if name == "tolerance"}
     question = find_problem(problem).from_fields({k: v for k, v in fields.items() if k not in knobs})
     with counted() as work:
@@ -167,7 +167,7 @@ def test_a_commit_writes_few_files_and_bytes(tmp_path: Path, monkeypatch: pytest
 
 
 def bytes_below(folder: Path) -> int:
-    """Return what the files below a folder hold together."""
+    """Return the total size of the files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -213,7 +213,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Explained:
-    """A connection that counts queries, and what their scans touch."""
+    """A connection that counts queries and the rows of their scans."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -248,7 +248,7 @@ def test_a_lookup_reads_few_row_groups(large: Path, name: str, steps: int) -> No
 
 
 def test_a_lookup_opens_few_files_and_imports_little(large: Path) -> None:
-    """In a process of its own; what a lookup never needs is named, and the rest is counted."""
+    """In a separate process; packages that a lookup never needs are named, and the others are counted."""
     arguments = f"epsilon --sigma {NOISE[1]} --steps 10 --delta 1e-12 --stored-only --json --store {large}"
     script = (
         "import json, sys\n"

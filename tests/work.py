@@ -1,4 +1,4 @@
-"""Counts what an answer takes: combinations of laws, pairs of their atoms, readings of a profile, answers.
+"""Counts of the work of an answer: combinations of distributions, pairs of atoms, evaluations of a profile.
 
 The functions of the product are wrapped while a block runs; the product itself counts nothing.
 """
@@ -19,13 +19,13 @@ from privcore.likelihood_ratio import enclose, profile, symmetric
 
 @dataclass
 class Work:
-    """What was done while a block ran.
+    """Work that was done while a block ran.
 
     Attributes:
-        builds: Resolutions at which laws were built.
-        combinations: Sums or products of two brackets; each combines the lower and the upper laws.
-        pairs: Pairs of atoms in these; of a law with itself, half of them.
-        terms: The same of the k-of-t laws, where a pair carries a mean for every participation.
+        builds: Resolutions at which distributions were built.
+        combinations: Sums or products of two brackets; each combines the lower and the upper distributions.
+        pairs: Pairs of atoms in these; half of them if a distribution is combined with itself.
+        terms: The same for k-of-t distributions, whose pairs have a mean for every participation.
         readings: Evaluations of a privacy profile.
         answers: Brackets that were enclosed.
     """
@@ -40,7 +40,7 @@ class Work:
 
 @contextmanager
 def counted() -> Iterator[Work]:
-    """Count into what is yielded until the block ends; nothing that was cached before is used."""
+    """Count into the yielded object until the block ends, with empty caches."""
     work = Work()
     clear_caches()
 
@@ -80,7 +80,7 @@ def counted() -> Iterator[Work]:
 
 
 def noted(module: ModuleType, name: str, note: Callable[..., None]) -> Any:
-    """Return a context in which every call of a function is first told, with its positional arguments."""
+    """Return a context in which `note` first gets the positional arguments of every call of a function."""
     function = getattr(module, name)
 
     def wrapper(*args: Any, **options: Any) -> Any:
@@ -91,7 +91,7 @@ def noted(module: ModuleType, name: str, note: Callable[..., None]) -> Any:
 
 
 def clear_caches() -> None:
-    """Forget what the numerics have kept, so that nothing is found that should be counted or measured."""
+    """Clear the caches of the numerics, so that all work is counted or measured."""
     for name, module in list(sys.modules.items()):
         if name.startswith("privcore."):
             for kept in vars(module).values():

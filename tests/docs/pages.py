@@ -1,11 +1,11 @@
 """Pages of the documentation, played: files are written, commands run, outputs compared.
 
 A block `toml` whose first line is a comment with a name is that file. A block `python` is run. In a block
-`console` a line that begins with `$` is a command, and what follows is what it prints; `...` stands for what
-varies, as a line of its own for any number of lines.
+`console` a line that begins with `$` is a command, and the lines below it are its output; `...` matches text
+that varies, and any number of lines if it is the whole line.
 
-`python -m tests.docs.pages FILE ...` plays pages in order in a fresh folder, and writes into them what the
-commands print where that is not what they show.
+`python -m tests.docs.pages FILE ...` plays pages in order in a fresh folder, and replaces outputs that differ
+from those of the commands.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ VARIES = (
     (r"((?:time|memory) +at most about) .*", r"\1 ..."),
     (r"(?:(?:computing )?\d+ of \d+ points.*\n)+", "...\n"),
 )
-"""What differs from one machine or moment to another, and what a page shows instead."""
+"""Patterns of text that varies with machine and time, and its replacements on a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A command of a page, with what the page says it prints."""
+    """A command of a page, with its output on the page."""
 
     command: str
     shown: str
@@ -65,7 +65,7 @@ def steps(content: str, line: int) -> Iterator[Step]:
 
 
 def play(page: Path, folder: Path) -> list[tuple[Step, str]]:
-    """Play a page in a folder; return the commands that printed something else, with what it was."""
+    """Play a page in a folder; return the commands with another output, and that output."""
     found = []
     names: dict[str, Any] = {"__name__": "page"}
     with contextlib.chdir(folder):
@@ -108,7 +108,7 @@ def run(command: str) -> str:
 
 
 def matches(printed: str, shown: str) -> bool:
-    """Return whether this is what a page shows, spaces at the ends of lines aside."""
+    """Return whether an output matches a page, except for spaces at the ends of lines."""
     parts = [r"(?:.*\n)*?" if line == "..." else _pattern(line) for line in shown.splitlines()]
     lines = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
     return re.fullmatch("".join(parts), lines) is not None
@@ -119,14 +119,14 @@ def _pattern(line: str) -> str:
 
 
 def lasting(printed: str) -> str:
-    """Return an output without what varies."""
+    """Return an output without the text that varies."""
     for pattern, instead in VARIES:
         printed = re.sub(pattern, instead, printed)
     return printed
 
 
 def written(text: str, found: list[tuple[Step, str]]) -> str:
-    """Return a page with what the commands really print; what varies is left out."""
+    """Return a page with the outputs of its commands, without the text that varies."""
     for step, printed in reversed(found):
         lines = "".join(f"{line.rstrip()}\n" for line in lasting(printed).splitlines())
         head = "".join(text.splitlines(keepends=True)[: step.line - 1])

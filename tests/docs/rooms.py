@@ -18,7 +18,7 @@ Arrows = frozenset[tuple[str, str]]
 
 
 def arrows() -> Arrows:
-    """Return the pairs of rooms of which the first imports the second."""
+    """Return the pairs of rooms whose first imports the second."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     pairs = (
         (room(module), room(imported))
@@ -128,7 +128,7 @@ def label(name: str) -> str:
 
 
 def drawn(pairs: Arrows) -> str:
-    """Return the picture, as SVG: what is imported by way of another room too is a thin line."""
+    """Return the picture as SVG; an import that another room makes possible too is a thin line."""
     places, height = placed(pairs)
     circled = {name for circle in circles(pairs) for name in circle}
     plain = direct(pairs)

@@ -1,4 +1,4 @@
-"""What the tutorial, the recipes and the page on Python show is what their code does."""
+"""The tutorial, the recipes and the page on Python show the output of their code."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tutorial(repository: Path, folder: Path) -> Wrong:
-    """What the tutorial shows wrongly; afterwards the folder has the store that other pages read."""
+    """Outputs that the tutorial shows wrongly; it leaves the store that other pages read."""
     return play(repository / "docs" / "tutorial.md", folder)
 
 

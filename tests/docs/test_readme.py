@@ -1,4 +1,4 @@
-"""What the README shows is what its commands print, on a store with the problem that the quickstart asks."""
+"""The README shows the output of its commands, on a store with the problem of the quickstart."""
 
 import re
 import shlex

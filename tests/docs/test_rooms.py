@@ -1,4 +1,4 @@
-"""The documentation shows the rooms, and names the files, that there are."""
+"""The documentation shows the existing rooms and names existing files."""
 
 import re
 from pathlib import Path

@@ -4,7 +4,7 @@ import pytest
 
 from tests.docs.words import KINDS, counts
 
-CEILING = {"message": 0, "docstring": 20, "comment": 0, "documentation": 17, "test": 94}
+CEILING = {"message": 0, "docstring": 20, "comment": 0, "documentation": 13, "test": 37}
 """How many there may be. Lower a number when you have mended some; never raise one."""
 
 

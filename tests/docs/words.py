@@ -37,7 +37,7 @@ BANNED = {
     "so many": r"\bso (?:many|few)\b",
     "of which": r"\bof which\b|\bof whose\b",
     "that there is": r"\b(?:that|all|what|none|nothing) there (?:is|are)\b|\bthere is not\b",
-    "is no X": r"(?<!there )\b(?:is|are|was) no (?!longer|more|less|later|larger|smaller|worse|better)[a-z]",
+    "is no X": r"(?<![Tt]here )\b(?:is|are|was) no (?!longer|more|less|later|larger|smaller|worse)[a-z]",
     "what": r"\b(?:what|whatever|whoever|whatsoever)(?: (?!if\b|it costs)\w|,)",
     "has to": r"\b(?:has|have|had|having) to\b",
     "knows, sees": r"\b(?:knows|sees|learns|wants|forgets|believes|thinks|asks for)\b",

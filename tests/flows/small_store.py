@@ -39,7 +39,7 @@ def store_of(root: Path, points: Sequence[Point]) -> Path:
 
 
 class Command:
-    """Runs `privsweep` in this process and keeps what it printed."""
+    """Runs `privsweep` in this process and keeps its output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
@@ -53,5 +53,5 @@ class Command:
 
     @property
     def json(self) -> Any:
-        """What was printed, as strict JSON."""
+        """The output, as strict JSON."""
         return json.loads(self.out, parse_constant=pytest.fail)

@@ -1,4 +1,4 @@
-"""What is printed is never tighter than what is known."""
+"""Printed bounds are never tighter than the computed bounds."""
 
 import io
 import json
@@ -125,7 +125,7 @@ def test_a_table_on_a_narrow_terminal_keeps_every_digit(monkeypatch: pytest.Monk
     show(["method", "upper"], [["[bold] of many letters", "0.0606830123"]])
     digits = "".join(letter for letter in screen.getvalue() if letter in "0123456789.")
     assert digits == "0.0606830123"
-    assert "[bold]" in screen.getvalue(), "what stands between brackets is text, not markup"
+    assert "[bold]" in screen.getvalue(), "text between brackets is not markup"
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
