@@ -12,7 +12,7 @@ SIGMA = Real(
     lower=1e-3,
     upper=1e6,
     typical=(0.3, 0.5, 1.0, 2.0, 10.0),
-    meaning="Noise multiplier: standard deviation of the Gaussian noise of one step over its sensitivity",
+    meaning="Noise multiplier: standard deviation of the Gaussian noise of a step divided by its sensitivity",
 )
 STEPS = Integer(
     name="steps",
@@ -21,7 +21,7 @@ STEPS = Integer(
     lower=1,
     upper=10**9,
     typical=(1, 2, 100, 1000, 10_000),
-    meaning="Steps of one epoch, from which the steps that use an example are chosen",
+    meaning="Number of steps in one epoch; the steps that use an example are chosen from them",
 )
 PARTICIPATIONS = Integer(
     name="participations",
@@ -30,7 +30,7 @@ PARTICIPATIONS = Integer(
     lower=1,
     upper=10**9,
     typical=(1, 2, 10),
-    meaning="Steps of one epoch that use an example, chosen uniformly without replacement",
+    meaning="Number of steps of an epoch that use an example, chosen uniformly without replacement",
 )
 EPOCHS = Integer(
     name="epochs",
@@ -47,7 +47,7 @@ SAMPLING_PROBABILITY = Real(
     lower=1e-12,
     upper=1.0,
     typical=(1e-4, 1e-3, 1e-2, 0.5, 1.0),
-    meaning="Probability that a step, or the epoch of a sampled allocation, includes an example",
+    meaning="Probability that an example is included in a step, or in an epoch of sampled allocation",
 )
 DELTA = Real(
     name="delta",
@@ -57,7 +57,7 @@ DELTA = Real(
     lower_open=True,
     upper_open=True,
     typical=(1e-10, 1e-8, 1e-6, 1e-4, 1e-2),
-    meaning="Probability budget of approximate differential privacy",
+    meaning="Delta of (epsilon, delta)-differential privacy",
 )
 EPSILON = Real(
     name="epsilon",
@@ -66,7 +66,7 @@ EPSILON = Real(
     lower=-100.0,
     upper=10_000.0,
     typical=(0.01, 0.1, 0.5, 1.0, 4.0),
-    meaning="Privacy loss threshold: any real number, as subsampling needs the profile at negative ones too",
+    meaning="Epsilon at which delta is computed; it may be negative, as bounds for subsampling require",
 )
 TOLERANCE = Real(
     name="tolerance",
@@ -74,7 +74,7 @@ TOLERANCE = Real(
     lower=1e-4,
     upper=1.0,
     typical=(0.01, 0.001),
-    meaning="Requested relative width of the bracket, upper/lower - 1; affects tightness and speed alone",
+    meaning="Requested relative width of the bracket, upper/lower - 1; affects only tightness and speed",
 )
 EXAMPLES = Integer(
     name="examples",
@@ -83,7 +83,7 @@ EXAMPLES = Integer(
     lower=1,
     upper=10**15,
     typical=(100, 1000, 60_000, 100_000),
-    meaning="Examples in the data set",
+    meaning="Number of examples in the data set",
 )
 REPETITIONS = Integer(
     name="repetitions",

@@ -239,7 +239,7 @@ def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
     print(f"problem    {enough.problem.name} {listed(rest)}")
     by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
     print(f"methods    {methods_text(by)}")
-    print(f"source     computed now from {found.brackets} brackets")
+    print(f"source     computed now, from epsilon at {found.brackets} values of sigma")
     for name, reason in reasons.items():
         sigma = found.sigma if name == "suffices" else found.short_sigma
         print(f"\nwhy sigma {exactly(sigma)} {name}", end="")

@@ -59,12 +59,12 @@ class Sourced:
 
 def from_store(problem: Problem, found: Found) -> Sourced:
     """Return the bracket of a store, with the stored problems that gave its ends in words."""
-    told, source = "store, this very problem", "store"
+    told, source = "store, exactly this problem", "store"
     fields = problem.as_fields()
     ends = {"lower": found.lower_from, "upper": found.upper_from}
     if not found.exact or any(corner not in (None, fields) for corner in ends.values()):
         corners = [
-            f"{end} end from {listed(difference(problem, corner)) or 'this very problem'}"
+            f"{end} end from {listed(difference(problem, corner)) or 'exactly this problem'}"
             for end, corner in ends.items()
             if corner
         ]

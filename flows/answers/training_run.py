@@ -20,12 +20,12 @@ BATCH_SIZE = replace(
 
 WHY = {
     "allocation": (
-        "fewer steps leave an example fewer places to hide, so an upper bound of epsilon for fewer steps "
-        "holds for both"
+        "with fewer steps, an example is easier to find, so an upper bound of epsilon for the smaller number "
+        "of steps holds for both"
     ),
     "poisson": (
-        "each step reveals more, so an upper bound of epsilon for more steps, at the same rate, holds for "
-        "both"
+        "every further step reveals more, so an upper bound of epsilon for the larger number of steps, at "
+        "the same sampling probability, holds for both"
     ),
 }
 """Reasons why a rounding is safe: with more steps, epsilon falls for allocation, and grows for Poisson."""
@@ -156,7 +156,7 @@ class TrainingRun:
                 told = "steps that do not use an example do not matter"
             notes[0] = (
                 f"steps={taken.steps}: examples / batch_size = {self.quotient}, rounded {taken.way}, "
-                f"since {told}; rounded {rest[0].way} it is {rest[0].steps}."
+                f"since {told}; rounding {rest[0].way} gives steps={rest[0].steps}."
             )
         if self.participations > 1:
             notes.append(

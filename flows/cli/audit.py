@@ -111,7 +111,7 @@ def _show(content: Mapping[str, Any]) -> None:
         for name, epsilon in content["refuted_epsilon"].items()
     ]
     rows += [
-        [name, rounded_down(epsilon), "model-based: if the mechanism is like Gaussian noise"]
+        [name, rounded_down(epsilon), "model-based: only if the mechanism behaves like Gaussian noise"]
         for name, epsilon in content["model_based_epsilon"].items()
     ]
     show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")

@@ -37,7 +37,7 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
         f"{name} {_told(values, ordered=name in problem.monotone)}" for name, values in stored.items()
     )
     if beside := " or ".join(_reach(problem, name, values) for name, values in near.items() if values):
-        told += f"; with the other fields as asked, {beside} is covered"
+        told += f"; with all other fields as in the question, {beside} is covered"
     return UncoveredError(f"The store has no answer for {question}. It has: {told}. {advice}")
 
 

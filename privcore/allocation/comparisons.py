@@ -43,7 +43,7 @@ class PublicSteps(AllocationProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonEpsilon(AtDelta, SampledSteps):
-    """Smallest epsilon of DP-SGD in which every step includes every example independently."""
+    """Smallest epsilon of DP-SGD in which each step includes each example independently at random."""
 
     name = "poisson-epsilon"
     monotone = proved(**_POISSON, **AT_DELTA)
@@ -54,7 +54,7 @@ class PoissonEpsilon(AtDelta, SampledSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonDelta(AtEpsilon, SampledSteps):
-    """Delta, at a given epsilon, of DP-SGD in which every step includes every example independently."""
+    """Delta, at a given epsilon, of DP-SGD whose steps include each example independently at random."""
 
     name = "poisson-delta"
     monotone = proved(**_POISSON, **AT_EPSILON)
@@ -65,7 +65,7 @@ class PoissonDelta(AtEpsilon, SampledSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflingEpsilon(AtDelta, GaussianSteps):
-    """Smallest epsilon of an epoch over shuffled examples with clipped gradients, if the others are known."""
+    """Smallest epsilon of a shuffled epoch with clipped gradients, if all other examples are known."""
 
     name = "shuffling-epsilon"
     monotone = proved(**_SHUFFLING, **AT_DELTA)
@@ -75,7 +75,7 @@ class ShufflingEpsilon(AtDelta, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflingDelta(AtEpsilon, GaussianSteps):
-    """Delta of an epoch over shuffled examples with clipped gradients, if the others are known."""
+    """Delta of a shuffled epoch with clipped gradients, if all other examples are known."""
 
     name = "shuffling-delta"
     monotone = proved(**_SHUFFLING, **AT_EPSILON)
@@ -85,7 +85,7 @@ class ShufflingDelta(AtEpsilon, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class UnamplifiedEpsilon(Allocated, PublicSteps, AtDelta, GaussianNoise):
-    """Smallest epsilon if the k steps that use an example are public in every epoch: no amplification."""
+    """Smallest epsilon without amplification: the k steps of each epoch that use an example are public."""
 
     name = "unamplified-epsilon"
     monotone = proved(**_UNAMPLIFIED, **AT_DELTA)
@@ -93,7 +93,7 @@ class UnamplifiedEpsilon(Allocated, PublicSteps, AtDelta, GaussianNoise):
 
 @dataclass(frozen=True, kw_only=True)
 class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
-    """Delta at a given epsilon if the k steps that use an example are public: no amplification."""
+    """Delta, at a given epsilon, without amplification: the k steps that use an example are public."""
 
     name = "unamplified-delta"
     monotone = proved(**_UNAMPLIFIED, **AT_EPSILON)

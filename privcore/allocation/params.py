@@ -24,7 +24,10 @@ ADJACENCY = Choice(
     name="adjacency",
     symbol=r"\sim",
     choices=("add-remove", "remove", "add"),
-    meaning="Neighbouring relation: remove (P has the example), add (Q has it), or the worse of the two",
+    meaning=(
+        "Neighbouring relation: remove (the first data set has the example), add (the second has it), or the "
+        "worse of the two"
+    ),
 )
 THINNING = Real(
     name="thinning",
@@ -32,7 +35,7 @@ THINNING = Real(
     lower=0.01,
     upper=1.0,
     typical=(1.0, 0.1),
-    meaning="Expected participations of the Poisson sampling that replaces allocation; smaller is tighter",
+    meaning="Expected participations under the Poisson sampling that replaces allocation; smaller is tighter",
 )
 ORDERS = Integer(
     name="orders",

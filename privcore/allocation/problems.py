@@ -100,7 +100,7 @@ class Allocated(AllocationProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationEpsilon(Allocated, AtDelta, GaussianSteps):
-    """Smallest epsilon of DP-SGD in which every epoch uses an example in k of t steps, chosen at random."""
+    """Smallest epsilon of DP-SGD that uses each example in k of the t steps of an epoch, chosen at random."""
 
     name = "allocation-epsilon"
     monotone = proved(**_GAUSSIAN, **AT_DELTA)
@@ -108,7 +108,7 @@ class AllocationEpsilon(Allocated, AtDelta, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
-    """Delta, at a given epsilon, of DP-SGD in which every epoch uses an example in k of t random steps."""
+    """Delta, at a given epsilon, of DP-SGD that uses each example in k random steps of the t in an epoch."""
 
     name = "allocation-delta"
     monotone = proved(**_GAUSSIAN, **AT_EPSILON)
@@ -116,7 +116,7 @@ class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
-    """Smallest epsilon if an epoch includes an example with a probability, in k of t random steps."""
+    """Smallest epsilon if a Poisson sample is drawn for each epoch, and allocated to k of t random steps."""
 
     name = "sampled-allocation-epsilon"
     monotone = proved(**_SAMPLED, **AT_DELTA)
@@ -124,7 +124,7 @@ class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledAllocationDelta(Allocated, AtEpsilon, SampledSteps):
-    """Delta if an epoch includes an example with a probability, in k of t random steps."""
+    """Delta if a Poisson sample is drawn for each epoch, and allocated to k of t random steps."""
 
     name = "sampled-allocation-delta"
     monotone = proved(**_SAMPLED, **AT_EPSILON)
@@ -148,7 +148,7 @@ class LaplaceAllocationDelta(Allocated, AtEpsilon, LaplaceSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
-    """Smallest epsilon of random allocation of randomized responses, the worst pure local randomizers."""
+    """Smallest epsilon of random allocation of randomized response, the worst step with pure DP."""
 
     name = "response-allocation-epsilon"
     monotone = proved(**_RESPONSE, **AT_DELTA)
@@ -156,7 +156,7 @@ class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
-    """Delta of random allocation of randomized responses, the worst pure local randomizers."""
+    """Delta of random allocation of randomized response, the worst step with pure DP."""
 
     name = "response-allocation-delta"
     monotone = proved(**_RESPONSE, **AT_EPSILON)

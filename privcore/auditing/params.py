@@ -44,8 +44,8 @@ MU = Real(
     upper=30.0,
     typical=(0.25, 0.5, 1.0, 2.0),
     meaning=(
-        "Gaussian differential privacy mu: distance between two unit normal distributions that are as hard "
-        "to distinguish"
+        "Mu of Gaussian differential privacy: neighbours are at least as hard to distinguish as N(0, 1) and "
+        "N(mu, 1)"
     ),
 )
 PROFILE_POINTS = Integer(
@@ -60,7 +60,7 @@ NULL_FAMILY = Choice(
     name="family",
     symbol="f",
     choices=("approximate", "gaussian"),
-    meaning="Refuted claim: (epsilon, delta)-DP of any mechanism, or the privacy of Gaussian noise",
+    meaning="Refuted claim: (epsilon, delta)-DP of any mechanism, or Gaussian differential privacy",
 )
 BUG = Choice(
     name="bug",
@@ -86,7 +86,7 @@ RUN = Integer(
     lower=0,
     upper=10**9,
     typical=(0, 1, 2),
-    meaning="Number of the repetition; each repetition has its own random numbers",
+    meaning="Index of a repetition; each repetition has its own random numbers",
 )
 RUNS_WITH = Integer(
     name="runs_with",

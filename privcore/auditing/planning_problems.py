@@ -22,7 +22,7 @@ _REFUTABLE = proved(delta=falls(LESS_PRIVATE), audit_confidence=falls(_STRICTER)
 
 @dataclass(frozen=True, kw_only=True)
 class AuditExpectedCorrect(GuessedCanaries):
-    """Largest expected number of correct guesses about a mu-GDP mechanism, for c' guesses in expectation.
+    """Largest expected number of correct guesses, among c' expected guesses, about a mu-GDP mechanism.
 
     For guesses of inclusion, k = 2, an attack by likelihood ratios on independent Gaussian canaries attains
     it. For more alternatives, mu is the privacy of replacing one record by another.
@@ -74,7 +74,7 @@ class AuditPlannedEpsilon(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditBestGuesses(AuditProblem):
-    """Even number of guesses of inclusion with which an audit refutes the largest epsilon.
+    """Number of guesses, half in and half out, with which an audit refutes the largest epsilon.
 
     The number of correct guesses is the expected number for an optimal attacker on independent Gaussian
     canaries.
@@ -135,7 +135,7 @@ class AuditRunsEpsilon(AuditProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditDpsgdCorrect(GuessedCanaries):
-    """Expected number of correct guesses about canaries of DP-SGD, by scores summed over the steps.
+    """Expected number of correct guesses about canaries of DP-SGD, if scores are sums over the steps.
 
     Every canary has a separate coordinate. In each step, a canary in the data adds its clipped gradient, of
     norm 1, with the sampling probability, and the coordinate gets noise of standard deviation sigma. The
@@ -153,7 +153,7 @@ class AuditDpsgdCorrect(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditTraining(AuditProblem):
-    """Largest epsilon, at this delta, refuted by the audit of a training.
+    """Largest epsilon, at this delta, refuted by the audit of a training run.
 
     The training is DP-SGD with Poisson batches, with or without a bug, on a small real data set and on
     canaries, each included with probability 1/2. The probability that the true epsilon is smaller is at most

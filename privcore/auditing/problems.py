@@ -54,7 +54,7 @@ class Counts(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEpsilon(Counts):
-    """Largest epsilon, at this delta, that the counts refute.
+    """Largest epsilon, at this delta, that the number of correct guesses refutes.
 
     The probability that the true epsilon is smaller is at most 1 - confidence over the run, for every
     mechanism.
@@ -69,7 +69,7 @@ class AuditEpsilon(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditDpsgdEpsilon(Counts):
-    """Largest epsilon, at this delta, that the counts refute for DP-SGD with an unknown noise multiplier.
+    """Largest epsilon, at this delta, refuted by correct guesses for DP-SGD of unknown noise multiplier.
 
     In DP-SGD every Gaussian step includes every example with the same probability. If the mechanism is
     DP-SGD, the probability that its true epsilon is smaller is at most 1 - confidence.
@@ -86,7 +86,7 @@ class AuditDpsgdEpsilon(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditTail(Counts):
-    """p-value of a claim: largest probability of this many correct guesses under (epsilon, delta)-DP."""
+    """p-value of a claim: largest probability of at least this many correct guesses under it."""
 
     name = "audit-tail"
     asks = "probability"
@@ -101,7 +101,7 @@ class AuditTail(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditGaussianTail(Counts):
-    """p-value of Gaussian privacy: largest probability of this many correct guesses under mu-GDP."""
+    """p-value of mu-GDP: largest probability of at least this many correct guesses under it."""
 
     name = "audit-gaussian-tail"
     asks = "probability"

@@ -72,7 +72,7 @@ BAGS = Integer(
     lower=1,
     upper=10**6,
     typical=(1, 4),
-    meaning="Number of bags over which the advantage is averaged; of examples, if the mechanism has no bags",
+    meaning="Number of bags over which the advantage is averaged, or of examples if there are no bags",
 )
 LOG_RATIO = Real(
     name="log_ratio",
@@ -99,7 +99,7 @@ BAG = Text(
     grammar="{probabilities, such as 0.1,0.4,0.45}",
     canonical=canonical_bag,
     typical=("0.2,0.5,0.8", "0.1,0.4,0.45,0.9", "0,1,0.3,0.6"),
-    meaning="Probabilities of label 1 of the examples in a bag",
+    meaning="Probability of label 1 of each example in a bag",
 )
 MEMBER = Integer(
     name="member",
@@ -133,7 +133,7 @@ OUTPUTS = Integer(
     lower=1000,
     upper=10**8,
     typical=(10_000, 100_000),
-    meaning="Largest number of outputs in a sum, over all compositions of the other examples together",
+    meaning="Largest number of terms in the sum over the outputs and over the cells of the other examples",
 )
 DATA = Choice(
     name="data",
@@ -157,7 +157,7 @@ TRIALS = Integer(
     lower=2,
     upper=1000,
     typical=(2, 3),
-    meaning="Number of trainings, each with an independent release, order of the examples and first weights",
+    meaning="Number of trainings, each with independent release, order of examples and initial weights",
 )
 FORM = Choice(
     name="form",

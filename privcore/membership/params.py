@@ -14,7 +14,7 @@ RECORDS = Integer(
     lower=1,
     upper=10**12,
     typical=(1, 10, 1000, 10**6),
-    meaning="Records of the training set, drawn independently",
+    meaning="Number of records in the training set, drawn independently",
 )
 ODDS = Real(
     name="odds",
@@ -126,7 +126,7 @@ TRUE_POSITIVES = Integer(
     lower=0,
     upper=10**9,
     typical=(9, 60, 800),
-    meaning="Members that the attack classifies as members",
+    meaning="Number of members that the attack classifies as members",
 )
 MEMBERS = Integer(
     name="members",
@@ -135,7 +135,7 @@ MEMBERS = Integer(
     lower=1,
     upper=10**9,
     typical=(10, 100, 1000),
-    meaning="Members on which the attack was tried, each from a separate training run",
+    meaning="Number of members that were attacked, each from a separate training run",
 )
 FALSE_POSITIVES = Integer(
     name="false_positives",
@@ -144,7 +144,7 @@ FALSE_POSITIVES = Integer(
     lower=0,
     upper=10**9,
     typical=(0, 5, 40),
-    meaning="Non-members that the attack classifies as members",
+    meaning="Number of non-members that the attack classifies as members",
 )
 NONMEMBERS = Integer(
     name="nonmembers",
@@ -153,7 +153,7 @@ NONMEMBERS = Integer(
     lower=1,
     upper=10**9,
     typical=(100, 1000),
-    meaning="Non-members on which the attack was tried, each from a separate training run",
+    meaning="Number of non-members that were attacked, each from a separate training run",
 )
 CONFIDENCE_LEVEL = Real(
     name="confidence_level",

@@ -4,7 +4,7 @@ import { fill, grid, html, terms } from "./dom.js";
 import { around, extension, nearest, range, stored as storedValues } from "./hull.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 
-const VERY = "this very question";
+const VERY = "exactly this question";
 
 /** A bracket with both ends rounded outwards: `ε ∈ [0.06, 0.07]`, or a single end if only this end is known. */
 export function bracket(symbol, { lower, upper }) {

@@ -80,7 +80,7 @@ export function drawChart(table, question, found, field) {
   const mine = found && Number.isFinite(asked) ? { from: asked, ...found } : null;
   const shown = [...at, ...across, ...(mine ? [mine] : [])];
   if (!shown.length) {
-    fill("chart", html("p", {}, `Nothing is stored along ${field.name} with the other fields as asked.`));
+    fill("chart", html("p", {}, `Nothing is stored along ${field.name} with all other fields as in the question.`));
     return;
   }
   const ends = shown.flatMap(({ lower, upper }) => [lower, upper]).filter((end) => end > 0 && end < Infinity);

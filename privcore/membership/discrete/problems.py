@@ -127,7 +127,7 @@ class MembershipAccuracy(WorstLearnerProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipRecordRisk(MembershipProblem):
-    """Largest advantage of an attack on records of one value, over all learners, given its probability."""
+    """Largest advantage of an attack on records that have one value of known probability, on any learner."""
 
     name = "membership-record-risk"
     asks = "risk"

@@ -88,7 +88,7 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
     assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
     assert [line.endswith("for every mechanism") for line in lines[3:6]] == [True] * 3
     assert lines[6].startswith("auditing.gaussian")
-    assert lines[6].endswith("model-based: if the mechanism is like Gaussian noise")
+    assert lines[6].endswith("model-based: only if the mechanism behaves like Gaussian noise")
     assert lines[7].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
     assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[8]
 

@@ -40,7 +40,7 @@ def test_the_block_names_everything_a_reader_asks_for(privsweep: Command) -> Non
     for label in ("question", "sampling", "neighbours", "both ends", "  theorem", "  claim", "  assumes"):
         assert f"\n{label}" in f"\n{block}", label
     assert find("unamplified.exact").reference in block
-    assert "Neighbouring relation: remove (P has the example)" in block
+    assert "Neighbouring relation: remove (the first data set has the example)" in block
     assert f"row        {STORED[0].id}, computed now, not stored" in block
     assert f"commit     {provenance().git_commit}" in block
 

@@ -216,7 +216,7 @@ def test_epsilon_is_computed_where_there_is_no_store_and_says_so(privsweep: Comm
 def test_epsilon_comes_from_the_store_where_the_question_is_stored(privsweep: Command, store: Path) -> None:
     words = ("epsilon", *RUN, "--sigma", "1", "--store", store)
     assert privsweep(*words) == 0
-    assert "source     store, this very problem" in privsweep.out
+    assert "source     store, exactly this problem" in privsweep.out
     assert privsweep(*words, "--json") == 0
     content = privsweep.json
     assert (content["source"], content["method"]) == ("store", "unamplified.exact")
@@ -354,8 +354,8 @@ def test_steps_prints_both_roundings_of_both_schemes_and_which_is_safe(privsweep
         ["poisson", "down", "234", "2340", "0.004266666666666667", "256", "no"],
         ["poisson", "up", "235", "2350", "0.004266666666666667", "256", "yes"],
     ]
-    assert down.startswith("allocation: rounding down is safe: fewer steps")
-    assert up.startswith("poisson: rounding up is safe: each step")
+    assert down.startswith("allocation: rounding down is safe: with fewer steps, ")
+    assert up.startswith("poisson: rounding up is safe: every further step ")
 
 
 def test_steps_with_noise_brackets_epsilon_for_every_rounding(privsweep: Command) -> None:
@@ -474,13 +474,13 @@ def test_lookup_says_in_which_field_the_question_is_outside(privsweep: Command, 
     question = ("lookup", "unamplified-epsilon", "--store", store)
     assert privsweep(*question, "sigma=0.1", "delta=1e-5") == 3
     assert (
-        "; with the other fields as asked, sigma from 0.5 is covered. To estimate the cost of computing it: `"
-        in privsweep.err
+        "; with all other fields as in the question, sigma from 0.5 is covered. "
+        "To estimate the cost of computing it: `" in privsweep.err
     )
     assert privsweep(*question, "sigma=1", "delta=1e-9") == 3
-    assert "; with the other fields as asked, delta from 1e-8 is covered. " in privsweep.err
+    assert "; with all other fields as in the question, delta from 1e-8 is covered. " in privsweep.err
     assert privsweep(*question, "sigma=1", "delta=1e-5", "adjacency=add") == 3
-    assert "; with the other fields as asked, adjacency add-remove is covered. " in privsweep.err
+    assert "; with all other fields as in the question, adjacency add-remove is covered. " in privsweep.err
     assert privsweep(*question, "sigma=0.1", "delta=1e-9") == 3
     assert "with the other fields" not in privsweep.err
 
@@ -498,7 +498,7 @@ def test_lookup_lists_the_words_that_are_stored_and_makes_no_range_of_them(
     question = ("lookup", "label-advantage", "mechanism=rr", "prior=uniform", "label_epsilon=20")
     assert privsweep(*question, "--store", tmp_path / "store") == 3
     assert "It has: mechanism llp-laplace|rr, prior point(0.5)|uniform, " in privsweep.err
-    assert "; with the other fields as asked, label_epsilon up to 1 is covered. " in privsweep.err
+    assert "; with all other fields as in the question, label_epsilon up to 1 is covered. " in privsweep.err
 
 
 @pytest.mark.parametrize("value", ["nan", "-1"])
