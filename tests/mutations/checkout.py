@@ -19,7 +19,7 @@ class Checkout:
     Attributes:
         root: The folder of the copy.
         python: The interpreter of an environment that has all installed packages, and the copy before them.
-            So processes that tests start import the copy too, whatever they do to `PYTHONPATH`.
+            So processes that tests start import the copy too, with any `PYTHONPATH`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -91,7 +91,7 @@ class Checkout:
                 self._forget_machine_code()
 
     def _forget_machine_code(self) -> None:
-        """Delete what numba kept: it does not notice changes of functions that other files define."""
+        """Delete numba's machine code, which does not depend on the source of functions in other files."""
         for pattern in ("*.nbi", "*.nbc"):
             for path in self.root.glob(f"privcore/**/__pycache__/{pattern}"):
                 path.unlink()

@@ -28,7 +28,7 @@ NOTHING_SELECTED = 5  # exit status of pytest if there is no test in a folder
 
 
 def stages(fault: Fault, *, near_only: bool) -> Iterator[list[str]]:
-    """Yield what to run one after another, as arguments of pytest.
+    """Yield the paths of consecutive runs, as arguments of pytest.
 
     The near tests, the examples in the file, the tests of its folder, those of its package, then the rest.
     """
@@ -72,7 +72,7 @@ def caught_by(
 def sampled(copy: Checkout) -> set[str]:
     """Return the names of the tests of `make test` that are the same in `make test-all`.
 
-    A test whose loop takes a part of its cases in a sample is left out: it has to run again.
+    A test is left out if its loop takes a part of its cases in a sample, since it may pass there.
     """
     _, output = copy.run(["-m", "pytest", "--collect-only", "-q", *OPTIONS["test"]])
     names = {line for line in output.splitlines() if "::" in line}

@@ -37,7 +37,7 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """Hash of the change, which tells whether a result is about this fault."""
+        """Hash of the change; a result belongs to a fault with the same key."""
         return hashlib.sha256("\0".join((self.file, self.old, self.new)).encode()).hexdigest()[:16]
 
     def applied(self, content: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks of the table of seeded faults: it fits today's source, and a seeded fault is what a copy runs."""
+"""Checks that the table of seeded faults fits the source, and that a copy runs its seeded fault."""
 
 import ast
 from pathlib import Path
