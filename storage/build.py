@@ -2,16 +2,14 @@
 
 import hashlib
 import json
-import tempfile
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
-from privcore.problem import Problem
 from privcore.registry import versions
 from storage.errors import StoreError
 from storage.folder import Folder
@@ -60,7 +58,7 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
         of_problem.setdefault(problem_of(part), []).append(part)
     kinds = {kind.name: kind for kind in PROBLEMS}
     schemas = {name: schema_for(kind) for name, kind in kinds.items()}
-    path.write_bytes(_empty(tuple(PROBLEMS), tuple(versions().items())))
+    _start(path, schemas)
     with _connected(path) as connection:
         for problem, files in of_problem.items():
             view = view_name(problem)
@@ -90,21 +88,26 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(path.absolute()), config=settings)  # `md:x` would be a URL
 
 
-@lru_cache(maxsize=1)
-def _empty(kinds: tuple[type[Problem], ...], _versions: tuple[tuple[str, int], ...]) -> bytes:
-    """Return the file of a snapshot without rows, cached, since its 200 statements take half a second."""
-    schemas = {kind.name: schema_for(kind) for kind in kinds}
-    with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
-        path = Path(scratch) / "empty.duckdb"
-        with _connected(path) as connection:
-            connection.execute("begin; create schema brackets; create schema corners; create schema axes")
-            for problem, schema in schemas.items():
-                _add_table(connection, problem, schema)
-                view = view_name(problem)
-                query = best_of_one(f'main."{view}"', fields_of(schema))
-                connection.execute(f'create view brackets."{view}" as {query}')
-            connection.execute(";".join([*views(schemas), *macros(), "commit", "checkpoint"]))
-        return path.read_bytes()
+_empty: dict[tuple[Any, ...], bytes] = {}
+"""File of a snapshot without rows, by the problems and the versions of methods in it; kept for one key."""
+
+
+def _start(path: Path, schemas: Mapping[str, pa.Schema]) -> None:
+    """Write a snapshot without rows; later ones are copies, since its 200 statements take half a second."""
+    key = (tuple(PROBLEMS), tuple(versions().items()))
+    if (content := _empty.get(key)) is not None:
+        path.write_bytes(content)
+        return
+    with _connected(path) as connection:
+        connection.execute("begin; create schema brackets; create schema corners; create schema axes")
+        for problem, schema in schemas.items():
+            _add_table(connection, problem, schema)
+            view = view_name(problem)
+            query = best_of_one(f'main."{view}"', fields_of(schema))
+            connection.execute(f'create view brackets."{view}" as {query}')
+        connection.execute(";".join([*views(schemas), *macros(), "commit", "checkpoint"]))
+    _empty.clear()
+    _empty[key] = path.read_bytes()
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:

@@ -355,6 +355,16 @@ def test_the_cache_can_be_deleted_spoiled_or_impossible(root: Path) -> None:
             assert store.lookup(epsilon()) is not None
 
 
+def test_a_snapshot_needs_no_room_outside_of_the_store(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(root / "missing"))
+    monkeypatch.setattr("storage.build._empty", {})
+    for count in (1, 2):  # the second snapshot begins as a copy
+        put(root, rows(1, first=count))
+        with open_store(root) as store:
+            assert store.sql("from results").num_rows == count
+            assert store.sql("from best").num_rows == count
+
+
 def test_old_snapshots_do_not_pile_up(root: Path) -> None:
     for count in range(6):
         put(root, rows(1, first=count))
