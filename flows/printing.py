@@ -207,7 +207,9 @@ def labelled(label: str, text: str) -> str:
     lines = []
     width = min(_WIDTH, _terminal_width() or _WIDTH)
     for paragraph in text.split("\n\n"):
-        wrapped = textwrap.wrap(paragraph, max(width - _INDENT, _INDENT), break_long_words=False)
+        wrapped = textwrap.wrap(
+            paragraph, max(width - _INDENT, _INDENT), break_long_words=False, break_on_hyphens=False
+        )
         lines += paragraph.splitlines() if "$$" in paragraph else wrapped
     first, *rest = lines or [""]
     return "\n".join([f"{label:<{_INDENT}}{first}", *(" " * _INDENT + line for line in rest)]).rstrip()

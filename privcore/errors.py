@@ -52,5 +52,5 @@ class UnknownNameError(PrivsweepError, KeyError):
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Return the error for a misspelt name, with the closest known name as a suggestion."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f" Did you mean {close[0]}?" if close else f" Known: {', '.join(sorted(known))}."
+    hint = f" Did you mean {close[0]}?" if close else f" Known: {', '.join(sorted(set(known)))}."
     return UnknownNameError(f"Unknown {kind} {name}.{hint}")

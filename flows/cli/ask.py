@@ -29,7 +29,9 @@ def ask(
     problem: Annotated[
         str | None,
         typer.Argument(
-            help="Name of a problem; `privsweep methods` lists them.", autocompletion=completion.problems
+            metavar="PROBLEM",
+            help="Name of a problem; `privsweep methods` lists them.",
+            autocompletion=completion.problems,
         ),
     ] = None,
     fields: Annotated[
@@ -49,11 +51,10 @@ def ask(
     from flows.answers import show as answers
 
     if (problem is None) == (batch is None):
-        raise DomainError("Expected the name of a problem, or --batch with a file.")
+        got = "none" if problem is None else f"both, {problem} and {batch}"
+        raise DomainError(f"Expected either the name of a problem or --batch with a file, got {got}.")
     chosen = named_methods(method)
     if batch is not None:
-        if fields:
-            raise DomainError("Expected fields only in the file with --batch, got some on the command line.")
         return _answer_batch(batch, chosen, limit_seconds, limit_bytes)
     assert problem is not None
     question = find_problem(problem).from_fields(fields_from(fields or []))
@@ -72,6 +73,7 @@ def methods(
     name: Annotated[
         str | None,
         typer.Argument(
+            metavar="NAME",
             help="Name of a problem or method; default: a table of all.",
             autocompletion=completion.problems_and_methods,
         ),

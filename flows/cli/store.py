@@ -41,6 +41,7 @@ def lookup(
     name: Annotated[
         str,
         typer.Argument(
+            metavar="NAME",
             help="Name of a problem, followed by its fields, or of a sweep.",
             autocompletion=problems_and_sweeps,
         ),
@@ -75,7 +76,10 @@ def lookup(
 
 def sql(
     query: Annotated[
-        str, typer.Argument(help="One SELECT over the views results, best, conflicts, failures, ...")
+        str,
+        typer.Argument(
+            metavar="QUERY", help="One SELECT over the views results, best, conflicts, failures, ..."
+        ),
     ],
     store: StorePath = DEFAULT_STORE,
     limit_seconds: LimitSeconds = 60.0,
@@ -96,7 +100,9 @@ def sql(
 
 
 def export(
-    query: Annotated[str | None, typer.Argument(help="One SELECT, as for `privsweep sql`.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="One SELECT, as for `privsweep sql`.")
+    ] = None,
     store: StorePath = DEFAULT_STORE,
     format: Annotated[
         str | None,

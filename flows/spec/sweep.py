@@ -24,6 +24,7 @@ from privcore.registry import answering, find, find_problem
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+NAME_DOMAIN = "1 to 64 lower-case letters, digits, - and _, the first a letter or digit"
 LONGEST_TITLE = 200  # characters
 LARGEST_FILE = 1_000_000  # bytes; a grid is a rule, not a list of its points
 _EMBEDDED = Path(__file__).parents[1] / "sweeps"
@@ -126,10 +127,11 @@ def read(table: dict[str, Any], reader: Reader) -> Sweep:
     reader.known(table, ("name", "title", "grid", "limits"))
     name = table.get("name", "")
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        reader.refuse("name", f"Expected lower-case letters, digits, - and _, got {shown(name)}.")
+        reader.refuse("name", f"Expected {NAME_DOMAIN}, got {shown(name)}.")
     title = table.get("title", "")
     if not isinstance(title, str) or len(title) > LONGEST_TITLE or not title.isprintable():
-        reader.refuse("title", "Expected one line of text.")
+        expected = f"Expected one line of at most {LONGEST_TITLE} printable characters"
+        reader.refuse("title", f"{expected}, got {shown(title)}.")
     grids = table.get("grid")
     if not isinstance(grids, list) or not grids:
         reader.refuse("grid", "Expected at least one [[grid]].")

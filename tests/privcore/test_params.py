@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from privcore import METHODS, PROBLEMS, DomainError, Method, Problem, UnknownNameError
+from privcore.errors import unknown
 from privcore.parameter import Choice, Integer, Parameter, Real, Text
 from tests.privcore.draws import draw_problem, draw_value, ends, outside
 
@@ -109,6 +110,10 @@ def test_a_misspelt_or_missing_field_is_named(kind: type[Problem]) -> None:
             continue
         with pytest.raises(DomainError, match=f"Expected {name} for {kind.name}"):
             kind.from_fields({key: value for key, value in fields.items() if key != name})
+
+
+def test_a_name_of_two_kinds_is_listed_once() -> None:
+    assert str(unknown("name", "zzz", ["b", "a", "b"])) == "Unknown name zzz. Known: a, b."
 
 
 @each_method

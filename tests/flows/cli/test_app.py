@@ -58,6 +58,8 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
     [
         (["frobnicate"], "frobnicate"),
         (["plan"], "SWEEP"),
+        (["lookup"], "NAME"),
+        (["sql"], "QUERY"),
         (["plan", "a", "b"], "Expected the name of a problem before b"),
         (["run", "quickstart", "--wrokers", "2"], "--wrokers"),
         (["run", "quickstart", "--workers", "0"], "--workers"),

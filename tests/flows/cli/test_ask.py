@@ -128,8 +128,9 @@ def test_ask_takes_the_named_method_only(privsweep: Command) -> None:
         (["unamplified-epsilon", "sigma=1", "delta=2"], "Expected delta in (0, 1), got delta=2."),
         ([*ONE, "steps=1.5"], "Expected steps in "),
         ([*ONE, "--method", "unamplified.exakt"], "Did you mean unamplified.exact?"),
-        ([], "Expected the name of a problem, or --batch with a file."),
-        ([*ONE, "--batch", "x.jsonl"], "Expected the name of a problem, or --batch with a file."),
+        ([], "Expected either the name of a problem or --batch with a file, got none."),
+        ([*ONE, "--batch", "x.jsonl"], f"--batch with a file, got both, {ONE[0]} and x.jsonl."),
+        (["--batch", "x.jsonl", "sigma=1"], "--batch with a file, got both, sigma=1 and x.jsonl."),
     ],
 )
 def test_ask_refuses_with_one_sentence(privsweep: Command, words: list[str], sentence: str) -> None:
