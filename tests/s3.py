@@ -27,6 +27,8 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The endpoint of a server, which the environment names from then on."""
+    from storage.server import _connected
+
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -42,6 +44,7 @@ def s3_server() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in named.items():
             patch.setenv(name, value)
+        _connected.cache_clear()  # an earlier test may have connected without credentials
         yield endpoint
     process.stdin.close()
     process.wait(30)
