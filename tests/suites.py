@@ -1,9 +1,9 @@
 """Divides the tests into suites: `make test` is a sample, `make test-all` all but soak, `make soak` the rest.
 
 Of a parametrised test, `make test` runs `CASES` cases, or n if the test is marked `sampled(n)`. Of a module
-that is marked `sampled(n)`, it runs n tests. They are drawn by a seed that changes with the commit, so that
-all cases run in the course of some commits. Tests marked `thorough` are left to `make test-all`. A file or a
-test that is named on the command line runs completely.
+that is marked `sampled(n)`, it runs n of the tests without a mark of their own. They are drawn by a seed that
+changes with the commit, so that all cases run in the course of some commits. Tests marked `thorough` are left
+to `make test-all`. A file or a test that is named on the command line runs completely.
 """
 
 import subprocess

@@ -170,6 +170,7 @@ def test_of_several_successes_the_earliest_makes_the_bracket(root: Path) -> None
         assert store.sql("from best")["upper"].to_pylist() == [2]
 
 
+@pytest.mark.sampled(1)
 def test_best_is_the_intersection_of_all_proofs_and_names_their_methods(root: Path) -> None:
     put(
         root,

@@ -253,6 +253,7 @@ def test_what_cannot_be_recomputed_is_said_by_name(store: Path) -> None:
     assert len(answers(store)) == before - 3
 
 
+@pytest.mark.sampled(1)
 def test_a_sweep_that_was_not_finished_stays_so(store: Path) -> None:
     with open_store(store) as opened:
         sweep = next(m for m in opened.manifests() if m.name == "other")
@@ -373,6 +374,7 @@ def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.Capt
     assert len(list((store / "cache").iterdir())) == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("harm", ["flip", "truncate", "delete"])
 def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Path, harm: str) -> None:
     store = tmp_path / "store"

@@ -160,6 +160,7 @@ def test_the_same_store_gives_the_same_bytes(written: Path, spec: Path, tmp_path
     assert (tmp_path / "made-up.html").read_bytes() == (written / "made-up.html").read_bytes()
 
 
+@pytest.mark.sampled(1)
 def test_every_end_that_is_told_is_rounded_outwards(written: Path) -> None:
     told = {(datum["x"], float(datum["st"])): datum for datum in Page(written / "made-up.html").marks}
     assert len(told) == len(SIGMAS) * len(DELTAS)
