@@ -36,7 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Decide for one suite, before the workers are started, which are given the same options."""
     if config.option.suite is None:
         named = config.args_source is pytest.Config.ArgsSource.ARGS
-        config.option.suite = "all" if named or config.option.markexpr == "soak" else "sample"
+        marked = config.option.markexpr not in {"", "not soak"}  # by another -m than that of addopts
+        config.option.suite = "all" if named or marked else "sample"
     global _whole  # noqa: PLW0603  a suite belongs to the process
     _whole = config.option.suite == "all"
 

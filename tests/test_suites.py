@@ -1,0 +1,78 @@
+"""The division of the tests into suites: a sample without a path, and every named test."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MODULES = {
+    "test_a.py": """
+import pytest
+
+@pytest.mark.parametrize("k", range(20))
+def test_many(k): pass
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("k", range(5))
+def test_few(k): pass
+
+@pytest.mark.thorough
+def test_expensive(): pass
+
+@pytest.mark.parametrize("x", "abc")
+class TestClass:
+    @pytest.mark.parametrize("k", range(3))
+    def test_method(self, x, k): pass
+    def test_other(self, x): pass
+""",
+    "test_b.py": """
+import pytest
+
+pytestmark = pytest.mark.sampled(3)
+
+@pytest.mark.parametrize("k", range(9))
+def test_case(k): pass
+
+def test_single(): pass
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "number"),
+    [
+        ([], 6 + 2 + 6 + 3 + 3),
+        (["--suite", "all"], 20 + 5 + 1 + 9 + 3 + 10),
+        (["test_b.py"], 10),
+        (["test_b.py", "--suite", "sample"], 3),
+        (["test_a.py::test_expensive"], 1),
+        (["-m", "thorough"], 1),
+        (["-k", "test_other"], 3),
+    ],
+)
+def test_a_named_test_always_runs_and_the_sample_has_its_size(
+    arguments: list[str], number: int, tmp_path: Path, repository: Path
+) -> None:
+    for name, text in MODULES.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  sampled(n)\n  thorough\n  soak\n")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.suites",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        *arguments,
+    ]
+    environment = os.environ | {"PYTHONPATH": str(repository)}
+    environment.pop("PYTEST_ADDOPTS", None)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{number} passed" in done.stdout
