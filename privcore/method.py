@@ -24,7 +24,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Estimated upper limits of time and memory, within the factor that the contract tests allow."""
+    """Estimated upper limits of time and memory; the contract tests allow a fixed factor above them."""
 
     seconds: float
     bytes: float

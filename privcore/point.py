@@ -14,7 +14,7 @@ from privcore.problem import Problem
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One unit of a sweep; equal ids mean equal answers, bit for bit."""
+    """A problem with a method; points with equal ids have equal answers, bit for bit."""
 
     problem: Problem
     method: Method

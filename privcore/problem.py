@@ -165,7 +165,7 @@ class Problem:
     """Base of all problems; a subclass is a frozen keyword-only dataclass of annotated parameters.
 
     A field is written `sigma: Annotated[float, params.SIGMA]`. Its name is that of the parameter. Its
-    meaning never changes, and a new field must have a default that keeps the old truth.
+    meaning never changes, and a new field must have a default with which stored answers stay true.
     """
 
     name: ClassVar[str]

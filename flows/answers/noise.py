@@ -161,8 +161,8 @@ def find_noise(
     """Return the least sigma, up to a relative precision, whose epsilon is proved to be at most the target.
 
     Args:
-        kind: Kind of problem about epsilon, which is proved to fall with the field sigma.
-        fields: Its other fields.
+        kind: Class of problems about epsilon, if epsilon is proved to fall in the field sigma.
+        fields: All fields of the problem except sigma.
         target: Largest epsilon that is allowed, in (0, 10000].
         precision: Relative distance to a sigma that is proved not to suffice; in [1e-9, 1]. The methods may
             not reach it; `Noise.gap` is the distance that they reached.
@@ -171,7 +171,7 @@ def find_noise(
         limit_bytes: As in `ask`.
 
     Returns:
-        The two neighbours with their brackets. Sigma has few digits, so that it is printed without rounding.
+        Both noise multipliers with their brackets. They have few digits and print without rounding.
 
     Raises:
         DomainError: The target, the precision or a field is outside its domain.

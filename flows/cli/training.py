@@ -28,7 +28,7 @@ from privcore import Problem
 Sigma = Annotated[
     str | None,
     typer.Option(
-        "--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise over sensitivity in each step."
+        "--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise divided by sensitivity, in each step."
     ),
 ]
 Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]

@@ -63,11 +63,11 @@ def run(
     watch: Watch = lambda _plan, _done: None,
     ray_address: str | None = None,
 ) -> RunReport:
-    """Compute the points of a sweep that are not stored yet; without such points, nothing is started.
+    """Compute the points of a sweep that are not stored yet; if all are stored, start nothing.
 
     Args:
         sweep: The sweep.
-        store: Opened with `missing_ok`; it is made if it does not exist.
+        store: Opened with `missing_ok`; it is created if it does not exist.
         workers: Number of worker processes, or None for one per core; on a named cluster, the number of
             batches in flight, or None for enough to keep the whole cluster busy.
         engine_name: `ray` or `serial`.

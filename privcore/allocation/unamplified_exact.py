@@ -15,7 +15,7 @@ Answered = UnamplifiedEpsilon | UnamplifiedDelta
 
 @dataclass(frozen=True, kw_only=True)
 class UnamplifiedExact(Method[Answered]):
-    """Gaussian mechanism with noise multiplier sigma / sqrt(k E); both directions are equal."""
+    """All k E steps equal one Gaussian step with noise multiplier sigma / sqrt(k E)."""
 
     name = "unamplified.exact"
     problems = get_args(Answered)

@@ -61,7 +61,7 @@ _POINTS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingRevealed(Method[CountTail]):
-    r"""Their bound at the claimed (epsilon, delta), or its minimum over the curve of a Gaussian mechanism.
+    r"""Bound of Steinke et al. at the claimed level, or its minimum over the curve of a Gaussian mechanism.
 
     A mechanism that is mu-GDP is $(\varepsilon, \delta(\varepsilon))$-DP for every epsilon, and all these
     bounds are for the probability of the same event: their minimum holds, without a correction for the
