@@ -19,16 +19,17 @@ Case = TypeVar("Case")
 CASES = 6
 """Cases of a parametrised test in the sample."""
 
-_whole = True
+_whole, _seed = True, ""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--suite`."""
+    """Add `--suite` and `--seed`."""
     parser.addoption(
         "--suite",
         choices=["sample", "all"],
         help="sample (default if no path is named): the tests drawn by the commit; all: every test but soak",
     )
+    parser.addoption("--seed", help="seed of the sample (default: the commit of the checkout)")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,13 +39,15 @@ def pytest_configure(config: pytest.Config) -> None:
         named = config.args_source is pytest.Config.ArgsSource.ARGS
         marked = config.option.markexpr not in {"", "not soak"}  # by another -m than that of addopts
         config.option.suite = "all" if named or marked else "sample"
-    global _whole  # noqa: PLW0603  a suite belongs to the process
-    _whole = config.option.suite == "all"
+    if config.option.seed is None:
+        config.option.seed = commit()
+    global _whole, _seed
+    _whole, _seed = config.option.suite == "all", config.option.seed
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Return the seed of the sample, which another run may be given."""
-    return f"a sample of the suite, drawn by {seed()}" if config.option.suite == "sample" else None
+    """Return the seed of the sample, with which another run draws the same tests."""
+    return f"a sample of the suite: --seed {_seed}" if config.option.suite == "sample" else None
 
 
 @pytest.hookimpl(trylast=True)
@@ -92,15 +95,12 @@ def some(cases: Sequence[Case], number: int, key: str = "") -> list[Case]:
     return list(cases) if _whole else [cases[k] for k in sorted(drawn)]
 
 
-def seed() -> str:
-    """Return the commit of the checkout, or nothing outside one."""
+def commit() -> str:
+    """Return the commit of the checkout, or "none" outside one."""
     asked = ["git", "rev-parse", "--short=12", "HEAD"]
     found = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    return found.stdout.strip()
+    return found.stdout.strip() or "none"
 
 
 def _draw(name: str) -> bytes:
     return blake2b(f"{_seed} {name}".encode(), digest_size=8).digest()
-
-
-_seed = seed()
