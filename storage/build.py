@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
+from privcore.problem import Problem
 from privcore.registry import versions
 from storage.errors import StoreError
 from storage.folder import Folder
@@ -88,15 +89,17 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(path.absolute()), config=settings)  # `md:x` would be a URL
 
 
-_empty: dict[tuple[Any, ...], bytes] = {}
-"""File of a snapshot without rows, by the problems and the versions of methods in it; kept for one key."""
+@lru_cache(maxsize=1)
+def _empty(_kinds: tuple[type[Problem], ...], _versions: tuple[tuple[str, int], ...]) -> list[bytes]:
+    """Return a list for the file of a snapshot without rows, empty until the file has been built."""
+    return []
 
 
 def _start(path: Path, schemas: Mapping[str, pa.Schema]) -> None:
     """Write a snapshot without rows; later ones are copies, since its 200 statements take half a second."""
-    key = (tuple(PROBLEMS), tuple(versions().items()))
-    if (content := _empty.get(key)) is not None:
-        path.write_bytes(content)
+    built = _empty(tuple(PROBLEMS), tuple(versions().items()))
+    if built:
+        path.write_bytes(built[0])
         return
     with _connected(path) as connection:
         connection.execute("begin; create schema brackets; create schema corners; create schema axes")
@@ -106,8 +109,7 @@ def _start(path: Path, schemas: Mapping[str, pa.Schema]) -> None:
             query = best_of_one(f'main."{view}"', fields_of(schema))
             connection.execute(f'create view brackets."{view}" as {query}')
         connection.execute(";".join([*views(schemas), *macros(), "commit", "checkpoint"]))
-    _empty.clear()
-    _empty[key] = path.read_bytes()
+    built.append(path.read_bytes())
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:

@@ -15,6 +15,7 @@ import pytest
 from privcore import PROBLEMS, Answer, Bracket, Status, find, intersect
 from privcore.registry import registered
 from storage import Row, Store, StoreError, open_store, parts, publish, to_table, write_manifest
+from storage.build import _empty
 from storage.catalog import _stamp
 from storage.compaction import compact
 from storage.garbage import collect, find_garbage
@@ -358,7 +359,7 @@ def test_the_cache_can_be_deleted_spoiled_or_impossible(root: Path) -> None:
 
 def test_a_snapshot_needs_no_room_outside_of_the_store(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(root / "missing"))
-    monkeypatch.setattr("storage.build._empty", {})
+    _empty.cache_clear()
     for count in (1, 2):  # the second snapshot begins as a copy
         put(root, rows(1, first=count))
         with open_store(root) as store:
