@@ -72,7 +72,7 @@ table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answ
 test: $(STAMP)  ## run a sample of the tests, drawn by the commit (four minutes)
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-all: $(STAMP)  ## run all tests except the slow tests (a quarter of an hour)
+test-all: $(STAMP)  ## run all tests except the slow tests (ten minutes)
 	$(BIN)/python -m pytest --suite all $(SPREAD)
 
 soak: $(STAMP)  ## run the slow tests (minutes to hours)

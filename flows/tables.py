@@ -1,4 +1,7 @@
-"""Layout of tables for a terminal: no line is wider than the terminal, and no word is cut short."""
+"""Layout of tables for a terminal: no line is wider than the terminal, and no word is cut short.
+
+Rich, which prints the help, shortens or breaks the words of a table that is too wide.
+"""
 
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -163,7 +163,7 @@ ALL = [*PRODUCT, "tests", "docs", "README.md", "CONTRIBUTING.md"]
 
 
 def counts() -> dict[str, Counter[str]]:
-    """Return how often each phrase is found, for each kind of text."""
+    """Return the count of each phrase, for each kind of text."""
     found = {kind: Counter[str]() for kind in KINDS}
     for place in places(files(ALL)):
         found[place.kind][place.phrase] += 1
