@@ -16,6 +16,10 @@ DIRECTIONS: dict[str, tuple[Direction, ...]] = {
     "remove": ("remove",),
     "add": ("add",),
     "add-remove": ("remove", "add"),
+    "zero-out": ("remove", "add"),
+    "zero-out-remove": ("remove",),
+    "zero-out-add": ("add",),
+    "replace-one": ("remove", "add"),
 }
 
 LARGEST_EPSILON = 600.0

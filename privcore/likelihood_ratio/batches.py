@@ -1,0 +1,155 @@
+"""Laws of one step with a random batch: batches of fixed size, and several copies of an example.
+
+The noise has standard deviation 1, and clipped gradients have norm at most s, the inverse noise multiplier.
+"""
+
+import math
+from dataclasses import dataclass
+
+import scipy
+
+from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
+from privcore.likelihood_ratio.laws import Law
+from privcore.likelihood_ratio.mixtures import Mixture, Part, bracket_of, sampled
+from privcore.numerics.binomial import window
+from privcore.numerics.rounding import BINOMIAL_WINDOW
+
+TINY = 1e-290
+"""Smaller probabilities of counts are left out, which changes no bound at an epsilon below 300."""
+
+
+@dataclass(frozen=True)
+class SignedSample(Law):
+    """Law of a Poisson-sampled step in which the neighbour has the opposite gradient.
+
+    P = (1 - q) N(0) + q N(s), Q = (1 - q) N(0) + q N(-s).
+    """
+
+    probability: float
+    s: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        part = Part(sampled(self.probability, self.s), sampled(self.probability, -self.s))
+        return bracket_of((part,), 0.0, res)
+
+    @property
+    def width(self) -> float:
+        return 2.0 * self.s
+
+
+@dataclass(frozen=True)
+class Replaced(Law):
+    r"""Law with the largest profile of a step with a uniform batch of fixed size, if one example is replaced.
+
+    With W = (1 - q) + q Y, Y lognormal of 2 s, its profile is $E(W - \kappa)_+$ for $\kappa \ge 1$, and
+    $1 - \kappa + \kappa f(1/\kappa)$ below: the ratio of (1 - q) N(0) + q N(2 s) against N(0) above 1, its
+    mirror image below 1, and the mass (1 - q)(2 Phi(s) - 1) at 1.
+
+    Source: arXiv:2106.08567, Theorem 11; arXiv:1807.01647, Theorem 9.
+    """
+
+    probability: float
+    s: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        q, s = self.probability, self.s
+        above = Part(sampled(q, 2.0 * s), sampled(1.0, 0.0), low=s)
+        below = Part(sampled(1.0, 0.0), sampled(q, -2.0 * s), high=-s)
+        atom = (1.0 - q) * float(scipy.special.erf(s / math.sqrt(2.0)))
+        return bracket_of((below, above), atom, res)
+
+    @property
+    def width(self) -> float:
+        return 2.0 * self.s
+
+
+@dataclass(frozen=True)
+class Zeroed(Law):
+    r"""Law with the largest profile of a step with a uniform batch of fixed size, if one gradient becomes 0.
+
+    Above 1, it is the ratio of (1 - q) N(0) + q N(2 s) against (1 - q) N(0) + q N(s), where all other
+    gradients are opposed; below 1, that of N(0) against (1 - q) N(0) + q N(-s), where all others are equal.
+    The rest of the mass is at 1.
+    """
+
+    probability: float
+    s: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        q, s = self.probability, self.s
+        above = Part(sampled(q, 2.0 * s), sampled(q, s), low=1.5 * s)
+        below = Part(sampled(1.0, 0.0), sampled(q, -s), high=-0.5 * s)
+        atom = (1.0 - q) * float(scipy.special.ndtr(1.5 * s) - scipy.special.ndtr(-0.5 * s))
+        return bracket_of((below, above), atom, res)
+
+    @property
+    def width(self) -> float:
+        return 2.0 * self.s
+
+
+@dataclass(frozen=True)
+class Opposed(Law):
+    """Law of a step with a batch of fixed size, if a gradient becomes 0 and all others are opposed to it.
+
+    P = (1 - q) N(0) + q N(2 s), Q = (1 - q) N(0) + q N(s). The ratio does not increase with the output, so
+    only the lower distribution is valid.
+    """
+
+    probability: float
+    s: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        q, s = self.probability, self.s
+        if q == 1.0:
+            return bracket_of((Part(sampled(1.0, 2.0 * s), sampled(1.0, s)),), 0.0, res)
+        part = Part(sampled(q, 2.0 * s), sampled(q, s), increasing=False)
+        return bracket_of((part,), 0.0, res)
+
+    @property
+    def width(self) -> float:
+        return 2.0 * self.s
+
+
+@dataclass(frozen=True)
+class Aligned(Law):
+    """Law of a step with a batch of fixed size, if a gradient becomes 0 and all others are equal to it.
+
+    P = N(0), Q = (1 - q) N(0) + q N(-s).
+    """
+
+    probability: float
+    s: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        return bracket_of((Part(sampled(1.0, 0.0), sampled(self.probability, -self.s)),), 0.0, res)
+
+    @property
+    def width(self) -> float:
+        return self.s
+
+
+@dataclass(frozen=True)
+class Copies(Law):
+    r"""Law of a step that uses an example K times, K binomial: P is the mixture of N(K s), Q is N(0).
+
+    Attributes:
+        count: Number of independent draws.
+        probability: Probability of a draw, in (0, 1].
+        s: Distance of the means for one use.
+    """
+
+    count: int
+    probability: float
+    s: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        found = window(self.count, self.probability)
+        kept = found.law > TINY
+        means = tuple((self.s * found.counts[kept]).tolist())
+        p = Mixture(tuple(found.law[kept].tolist()), means)
+        return bracket_of((Part(p, sampled(1.0, 0.0), error=2.0 * BINOMIAL_WINDOW),), 0.0, res)
+
+    @property
+    def width(self) -> float:
+        mean = self.count * self.probability
+        return self.s * min(self.count, mean + 3.0 * math.sqrt(mean) + 1.0)

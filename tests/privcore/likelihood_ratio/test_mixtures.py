@@ -1,0 +1,194 @@
+"""Laws of one step with a random batch, against the definition on a fine grid of outputs."""
+
+import math
+import random
+from collections.abc import Callable
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.enclose import Question
+from privcore.likelihood_ratio.laws import (
+    Blend,
+    Composed,
+    Gaussian,
+    Law,
+    OneOf,
+    Product,
+    Sampled,
+    enclosed,
+    product,
+)
+from privcore.likelihood_ratio.mixtures import Mixture, Part, _cells
+from privcore.likelihood_ratio.profile import delta_lower, delta_upper
+
+COARSE, FINE = Resolution(fineness=0.15, tail=1e-10), Resolution(fineness=0.03, tail=1e-15)
+Terms = list[tuple[float, float]]
+
+
+def divergence(p: Terms, q: Terms, kappa: float) -> float:
+    """Return the hockey-stick divergence of two mixtures of (weight, mean), by a sum over a fine grid."""
+    z = np.linspace(-15.0, 27.0, 600_001)
+    excess = np.zeros_like(z)
+    for weight, mean in [*p, *((-kappa * weight, mean) for weight, mean in q)]:
+        excess += weight * np.exp(-0.5 * (z - mean) ** 2)
+    return float(np.maximum(excess, 0.0).sum()) * float(z[1] - z[0]) / math.sqrt(2.0 * math.pi)
+
+
+def mixed(q: float, mean: float) -> Terms:
+    return [(1.0 - q, 0.0), (q, mean)]
+
+
+def signed(q: float, s: float, kappa: float) -> float:
+    return divergence(mixed(q, s), mixed(q, -s), kappa)
+
+
+def replaced(q: float, s: float, kappa: float) -> float:
+    if kappa < 1.0:
+        return 1.0 - kappa + kappa * replaced(q, s, 1.0 / kappa)
+    return divergence(mixed(q, 2.0 * s), [(1.0, 0.0)], kappa)
+
+
+def zeroed(q: float, s: float, kappa: float) -> float:
+    if kappa < 1.0:
+        return divergence([(1.0, 0.0)], mixed(q, -s), kappa)
+    return divergence(mixed(q, 2.0 * s), mixed(q, s), kappa)
+
+
+def opposed(q: float, s: float, kappa: float) -> float:
+    return divergence(mixed(q, 2.0 * s), mixed(q, s), kappa)
+
+
+def aligned(q: float, s: float, kappa: float) -> float:
+    return divergence([(1.0, 0.0)], mixed(q, -s), kappa)
+
+
+def copies(q: float, s: float, kappa: float) -> float:
+    weights = [(math.comb(5, k) * q**k * (1.0 - q) ** (5 - k), k * s) for k in range(6)]
+    return divergence(weights, [(1.0, 0.0)], kappa)
+
+
+EXACT: dict[str, tuple[Callable[[float, float], Law], Callable[[float, float, float], float]]] = {
+    "signed": (SignedSample, signed),
+    "replaced": (Replaced, replaced),
+    "zeroed": (Zeroed, zeroed),
+    "opposed": (Opposed, opposed),
+    "aligned": (Aligned, aligned),
+    "copies": (lambda q, s: Copies(5, q, s), copies),
+}
+
+
+def drawn(name: str) -> list[tuple[float, float]]:
+    rng = random.Random(name)
+    return [(10.0 ** rng.uniform(-4.0, 0.0), 10.0 ** rng.uniform(-1.5, 0.4)) for _ in range(6)]
+
+
+CASES = [(name, q, s) for name in EXACT for q, s in drawn(name)]
+
+
+@pytest.mark.parametrize(("name", "q", "s"), CASES)
+def test_both_ends_enclose_the_profile_in_both_directions(name: str, q: float, s: float) -> None:
+    make, exact = EXACT[name]
+    for res in (COARSE, FINE):
+        bracket = make(q, s).bracket(res)
+        for epsilon in (0.0, 0.01, 0.4, 2.0):
+            kappa = math.exp(epsilon)
+            remove = exact(q, s, kappa)
+            add = 1.0 - kappa + kappa * exact(q, s, 1.0 / kappa)
+            for direction, truth in (("remove", remove), ("add", add)):
+                tiny = 1e-8 * abs(truth) + 1e-10 * kappa  # the error of the sum
+                assert delta_lower(bracket.lower, epsilon, direction) <= truth + tiny, (epsilon, direction)
+                if name != "opposed":
+                    assert delta_upper(bracket.upper, epsilon, direction) >= truth - tiny, (
+                        epsilon,
+                        direction,
+                    )
+
+
+@pytest.mark.parametrize("name", [name for name in EXACT if name != "opposed"])
+def test_a_finer_grid_brings_the_ends_together(name: str) -> None:
+    make, exact = EXACT[name]
+    bracket = make(0.2, 0.8).bracket(FINE)
+    for epsilon in (0.05, 0.3):
+        truth = exact(0.2, 0.8, math.exp(epsilon))
+        if truth > 1e-6:
+            assert delta_lower(bracket.lower, epsilon, "remove") == pytest.approx(truth, rel=2e-3)
+            assert delta_upper(bracket.upper, epsilon, "remove") == pytest.approx(truth, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_masses_and_means_are_1(name: str) -> None:
+    law = EXACT[name][0](0.05, 0.7).bracket(FINE)
+    for each in (law.lower, law.upper):
+        assert float(each.p.sum()) == pytest.approx(1.0, abs=1e-8)
+        assert float(each.p @ each.x) + each.infinite == pytest.approx(1.0, abs=1e-8)
+
+
+def test_the_replaced_law_is_its_own_dual() -> None:
+    bracket = Replaced(0.03, 0.6).bracket(FINE)
+    for epsilon in (0.1, 0.7):
+        remove, add = (delta_upper(bracket.upper, epsilon, each) for each in ("remove", "add"))
+        assert remove == pytest.approx(add, rel=5e-3)
+
+
+def test_rate_1_and_one_copy_reduce_to_the_gaussian_mechanism() -> None:
+    question = Question(asks="epsilon", at=1e-5, adjacency="remove")
+    for law, mu in (
+        (SignedSample(1.0, 0.4), 0.8),
+        (Replaced(1.0, 0.4), 0.8),
+        (Zeroed(1.0, 0.4), 0.4),
+        (Opposed(1.0, 0.4), 0.4),
+        (Copies(1, 1.0, 0.4), 0.4),
+    ):
+        found = enclosed(law, question, 1e-3, (0.0, 50.0))
+        same = enclosed(
+            Gaussian(mu), Question(asks="epsilon", at=1e-5, adjacency="remove"), 1e-3, (0.0, 50.0)
+        )
+        assert max(found[0], same[0]) <= min(found[1], same[1]), law
+
+
+def test_the_masses_of_cells_are_as_precise_as_claimed() -> None:
+    rng = np.random.default_rng(5)
+    for mean, width in ((0.0, 5e-4), (0.3, 0.01), (4.0, 0.1), (20.0, 0.5)):
+        start = float(rng.uniform(-9.0, 9.0))
+        cuts = start + width * np.arange(8.0)
+        part = Part(Mixture((0.75, 0.25), (0.0, mean)), Mixture((1.0,), (0.0,)))
+        cells = _cells(part, cuts)
+        with mp.workdps(40):
+            ends = [mp.ninf, *map(mp.mpf, cuts.tolist()), mp.inf]
+            for k, (a, b) in enumerate(pairwise(ends)):
+                at_0, at_mean = (mp.ncdf(b - m) - mp.ncdf(a - m) for m in (mp.mpf(0), mp.mpf(mean)))
+                for found, true in ((cells.q[k], at_0), (cells.p[k], (3 * at_0 + at_mean) / 4)):
+                    if true > 1e-25:
+                        assert abs(found / true - 1) <= cells.error / 2, (mean, width, k)
+
+
+def test_a_ratio_beyond_doubles_is_refused() -> None:
+    with pytest.raises(LikelihoodRangeError):
+        Replaced(0.5, 40.0).bracket(FINE)
+
+
+def test_equal_parts_are_counted_and_gaussian_parts_added() -> None:
+    step = Sampled(Gaussian(1.0), 0.1)
+    assert product((step, Gaussian(3.0), Composed(step, 4), Gaussian(4.0))) == Product(
+        (Composed(step, 5), Gaussian(5.0))
+    )
+    assert product((OneOf(Gaussian(1.0), 9),)) == OneOf(Gaussian(1.0), 9)
+
+
+def test_a_blend_has_the_weighted_profile() -> None:
+    law = Blend((0.25, 0.75), (Gaussian(1.0), Sampled(Gaussian(2.0), 0.1)))
+    found = law.bracket(FINE)
+    parts = [each.bracket(FINE) for each in law.laws]
+    for epsilon in (0.0, 0.5, 2.0):
+        for direction in ("remove", "add"):
+            low = sum(
+                w * delta_lower(part.lower, epsilon, direction)
+                for w, part in zip(law.weights, parts, strict=True)
+            )
+            assert delta_upper(found.upper, epsilon, direction) >= low
+            assert delta_lower(found.lower, epsilon, direction) == pytest.approx(low, rel=1e-6)
