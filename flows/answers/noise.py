@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import CONFLICT, LIMIT_BYTES, LIMIT_SECONDS, Asked, UncoveredError, ask
-from flows.answers.explain import explained_run
-from flows.answers.show import methods_text
-from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
-from privcore import Bracket, Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
+from privcore import Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
 from privcore.numerics.bracket_search import BracketSearch
 from privcore.parameter import Real
 from privcore.params import EPSILON
@@ -48,12 +45,15 @@ class Noise:
         short: The bracket at a smaller sigma whose lower end exceeds the target. None if even the smallest
             sigma of the domain suffices, or if no method proves that less noise does not suffice.
         brackets: Number of brackets that the search computed.
+        least: The bracket at a smaller sigma that suffices, too, but only by a bracket narrower than that of
+            `privsweep epsilon`; None if there is none.
     """
 
     target: float
     enough: Asked
     short: Asked | None
     brackets: int
+    least: Asked | None = None
 
     def __post_init__(self) -> None:
         """Check the claim once more, from the brackets alone."""
@@ -95,6 +95,8 @@ class Noise:
             "upper": self.enough.upper,
             "sigma_short": self.short_sigma,
             "lower_short": None if self.short is None else self.short.lower,
+            "sigma_least": None if self.least is None else sigma_of(self.least),
+            "upper_least": None if self.least is None else self.least.upper,
             "gap": self.gap,
             "status": self.enough.status,
             "adjacency": fields.get("adjacency"),
@@ -186,9 +188,7 @@ def find_noise(
     """
     target = TARGET.check(target)
     precision = PRECISION.check(precision)
-    usual = [method() for method in answering(kind)]
-    both = [method for method in usual if method.direction is Direction.ENCLOSURE]
-    chosen = list(methods) if methods is not None else both or usual
+    chosen = usual_methods(kind) if methods is None else list(methods)
 
     def look(sigma: float, tolerance: float) -> Asked:
         problem = kind.from_fields({**fields, "sigma": sigma})
@@ -206,41 +206,14 @@ def find_noise(
     return least_noise(look, target, precision, (domain.lower, domain.upper))
 
 
+def usual_methods(kind: type[Problem]) -> list[Method]:
+    """Return the methods that give both ends; without any, all methods for this kind of problem."""
+    usual = [method() for method in answering(kind)]
+    return [method for method in usual if method.direction is Direction.ENCLOSURE] or usual
+
+
 def _tuned(method: Method, tolerance: float) -> Method:
     """Return the method with this tolerance, if it has this option."""
     if "tolerance" not in method.knobs:
         return method
     return method.from_knobs({**method.identity(), "tolerance": tolerance})
-
-
-def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
-    """Print a noise multiplier that suffices, its proof, and a smaller noise multiplier that does not.
-
-    Args:
-        found: Result of the search.
-        json: Whether to print JSON.
-        explain: Whether to explain both.
-    """
-    enough, short = found.enough, found.short
-    reasons = {"suffices": explained_run(enough, ("upper",))} if explain else {}
-    if explain and short is not None:
-        reasons["does not suffice"] = explained_run(short, ("lower",))
-    if json:
-        told = {name.replace(" ", "_"): reason.as_content() for name, reason in reasons.items()}
-        print(as_json(found.as_content() | ({"explanation": told} if explain else {})))
-        return
-    rest = {name: value for name, value in enough.problem.as_fields().items() if name != "sigma"}
-    print(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
-    if short is None:
-        print("less noise: nothing is proved about it")
-    else:
-        low = rounded_down(short.lower)
-        print(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
-    print(f"problem    {enough.problem.name} {listed(rest)}")
-    by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
-    print(f"methods    {methods_text(by)}")
-    print(f"source     computed now, from epsilon at {found.brackets} values of sigma")
-    for name, reason in reasons.items():
-        sigma = found.sigma if name == "suffices" else found.short_sigma
-        print(f"\nwhy sigma {exactly(sigma)} {name}", end="")
-        reason.show(question=name == "suffices")

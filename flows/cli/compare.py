@@ -13,7 +13,8 @@ from flows.cli.options import (
     waiting,
 )
 from flows.cli.store import stored_answer
-from flows.cli.training import (
+from flows.cli.training import tell
+from flows.cli.training_options import (
     Adjacency,
     BatchSize,
     Delta,
@@ -23,7 +24,6 @@ from flows.cli.training import (
     Sigma,
     Steps,
     StoredOnly,
-    tell,
 )
 from flows.spec.words import number
 from privcore import Problem

@@ -1,13 +1,13 @@
 """Commands about one training run: epsilon, noise and steps."""
 
 import sys
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.answers.parse import large_delta, training_question
 from flows.answers.training_run import TrainingRun, epsilons, print_roundings
-from flows.cli import completion
 from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
@@ -22,60 +22,27 @@ from flows.cli.options import (
     waiting,
 )
 from flows.cli.store import stored_answer
+from flows.cli.training_options import (
+    Adjacency,
+    BatchSize,
+    Delta,
+    Epochs,
+    Examples,
+    Participations,
+    Probability,
+    Sampling,
+    Sigma,
+    Steps,
+    StoredOnly,
+)
 from flows.spec.words import number
 from privcore import Problem
+from privcore.params import SIGMA
 
-Sigma = Annotated[
-    str | None,
-    typer.Option(
-        "--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise divided by sensitivity, in each step."
-    ),
-]
-Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]
-Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help="Failure probability delta, in (0, 1).")]
-Participations = Annotated[
-    str | None,
-    typer.Option(metavar="NUMBER", help="Number of steps of an epoch that use an example; default: 1."),
-]
-Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of epochs; default: 1.")]
-Adjacency = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORD",
-        help="Neighbouring relation: add-remove (default), add or remove.",
-        autocompletion=completion.words("add-remove", "add", "remove"),
-    ),
-]
-Sampling = Annotated[
-    str,
-    typer.Option(
-        metavar="WORD",
-        help="Choice of examples: allocation, poisson or none.",
-        autocompletion=completion.words("allocation", "poisson", "none"),
-    ),
-]
-Probability = Annotated[
-    str | None,
-    typer.Option(
-        "--sampling-probability",
-        metavar="NUMBER",
-        help="Probability that a step uses an example; only for poisson.",
-    ),
-]
-Examples = Annotated[
-    str | None,
-    typer.Option(metavar="NUMBER", help="Size of the training set; a delta too large for it prints a note."),
-]
-BatchSize = Annotated[
-    str | None,
-    typer.Option(
-        "--batch-size", metavar="NUMBER", help="Average batch size; with --examples, replaces --steps."
-    ),
-]
-
-StoredOnly = Annotated[
-    bool, typer.Option("--stored-only", help="Never compute; exit with 3 if the store has no answer.")
-]
+if TYPE_CHECKING:
+    from flows.answers.ask import Asked
+    from flows.answers.noise_confirmed import Again
+    from storage import Store
 
 
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments
@@ -153,12 +120,20 @@ def noise(  # noqa: PLR0913
         str,
         typer.Option(metavar="NUMBER", help="Relative distance to a sigma proved not to suffice."),
     ] = "1e-3",
+    store: StorePath = DEFAULT_STORE,
     limit_seconds: LimitSeconds = 300.0,
     explain: Explain = False,
     json: Json = False,
+    allow_degraded: AllowDegraded = False,
 ) -> None:
-    """Find the least noise multiplier whose epsilon is proved to be at most a target."""
-    from flows.answers.noise import PRECISION, TARGET, find_noise, print_noise
+    """Find the least noise multiplier whose epsilon is proved to be at most a target.
+
+    With the same options and this noise multiplier, `privsweep epsilon` prints an upper end of at most the
+    target.
+    """
+    from flows.answers.noise import PRECISION, TARGET, find_noise
+    from flows.answers.noise_confirmed import asked_again, confirmed
+    from flows.answers.noise_output import print_noise
 
     kind, fields = _question(
         sampling,
@@ -176,11 +151,30 @@ def noise(  # noqa: PLR0913
         PRECISION.check(number(precision)),
         named_methods(method),
     )
-    with waiting(f"searching the noise for epsilon {epsilon}"):
-        found = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
-    if found.short is not None and found.gap > gap:
+    with (
+        reading(store, allow_degraded=allow_degraded) as opened,
+        waiting(f"searching the noise for epsilon {epsilon}"),
+    ):
+        least = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
+        again = asked_again(target, methods, limit_seconds=limit_seconds)
+        found = confirmed(
+            least, again if methods else _or_stored(opened, again), precision=gap, largest=SIGMA.upper
+        )
+    if found.least is None and found.short is not None and found.gap > gap:
         tell(["The methods prove nothing between the two values of sigma, and more time does not help."])
     print_noise(found, json, explain=explain)
+
+
+def _or_stored(store: "Store", again: "Again") -> "Again":
+    """Return a function that answers as another one, or as the store if it has a larger upper end."""
+
+    def answer(problem: Problem) -> "Asked":
+        asked, found = again(problem), stored_answer(store, problem, any_width=False)
+        if found is None or not asked.ok or found.upper <= asked.upper:
+            return asked
+        return replace(asked, upper=found.upper, upper_by=found.upper_method or "")
+
+    return answer
 
 
 def steps_of(  # noqa: PLR0913

@@ -1,0 +1,59 @@
+"""Options of the commands about one training run."""
+
+from typing import Annotated
+
+import typer
+
+from flows.cli import completion
+
+Sigma = Annotated[
+    str | None,
+    typer.Option(
+        "--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise divided by sensitivity, in each step."
+    ),
+]
+Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]
+Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help="Failure probability delta, in (0, 1).")]
+Participations = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Number of steps of an epoch that use an example; default: 1."),
+]
+Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of epochs; default: 1.")]
+Adjacency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="Neighbouring relation: add-remove (default), add or remove.",
+        autocompletion=completion.words("add-remove", "add", "remove"),
+    ),
+]
+Sampling = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD",
+        help="Choice of examples: allocation, poisson or none.",
+        autocompletion=completion.words("allocation", "poisson", "none"),
+    ),
+]
+Probability = Annotated[
+    str | None,
+    typer.Option(
+        "--sampling-probability",
+        metavar="NUMBER",
+        help="Probability that a step uses an example; only for poisson.",
+    ),
+]
+Examples = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Size of the training set; a delta too large for it prints a note."),
+]
+BatchSize = Annotated[
+    str | None,
+    typer.Option(
+        "--batch-size", metavar="NUMBER", help="Average batch size; with --examples, replaces --steps."
+    ),
+]
+
+StoredOnly = Annotated[
+    bool, typer.Option("--stored-only", help="Never compute; exit with 3 if the store has no answer.")
+]
