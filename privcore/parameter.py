@@ -115,9 +115,18 @@ class Integer(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Parameter):
-    """One of a few words."""
+    """One of a few words.
+
+    Attributes:
+        choices: The words.
+        former: Pairs of a word of earlier releases and the word that replaces it: stores and sweep files
+            may have the former word. Questions of users may not, see `refuse_former`.
+        refusal: Sentence for a user who asks for a former word.
+    """
 
     choices: tuple[str, ...]
+    former: tuple[tuple[str, str], ...] = ()
+    refusal: str = ""
 
     @property
     def domain(self) -> str:
@@ -125,10 +134,18 @@ class Choice(Parameter):
         return "{" + ", ".join(self.choices) + "}"
 
     def check(self, value: object) -> str:
-        """Return the word, or raise `DomainError`."""
-        if not isinstance(value, str) or value not in self.choices:
+        """Return the word, or that which replaces a former word, or raise `DomainError`."""
+        if not isinstance(value, str):
             raise self._refuse(value)
-        return value
+        word = dict(self.former).get(value, value)
+        if word not in self.choices:
+            raise self._refuse(value)
+        return word
+
+    def refuse_former(self, value: object) -> None:
+        """Raise `DomainError` with the reason if a value is a former word."""
+        if value in [old for old, _ in self.former]:
+            raise DomainError(self.refusal)
 
     def typical_values(self) -> Sequence[str]:
         """All the words."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from privcore.errors import DomainError, unknown
-from privcore.parameter import Parameter, Value
+from privcore.parameter import Choice, Parameter, Value
 
 
 class Trend(Enum):
@@ -203,7 +203,7 @@ class Problem:
 
     @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> Self:
-        """Return the problem with these fields.
+        """Return the problem with these fields, as stores and sweep files have them.
 
         Raises:
             UnknownNameError: A field does not exist; the closest name is suggested.
@@ -216,6 +216,19 @@ class Problem:
         if missing:
             raise DomainError(f"Expected {', '.join(missing)} for {cls.name}.")
         return cls(**given)
+
+    @classmethod
+    def asked(cls, given: Mapping[str, Any]) -> Self:
+        """Return the problem that a user asks; unlike `from_fields`, it refuses words of earlier releases.
+
+        Raises:
+            UnknownNameError: As `from_fields`.
+            DomainError: As `from_fields`, or a field has a former word, with the reason.
+        """
+        for name, value in given.items():
+            if isinstance(parameter := cls.parameters.get(name), Choice):
+                parameter.refuse_former(value)
+        return cls.from_fields(given)
 
     def as_fields(self) -> dict[str, Value]:
         """Return all fields by name, in the order of declaration."""

@@ -81,6 +81,7 @@ METHODS = {
     "poisson.pld": "allocation.poisson_pld:PoissonPld",
     "poisson.renyi": "allocation.poisson_renyi:PoissonRenyi",
     "shuffling.clones": "allocation.shuffling_clones:ShufflingClones",
+    "shuffling.composed": "allocation.shuffling_composed:ShufflingComposed",
     "shuffling.largest": "allocation.shuffling_largest:ShufflingLargest",
     "unamplified.exact": "allocation.unamplified_exact:UnamplifiedExact",
     "utility.formula": "allocation.utility_formula:UtilityFormula",

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privcore import PROBLEMS
-from privcore.parameter import Value
+from privcore.parameter import Choice, Parameter, Value
 from privcore.problem import Problem
 from storage import layout
 from storage.errors import QueryError
@@ -103,13 +103,19 @@ def _rows(kind: type[Problem], *, has_parts: bool) -> str:
         rows += f"""
             union all by name from read_parquet('{layout.DATA}/problem={kind.name}/*.parquet',
             union_by_name = true, hive_partitioning = false, filename = 'part')"""
-    columns = ", ".join(_column(name, defaults.get(name)) for name in schema.names)
+    columns = ", ".join(_column(name, defaults.get(name), kind.parameters.get(name)) for name in schema.names)
     return f"select {columns}, regexp_extract(r.part, 'problem=[^/]*/[^/]*$') as part from ({rows}) as r"
 
 
-def _column(name: str, default: Value | None) -> str:
+def _column(name: str, default: Value | None, parameter: Parameter | None) -> str:
+    """Return a column with its default instead of null, and words of this release instead of former ones."""
     column = f"r.{quote(name)}"
-    return column if default is None else f"coalesce({column}, {literal(default)}) as {quote(name)}"
+    if isinstance(parameter, Choice):
+        for old, new in parameter.former:
+            column = f"case when {column} = {literal(old)} then {literal(new)} else {column} end"
+    if default is not None:
+        column = f"coalesce({column}, {literal(default)})"
+    return column if column == f"r.{quote(name)}" else f"{column} as {quote(name)}"
 
 
 def _check(kinds: Sequence[type[Problem]]) -> str:

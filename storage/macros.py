@@ -26,6 +26,12 @@ COMPARED = ("allocation-epsilon", "poisson-epsilon", "shuffling-epsilon", "unamp
 WITHOUT_MEANING = {"unamplified-epsilon": ("steps",)}
 """Fields on which the truth does not depend: if the steps are public, unused steps do not matter."""
 
+SHUFFLED = {
+    "redraw": "case when epochs = 1 then 'one-epoch' else 'each-epoch' end",
+    "adjacency": "case when adjacency = 'add-remove' then 'zero-out' else adjacency end",
+}
+"""Fields of shuffling next to the other schemes: a new order for each epoch, and zero-out for add-remove."""
+
 _HELPERS = (
     """
     create or replace macro expected(given, holds, what) as case when holds then true
@@ -200,8 +206,10 @@ def _compare() -> str:
     """Return the query for several schemes at equal parameters; an inapplicable scheme has no row."""
     rows = []
     for kind in map(find_problem, COMPARED):
-        given = {n: "(participations / steps)" if n == "sampling_probability" else n for n in kind.parameters}
-        applies = "true" if "epochs" in kind.parameters else "participations = 1 and epochs = 1"
+        once = kind.name == "shuffling-epsilon"
+        other = SHUFFLED if once else {"sampling_probability": "(participations / steps)"}
+        given = {name: other.get(name, name) for name in kind.parameters}
+        applies = "participations = 1" if once else "true"
         columns = "problem, lower, upper, lower_method, upper_method"
         query = _at(kind, given, WITHOUT_MEANING.get(kind.name, ()))
         rows.append(f"select {columns} from (select {applies}) as scheme(applies), ({query}) where applies")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from privcore import PROBLEMS
-from privcore.parameter import Value
+from privcore import PROBLEMS, Problem
+from privcore.parameter import Choice, Value
 from storage import layout
 from storage.errors import DamagedError, StoreError, reason
 from storage.folder import Folder
@@ -236,6 +236,7 @@ def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None)
     if problem is None:
         return table
     schema = schema_for(problem)
+    table = _without_former(table, problem)
     if wanted is not None:
         schema = pa.schema([schema.field(name) for name in wanted], metadata=schema.metadata)
     if table.schema == schema:
@@ -248,6 +249,17 @@ def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None)
     defaults = problem.defaults()
     columns = [_column(shown, table, field, defaults.get(field.name)) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _without_former(table: pa.Table, problem: type[Problem]) -> pa.Table:
+    """Return the table with the words of this release instead of those of earlier releases."""
+    for place, field in enumerate(table.schema):
+        parameter = problem.parameters.get(field.name)
+        if isinstance(parameter, Choice) and parameter.former:
+            former = dict(parameter.former)
+            words = [former.get(word, word) for word in table.column(place).to_pylist()]
+            table = table.set_column(place, field, pa.chunked_array([pa.array(words, field.type)]))
+    return table
 
 
 def _column(shown: str, table: pa.Table, field: pa.Field, default: Value | None) -> pa.ChunkedArray:

@@ -1,6 +1,5 @@
 """One training run under four schemes that choose the examples of a step, side by side."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,18 +9,19 @@ from flows.answers.catalogue import meaning_of
 from flows.answers.explain import SAMPLING_FIELDS, Explanation
 from flows.answers.parse import SAMPLING, training_question
 from flows.answers.show import kind_of, methods_text
-from flows.answers.sourced import COMPUTED, Sourced
+from flows.answers.sourced import Sourced
 from flows.answers.training_run import TrainingRun
 from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, show
 from flows.spec.words import number
-from privcore import Bracket, Problem, find_problem, intersect
+from privcore import Bracket, Problem, find_problem
 
 SHUFFLING = "shuffling-epsilon"
-FROM_BELOW = "The lower end is that of the first epoch alone; further epochs can only raise epsilon."
-FROM_ABOVE = (
-    "The upper end is that of no amplification: a smaller one is proved only for one epoch with batches "
-    "of one example."
+ZERO_OUT = (
+    "The neighbouring relation of this row is {}: one data set has the gradient 0 in the place of the "
+    "example, since add-remove would change the number of batches."
 )
+SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
+"""Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
 
 Answering = Callable[[Problem], Sourced | None]
@@ -35,8 +35,7 @@ class SchemeRow:
     Attributes:
         sampling: Its name: `allocation`, `poisson`, `shuffling` or `none`.
         problem: The problem; None if the scheme does not apply to the run.
-        below: The answer that gives the lower end.
-        above: The answer that gives the upper end: the same, except for some rows of shuffling.
+        answer: The answer, or None if nothing is stored.
         bracket: Both ends; None without an answer.
         status: `ok`, `not_applicable`, `missing` if nothing is stored, or the status of a failed answer.
         notes: Sentences about the row, or about the reason why it is empty.
@@ -44,41 +43,27 @@ class SchemeRow:
 
     sampling: str
     problem: Problem | None
-    below: Sourced | None = None
-    above: Sourced | None = None
+    answer: Sourced | None = None
     bracket: Bracket | None = None
     status: str = "ok"
     notes: tuple[str, ...] = ()
 
 
-def _row(
-    sampling: str, problem: Problem, below: Sourced | None, above: Sourced | None, *notes: str
-) -> SchemeRow:
-    """Return the row with these answers, or with the reason why they are missing."""
-    row = SchemeRow(sampling=sampling, problem=problem, below=below, above=above, notes=notes)
-    if below is None or above is None:
+def _row(sampling: str, problem: Problem, answer: Sourced | None, *notes: str) -> SchemeRow:
+    """Return the row with this answer, or with the reason why it is missing."""
+    row = SchemeRow(sampling=sampling, problem=problem, answer=answer, notes=notes)
+    if answer is None:
         return replace(row, status="missing")
-    for answer in (below, above):
-        if not answer.ok:
-            return replace(row, status=answer.status, notes=(*notes, answer.detail))
-    bracket = below.bracket
-    if below is not above:
-        bracket = intersect([replace(below.bracket, upper=math.inf), replace(above.bracket, lower=0.0)])
-    if bracket.crossed:
-        return replace(row, status=CONFLICT, notes=(*notes, contradiction(bracket)))
-    return replace(row, bracket=bracket)
+    if not answer.ok:
+        return replace(row, status=answer.status, notes=(*notes, answer.detail))
+    if answer.bracket.crossed:
+        return replace(row, status=CONFLICT, notes=(*notes, contradiction(answer.bracket)))
+    return replace(row, bracket=answer.bracket)
 
 
 def explanation(row: SchemeRow, explained: Callable[[Sourced], Explanation]) -> Explanation | None:
     """Return the explanation of a row, or None if it has no answer."""
-    if row.problem is None or row.bracket is None or row.below is None or row.above is None:
-        return None
-    below = explained(row.below)
-    if row.below is row.above:
-        return below
-    told = {"lower": below, "upper": explained(row.above)}
-    origins = [origin.only(end) for end in told for origin in told[end].origins if end in origin.ends]
-    return Explanation(problem=row.problem, origins=tuple(origins))
+    return None if row.bracket is None or row.answer is None else explained(row.answer)
 
 
 def problems(
@@ -114,47 +99,29 @@ def problems(
         "none": find_problem(SAMPLING["none"]).from_fields(fields),
     }
     if fields["participations"] == 1:
-        found["shuffling"] = find_problem(SHUFFLING).from_fields(rest | {"steps": fields["steps"]})
+        adjacency = str(fields["adjacency"])
+        relation = SHUFFLED_ADJACENCY.get(adjacency, adjacency)
+        redraw = "one-epoch" if fields["epochs"] == 1 else "each-epoch"
+        shuffled = {"epochs": fields["epochs"], "redraw": redraw, "adjacency": relation}
+        found["shuffling"] = find_problem(SHUFFLING).from_fields(rest | {"steps": fields["steps"]} | shuffled)
     return found, notes
 
 
-def rows(
-    asked: Mapping[str, Problem], answering: Answering, *, batch_size: int | None
-) -> Iterator[SchemeRow]:
+def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeRow]:
     """Yield the row of every sampling, as soon as it is known.
 
     Args:
         asked: The problems, from `problems`.
         answering: Function that answers a problem.
-        batch_size: Examples of a step, if known.
     """
-    none = answering(asked["none"])
-    for name in ("allocation", "poisson"):
-        answer = answering(asked[name])
-        yield _row(name, asked[name], answer, answer)
-    yield _shuffling(asked, none, answering, batch_size)
-    yield _row("none", asked["none"], none, none)
-
-
-def _shuffling(
-    asked: Mapping[str, Problem], none: Sourced | None, answering: Answering, batch_size: int | None
-) -> SchemeRow:
-    """Return the row of shuffling.
-
-    The lower bound holds for batches of any size, with all other examples of a batch opposed or idle, and
-    for more epochs, since leaving out their outputs is post-processing. The upper bound by clones needs
-    batches of one example; the upper bound of no amplification has no requirements.
-    """
-    fields = asked["none"].as_fields()
-    problem = asked.get("shuffling")
-    if problem is None:
-        why = ONCE.format(fields["participations"])
-        return SchemeRow(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
-    answer, one_epoch = answering(problem), fields["epochs"] == 1
-    if one_epoch and batch_size == 1:
-        return _row("shuffling", problem, answer, answer)
-    notes = (FROM_ABOVE,) if one_epoch else (FROM_BELOW, FROM_ABOVE)
-    return _row("shuffling", problem, answer, none, *notes)
+    for name in ("allocation", "poisson", "shuffling", "none"):
+        problem = asked.get(name)
+        if problem is None:
+            why = ONCE.format(asked["none"].as_fields()["participations"])
+            yield SchemeRow(sampling=name, problem=None, status="not_applicable", notes=(why,))
+            continue
+        relation = ZERO_OUT.format(problem.as_fields()["adjacency"])
+        yield _row(name, problem, answering(problem), *((relation,) if name == "shuffling" else ()))
 
 
 def print_rows(
@@ -186,8 +153,8 @@ def print_rows(
             fields = row.problem.as_fields()
             shown = listed({name: fields[name] for name in SAMPLING_FIELDS if name in fields})
             notes.insert(0, f"{shown}: {meaning_of(type(row.problem))}")
-        if row.bracket is not None:
-            notes.insert(1, f"source: {_source(row.below, row.above)}")
+        if row.bracket is not None and row.answer is not None:
+            notes.insert(1, f"source: {row.answer.told}")
         print(labelled(row.sampling, "\n\n".join(notes)))
     for sampling, reason in reasons.items():
         if reason is not None:
@@ -209,18 +176,10 @@ def _cells(row: SchemeRow) -> list[str]:
     ]
 
 
-def _source(below: Sourced | None, above: Sourced | None) -> str:
-    """Return the source of both ends in words."""
-    assert below is not None
-    assert above is not None
-    same = below.told == above.told or below.source == above.source == COMPUTED
-    return below.told if same else f"lower end {below.told}; upper end {above.told}"
-
-
 def _content(row: SchemeRow) -> dict[str, Any]:
     """Return a row for JSON; keys without an answer are null."""
     bracket, problem = row.bracket, row.problem
-    below, above = (row.below, row.above) if bracket else (None, None)
+    source = row.answer.source if bracket and row.answer else None
     fields = problem and problem.as_fields()
     return {
         "sampling": row.sampling,
@@ -236,8 +195,8 @@ def _content(row: SchemeRow) -> dict[str, Any]:
         "lower_method": (bracket.lower_by or None) if bracket else None,
         "upper_method": (bracket.upper_by or None) if bracket else None,
         "method": bracket and methods_text(bracket),
-        "source": ", ".join(dict.fromkeys([below.source, above.source])) if below and above else None,
-        "lower_source": below and below.source,
-        "upper_source": above and above.source,
+        "source": source,
+        "lower_source": source,
+        "upper_source": source,
         "notes": list(row.notes),
     }

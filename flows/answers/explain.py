@@ -18,7 +18,7 @@ from storage import Found, Store, provenance
 from storage.schema import problem_id
 from storage.views import view_name
 
-SAMPLING_FIELDS = ("steps", "sampling_probability", "participations", "epochs")
+SAMPLING_FIELDS = ("steps", "sampling_probability", "participations", "epochs", "redraw")
 NEIGHBOUR_FIELDS = ("adjacency", "neighbours")
 ENDS = ("lower", "upper")
 

@@ -49,7 +49,7 @@ def answer_lines(
 def _problem_in(content: Mapping[str, Any]) -> Problem:
     if not isinstance(name := content.get("problem"), str):
         raise DomainError("Expected the name of a problem under the key problem.")
-    return find_problem(name).from_fields({key: value for key, value in content.items() if key != "problem"})
+    return find_problem(name).asked({key: value for key, value in content.items() if key != "problem"})
 
 
 def _json_object(line: bytes) -> dict[str, Any]:

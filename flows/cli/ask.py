@@ -57,7 +57,7 @@ def ask(
     if batch is not None:
         return _answer_batch(batch, chosen, limit_seconds, limit_bytes)
     assert problem is not None
-    question = find_problem(problem).from_fields(fields_from(fields or []))
+    question = find_problem(problem).asked(fields_from(fields or []))
     asked = ask_methods(question, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
     if json:
         print(as_json(asked.as_content()))

@@ -25,7 +25,6 @@ from flows.cli.training_options import (
     Steps,
     StoredOnly,
 )
-from flows.spec.words import number
 from privcore import Problem
 
 
@@ -73,9 +72,8 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     }
     asked, notes = problems(given, examples=examples, batch_size=batch_size)
     tell(notes)
-    size = None if batch_size is None else int(number(batch_size))
     with reading(store, allow_degraded=allow_degraded) as opened:
-        found = list(rows(asked, answering, batch_size=size))
+        found = list(rows(asked, answering))
         if stored_only and all(row.bracket is None for row in found):
             raise UncoveredError(f"The store {opened.name} has no bound for any of the four rows.")
         print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None)

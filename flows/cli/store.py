@@ -67,7 +67,7 @@ def lookup(
             if explain:
                 raise DomainError("Expected a problem with its fields for --explain, got a sweep.")
             return show_sweep(sweep, opened, json)
-        problem = find_problem(name).from_fields(fields_from(fields or []))
+        problem = find_problem(name).asked(fields_from(fields or []))
         if (found := stored_answer(opened, problem, any_width=True)) is None:
             raise uncovered(opened, problem)
         answer = from_store(problem, found)

@@ -87,7 +87,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
         adjacency=adjacency,
         sampling_probability=sampling_probability,
     )
-    problem = kind.from_fields(fields)
+    problem = kind.asked(fields)
     if not method or stored_only:
         with reading(store, allow_degraded=allow_degraded) as opened:
             if not method and (found := stored_answer(opened, problem, any_width=stored_only)):

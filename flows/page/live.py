@@ -143,7 +143,7 @@ def question(body: bytes) -> Problem:
             raise DomainError(
                 f"Expected {field} without a reference to a file, which only the command line reads."
             )
-    return kind.from_fields(fields)
+    return kind.asked(fields)
 
 
 def _float(text: str) -> float:

@@ -53,8 +53,9 @@ def compare_training(store: Store) -> Document:
         Paragraph(
             text="Epsilon of DP-SGD at the same noise, number of steps and number of uses of an example. "
             "With Poisson sampling, a step includes an example with probability participations / steps. "
-            "Shuffling has one epoch. Without amplification, the steps that use an example are public, "
-            "so the number of steps does not matter."
+            "Shuffling permutes the examples again for each epoch, and one data set has the gradient 0 in "
+            "the place of the example (zero-out, instead of add-remove). Without amplification, the steps "
+            "that use an example are public, so the number of steps does not matter."
         ),
         *(Paragraph(text=sentence) for sentence in absent),
         Heading(text="Epsilon"),
@@ -115,5 +116,9 @@ def _poisson(row: Row) -> Setting | None:
     return _allocation({**row, "participations": uses})
 
 
-def _shuffling(row: Row) -> Setting:
-    return _allocation({**row, "participations": 1, "epochs": 1})
+def _shuffling(row: Row) -> Setting | None:
+    """Return the setting with add-remove for zero-out; None for an order that is kept, and replace-one."""
+    if row["redraw"] == "once" or row["adjacency"] == "replace-one":
+        return None
+    relation = "add-remove" if row["adjacency"] == "zero-out" else row["adjacency"]
+    return _allocation({**row, "participations": 1, "adjacency": relation})

@@ -13,7 +13,7 @@ from flows.spec.toml import SweepError
 from flows.spec.words import fields_from, number
 from privcore.errors import PrivsweepError
 from privcore.method import Direction
-from privcore.parameter import Parameter, Text
+from privcore.parameter import Choice, Parameter, Text
 from privcore.registry import PROBLEMS, answering, find_problem
 
 _LOOKED_AT = 10_000
@@ -45,6 +45,10 @@ def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ())
 
 def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
     problem = find_problem(name)
+    for field, text in _fields(words).items():
+        if isinstance(parameter := problem.parameters.get(field), Choice):
+            for word in _between_commas(text):
+                parameter.refuse_former(word)
     product = {field: _axis(text, problem.parameters.get(field)) for field, text in _fields(words).items()}
 
     def spelled(names: Sequence[str]) -> Sweep:

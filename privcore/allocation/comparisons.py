@@ -17,7 +17,7 @@ from privcore.allocation.problems import (
     GaussianSteps,
     SampledSteps,
 )
-from privcore.problem import falls, grows, proved
+from privcore.problem import AtLeast, NoneOf, falls, grows, proved
 
 _POISSON = proved(
     sigma=falls(proofs.MORE_NOISE),
@@ -25,7 +25,14 @@ _POISSON = proved(
     sampling_probability=grows(proofs.SAMPLED),
     epochs=grows(proofs.COMPOSED),
 )
-_SHUFFLING = proved(sigma=falls(proofs.MORE_NOISE))
+_SHUFFLING = proved(sigma=falls(proofs.MORE_NOISE), epochs=grows(proofs.COMPOSED))
+ORDER_OF_EPOCHS = NoneOf(
+    "redraw",
+    ("one-epoch",),
+    "Expected redraw each-epoch (shuffled again) or once (order kept) with epochs={epochs}, got {redraw}.",
+    where=AtLeast("epochs", 2),
+)
+
 _UNAMPLIFIED = proved(
     sigma=falls(proofs.MORE_NOISE),
     participations=grows(proofs.COMPOSED),
@@ -64,23 +71,34 @@ class PoissonDelta(AtEpsilon, SampledSteps):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShufflingEpsilon(AtDelta, GaussianSteps):
-    """Smallest epsilon of a shuffled epoch with clipped gradients, if all other examples are known."""
+class Shuffled(AllocationProblem):
+    """Base of the questions about shuffled batches.
+
+    The examples are permuted at random and cut into `steps` batches of any equal size. Neighbours have the
+    same number of examples.
+    """
+
+    constraints = (ORDER_OF_EPOCHS,)
+
+    epochs: Annotated[int, params.EPOCHS] = 1
+    redraw: Annotated[str, allocation_params.SHUFFLED] = "one-epoch"
+    adjacency: Annotated[str, allocation_params.SHUFFLING_ADJACENCY] = "zero-out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShufflingEpsilon(Shuffled, AtDelta, GaussianSteps):
+    """Smallest epsilon of shuffled batches with clipped gradients, if all other examples are known."""
 
     name = "shuffling-epsilon"
     monotone = proved(**_SHUFFLING, **AT_DELTA)
 
-    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
-
 
 @dataclass(frozen=True, kw_only=True)
-class ShufflingDelta(AtEpsilon, GaussianSteps):
-    """Delta of a shuffled epoch with clipped gradients, if all other examples are known."""
+class ShufflingDelta(Shuffled, AtEpsilon, GaussianSteps):
+    """Delta of shuffled batches with clipped gradients, if all other examples are known."""
 
     name = "shuffling-delta"
     monotone = proved(**_SHUFFLING, **AT_EPSILON)
-
-    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)

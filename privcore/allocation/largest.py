@@ -164,14 +164,14 @@ class AllocationLargest(Method[Allocation]):
     reference = f"{CHUA_BALLS} (k = E = 1, remove)"
 
     def cost(self, problem: Allocation) -> Cost:
-        return Cost(seconds=3e-3 * len(_epochs_to_try(problem.epochs)), bytes=2e6)
+        return Cost(seconds=3e-3 * len(epochs_to_try(problem.epochs)), bytes=2e6)
 
     def answer(self, problem: Allocation, seed: int) -> Answer:
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         t, k, mean = problem.steps, problem.participations, 1.0 / problem.sigma
         best, detail = BestTest(value=0.0), ""
         for direction in profile.DIRECTIONS[problem.adjacency]:
-            for epochs in _epochs_to_try(problem.epochs):
+            for epochs in epochs_to_try(problem.epochs):
                 rest = (((t - k) * epochs, 0.0),) if t > k else ()
                 outputs = ((k * epochs, mean), *rest)
                 found = largest_test(problem.asks, at, outputs, ((t * epochs, 0.0),), direction)
@@ -187,6 +187,6 @@ def described(found: BestTest, sigma: float) -> str:
     return f"largest output compared with {found.threshold * sigma:.6g} sensitivities"
 
 
-def _epochs_to_try(epochs: int) -> list[int]:
+def epochs_to_try(epochs: int) -> list[int]:
     """Return 1, 4, 16, ... and all epochs."""
     return [4**i for i in range(10) if 4**i < epochs] + [epochs]

@@ -29,6 +29,30 @@ ADJACENCY = Choice(
         "worse of the two"
     ),
 )
+SHUFFLING_ADJACENCY = Choice(
+    name="adjacency",
+    symbol=r"\sim",
+    choices=("zero-out", "remove", "add", "replace-one"),
+    meaning=(
+        "Neighbouring relation: the gradient of the example is 0 in one data set (zero-out; remove is from "
+        "the data set with the example, add is the reverse), or another clipped gradient (replace-one)"
+    ),
+    former=(("add-remove", "zero-out"),),
+    refusal=(
+        "Expected adjacency zero-out or replace-one for shuffling: add-remove is not defined for fixed "
+        "batches, since the number of batches would change; numbers of Poisson sampling are usually quoted "
+        "for add-remove."
+    ),
+)
+SHUFFLED = Choice(
+    name="redraw",
+    symbol=r"\pi_e",
+    choices=("one-epoch", "each-epoch", "once"),
+    meaning=(
+        "Order of the examples if there are several epochs: shuffled again for each epoch, or shuffled once "
+        "and kept; one-epoch is for a single epoch"
+    ),
+)
 THINNING = Real(
     name="thinning",
     symbol=r"t \lambda",

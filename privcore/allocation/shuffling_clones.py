@@ -205,6 +205,8 @@ class ShufflingClones(Method[Shuffling]):
 
     def answer(self, problem: Shuffling, seed: int) -> Answer:
         sigma, n = problem.sigma, problem.steps
+        if problem.epochs > 1 or problem.adjacency == "replace-one":
+            return unamplified(problem)
         if isinstance(problem, ShufflingEpsilon):
             local = gaussian_epsilon_bounds(sigma, problem.delta)[1]
             clones = clones_epsilon(sigma, n, problem.delta)
@@ -221,3 +223,14 @@ class ShufflingClones(Method[Shuffling]):
         if clones < local:
             return Answer.at_most(clones, detail="amplification by clones")
         return Answer.at_most(local, detail="no amplification")
+
+
+def unamplified(problem: Shuffling) -> Answer:
+    """Return the bound without amplification, for steps that are public."""
+    distance = 2.0 if problem.adjacency == "replace-one" else 1.0
+    sigma = problem.sigma / (distance * math.sqrt(problem.epochs))
+    if isinstance(problem, ShufflingEpsilon):
+        upper = gaussian_epsilon_bounds(sigma, problem.delta)[1]
+    else:
+        upper = gaussian_delta_bounds(sigma, problem.epsilon)[1]
+    return Answer.at_most(upper, detail="no amplification: nothing better is known at this noise")

@@ -16,11 +16,10 @@ DIRECTIONS: dict[str, tuple[Direction, ...]] = {
     "remove": ("remove",),
     "add": ("add",),
     "add-remove": ("remove", "add"),
-    "zero-out": ("remove", "add"),
     "zero-out-remove": ("remove",),
     "zero-out-add": ("add",),
-    "replace-one": ("remove", "add"),
 }
+DIRECTIONS |= dict.fromkeys(("zero-out", "replace-one"), DIRECTIONS["add-remove"])
 
 LARGEST_EPSILON = 600.0
 """Largest epsilon of bounds from a distribution; e^epsilon must be in the range of doubles."""

@@ -194,7 +194,7 @@ def test_compare_puts_schemes_side_by_side(store: Store) -> None:
         ("shuffling-epsilon", 0.0, math.inf),
         ("unamplified-epsilon", 1.0, 2.0),
     ]
-    query = "select problem from compare(sigma := 1, steps := 10, delta := 1e-5, epochs := 2)"
+    query = "select problem from compare(sigma := 1, steps := 10, delta := 1e-5, participations := 2)"
     assert "shuffling-epsilon" not in store.sql(query)["problem"].to_pylist()
 
 

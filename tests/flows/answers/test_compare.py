@@ -1,7 +1,6 @@
 """The command compare: the meaning, source and claim of each row."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -83,24 +82,30 @@ def test_poisson_sampling_has_the_same_expected_batch_and_its_own_safe_rounding(
     assert "steps=4 sampling_probability=0.3" in privsweep.out
 
 
-def test_clones_bound_shuffling_only_where_a_batch_is_known_to_be_one_example(privsweep: Command) -> None:
-    # At this noise the clones prove less than no amplification; they are not proved for larger batches.
-    few = ("--sigma", "3", "--delta", "1e-3", "--examples", "100000", "--batch-size")
-    one, two = by_sampling(privsweep, *few, "1"), by_sampling(privsweep, *few, "2")
-    assert one["shuffling"]["upper_method"] == "shuffling.clones"
-    assert one["shuffling"]["upper"] < 0.9 * one["none"]["upper"]
-    for rows in (two, by_sampling(privsweep, *RUN)):
-        assert rows["shuffling"]["upper_method"] == "unamplified.exact"
-        assert rows["shuffling"]["upper"] == rows["none"]["upper"]
-        assert "batches of one" in rows["shuffling"]["notes"][0]
+def test_clones_bound_shuffling_for_batches_of_any_size(privsweep: Command) -> None:
+    # At this noise the clones prove less than no amplification, whatever the number of examples in a batch.
+    few = ("--sigma", "3", "--delta", "1e-3", "--examples")
+    one = by_sampling(privsweep, *few, "100000", "--batch-size", "1")
+    two = by_sampling(privsweep, *few, "200000", "--batch-size", "2")
+    for rows in (one, two):
+        assert rows["shuffling"]["upper_method"] == "shuffling.clones"
+        assert rows["shuffling"]["upper"] < 0.9 * rows["none"]["upper"]
+    assert one["shuffling"]["upper"] == two["shuffling"]["upper"]
 
 
-def test_more_epochs_keep_the_lower_end_of_one_and_raise_the_upper(privsweep: Command) -> None:
+def test_both_ends_of_shuffling_are_those_of_all_epochs(privsweep: Command) -> None:
     once, often = by_sampling(privsweep, *RUN), by_sampling(privsweep, *RUN, "--epochs", "5")
-    assert often["shuffling"]["lower"] == once["shuffling"]["lower"] > 0
-    assert often["shuffling"]["upper"] == often["none"]["upper"] > once["none"]["upper"]
-    assert often["shuffling"]["lower_method"] == "shuffling.largest"
-    assert often["shuffling"]["notes"][0].startswith("The lower end is that of the first epoch alone")
+    assert often["shuffling"]["lower"] > once["shuffling"]["lower"] > often["poisson"]["upper"]
+    assert often["shuffling"]["upper"] > once["shuffling"]["upper"]
+    fields = often["shuffling"]["fields"]
+    assert (fields["epochs"], fields["redraw"], fields["adjacency"]) == (5, "each-epoch", "zero-out")
+    assert once["shuffling"]["fields"]["redraw"] == "one-epoch"
+    assert often["shuffling"]["notes"][0].startswith("The neighbouring relation of this row is zero-out")
+
+
+def test_shuffling_has_the_direction_that_was_asked_for(privsweep: Command) -> None:
+    rows = by_sampling(privsweep, *RUN, "--adjacency", "add")
+    assert rows["shuffling"]["adjacency"] == rows["allocation"]["adjacency"] == "add"
 
 
 def test_shuffling_does_not_apply_to_more_participations_and_says_why(privsweep: Command) -> None:
@@ -121,7 +126,7 @@ def test_stored_rows_are_not_computed_and_say_so(privsweep: Command, store: Path
         "computed",
         "store",
     ]
-    assert (rows["shuffling"]["lower_source"], rows["shuffling"]["upper_source"]) == ("computed", "store")
+    assert (rows["shuffling"]["lower_source"], rows["shuffling"]["upper_source"]) == ("computed", "computed")
     between = by_sampling(privsweep, *RUN, "--store", store, "--stored-only")
     assert between["allocation"]["source"] == "store-monotone"
     assert between["poisson"]["status"] == between["shuffling"]["status"] == "missing"
@@ -136,11 +141,11 @@ def test_ends_that_exclude_one_another_are_a_conflict_and_no_answer() -> None:
     asked, _ = problems({"sigma": "1", "steps": "10", "delta": "1e-5"}, examples=None, batch_size=None)
 
     def answering(problem: Problem) -> Sourced:
-        lower, upper = (5.0, math.inf) if problem.name == "shuffling-epsilon" else (1.0, 4.0)
+        lower, upper = (5.0, 4.0) if problem.name == "shuffling-epsilon" else (1.0, 4.0)
         asked = Asked(problem=problem, replies=(), lower=lower, upper=upper, lower_by="one", upper_by="other")
         return Sourced(problem=problem, bracket=asked, answer=asked, source="computed", told="now")
 
-    found = {row.sampling: row for row in rows_of(asked, answering, batch_size=None)}
+    found = {row.sampling: row for row in rows_of(asked, answering)}
     assert (found["shuffling"].status, found["shuffling"].bracket) == ("conflict", None)
     assert found["shuffling"].notes[-1] == (
         "Methods contradict one another: one gives at least 5.0, other at most 4.0."

@@ -101,10 +101,7 @@ def test_two_methods_are_explained_one_by_one(privsweep: Command) -> None:
     rows = {row["sampling"]: row for row in privsweep.json["rows"]}
     found = ends(rows["shuffling"])
     assert found["lower"]["method"] == "shuffling.largest"
-    assert (found["upper"]["method"], found["upper"]["problem"]) == (
-        "unamplified.exact",
-        "unamplified-epsilon",
-    )
+    assert (found["upper"]["method"], found["upper"]["problem"]) == ("shuffling.clones", "shuffling-epsilon")
     assert ends(rows["allocation"])["lower"]["theorem"] == find("allocation.certified").reference
     assert privsweep("compare", *words, "--explain") == 0
     assert privsweep.out.count("  theorem") == 5
