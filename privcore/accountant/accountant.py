@@ -1,0 +1,133 @@
+"""Accountant for dp-accounting, jax_privacy and Opacus: both ends of epsilon and delta, both proved."""
+
+from collections import Counter
+
+from dp_accounting import NeighboringRelation, PrivacyAccountant
+from dp_accounting.dp_event import DpEvent
+
+from privcore import params
+from privcore.accountant.composition import Composition
+from privcore.accountant.events import Steps
+from privcore.accountant.mechanisms import RefusedEventError, Setting
+from privcore.accountant.relation import Relation
+from privcore.accountant.steps import PrivateStep
+from privcore.errors import DomainError
+
+TOLERANCE = 1e-3
+"""Default relative width of the intervals; `dp-accounting` has a similar discretisation error."""
+
+
+class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
+    """Accountant for the interface of `dp_accounting.PrivacyAccountant`, with both ends of each value.
+
+    `get_epsilon` and `get_delta` return the upper ends, so the accountant can replace another one. Adaptive
+    composition is covered if the parameters of the steps are fixed in advance.
+
+    Args:
+        neighboring_relation: Neighbouring relation.
+        sensitivity: Distance, in clipping norms, of the sums of neighbours under `REPLACE_ONE`: 1 or 2. The
+            noise multiplier of a Gaussian event without sampling does not say which one it refers to, and
+            such events are refused if the distance is not given.
+        tolerance: Requested relative width of the intervals.
+
+    Raises:
+        DomainError: The relation is not a relation of dp-accounting, or a number is outside its domain.
+
+    Example:
+        >>> import dp_accounting
+        >>> step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))
+        >>> accountant = PrivsweepAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+        >>> lower, upper = accountant.compose(step, 1000).get_epsilon_interval(1e-5)
+        >>> round(lower, 2), round(upper, 2)
+        (1.83, 1.83)
+    """
+
+    def __init__(
+        self,
+        neighboring_relation: NeighboringRelation,
+        sensitivity: int | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> None:
+        if not isinstance(neighboring_relation, NeighboringRelation):
+            raise DomainError(
+                "Expected a neighbouring relation of dp_accounting.NeighboringRelation, "
+                f"got {neighboring_relation!r}."
+            )
+        super().__init__(neighboring_relation)
+        relation = Relation(neighboring_relation.name)
+        replaced = relation is Relation.REPLACE_ONE
+        if sensitivity is not None and not (replaced and sensitivity in (1, 2)):
+            raise DomainError(f"Expected sensitivity 1 or 2, with REPLACE_ONE only, got {sensitivity!r}.")
+        self._setting = Setting(relation, sensitivity)
+        self._tolerance = params.TOLERANCE.check(tolerance)
+        self._counts: Counter[PrivateStep] = Counter()
+        self._private = True
+
+    def _maybe_compose(
+        self, event: DpEvent, count: int, do_compose: bool
+    ) -> PrivacyAccountant.CompositionErrorDetails | None:
+        """Compose an event if asked to, and return the part that is not supported, if there is one."""
+        found = Steps(self._setting)
+        try:
+            found.add(event, max(count, 1))  # `supports` asks with a count of 0
+        except RefusedEventError as error:
+            return self.CompositionErrorDetails(error.event, error.reason)
+        if do_compose:
+            self._counts.update(found.counts)
+            self._private = self._private and found.private
+        return None
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """Return the upper end of the smallest epsilon at a delta; infinity for an event without privacy.
+
+        Args:
+            target_delta: Probability in [0, 1].
+        """
+        return self.get_epsilon_interval(target_delta)[1]
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """Return the upper end of delta at an epsilon; it is 1 for an event without privacy.
+
+        Args:
+            target_epsilon: Privacy loss threshold in nats, >= 0.
+        """
+        return self.get_delta_interval(target_epsilon)[1]
+
+    def get_epsilon_interval(self, target_delta: float) -> tuple[float, float]:
+        """Return the lower and the upper end of the smallest epsilon at a delta.
+
+        Args:
+            target_delta: Probability in [0, 1].
+
+        Raises:
+            DomainError: The delta is outside [0, 1].
+        """
+        if not 0.0 <= target_delta <= 1.0:
+            raise DomainError(f"Expected target_delta in [0, 1], got {target_delta}.")
+        if not self._private:
+            return (0.0 if target_delta == 1.0 else float("inf")), float("inf")
+        return self._composition.epsilon(float(target_delta), self._tolerance)
+
+    def get_delta_interval(self, target_epsilon: float) -> tuple[float, float]:
+        """Return the lower and the upper end of delta at an epsilon.
+
+        Args:
+            target_epsilon: Privacy loss threshold in nats, >= 0, possibly infinity.
+
+        Raises:
+            DomainError: The epsilon is negative.
+        """
+        if not target_epsilon >= 0.0:
+            raise DomainError(f"Expected target_epsilon of at least 0, got {target_epsilon}.")
+        if not self._private:
+            return 1.0, 1.0
+        return self._composition.delta(float(target_epsilon), self._tolerance)
+
+    @property
+    def _composition(self) -> Composition:
+        return Composition.of(self._counts)
+
+    def __repr__(self) -> str:
+        """Return the relation, the sensitivity and the composed event."""
+        known = f"relation={self._setting.relation.value}, sensitivity={self._setting.sensitivity}"
+        return f"{type(self).__name__}({known}, ledger={self.ledger})"

@@ -1,0 +1,167 @@
+"""Epsilon and delta of a composition of private steps: both ends, from laws and from closed forms."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from privcore.accountant.steps import SLACK, PrivateStep
+from privcore.likelihood_ratio.enclose import Question
+from privcore.likelihood_ratio.laws import Composed, Gaussian, Law, enclosed, product
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+
+BOTH = "add-remove"
+"""Both directions: a neighbouring relation is symmetric."""
+DATA_SETS = 2
+"""Number of worst data sets whose lower bounds are compared."""
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Steps with their counts, in an order that does not depend on the order of composition."""
+
+    counted: tuple[tuple[PrivateStep, int], ...]
+
+    @classmethod
+    def of(cls, counts: Mapping[PrivateStep, int]) -> "Composition":
+        """Return the composition of counted steps."""
+        return cls(tuple(sorted(counts.items(), key=lambda item: repr(item[0]))))
+
+    def epsilon(self, delta: float, tolerance: float) -> tuple[float, float]:
+        """Return lower and upper end of the smallest epsilon >= 0 with a profile of at most delta.
+
+        Args:
+            delta: Probability in [0, 1].
+            tolerance: Requested relative width.
+        """
+        if not self.counted or delta >= 1.0:
+            return 0.0, 0.0
+        if delta <= 0.0:
+            return self._pure()
+        outer = self._epsilon_outer(delta)
+        return self._ends(Question(asks="epsilon", at=delta, adjacency=BOTH), tolerance, outer)
+
+    def delta(self, epsilon: float, tolerance: float) -> tuple[float, float]:
+        """Return lower and upper end of the profile at epsilon.
+
+        Args:
+            epsilon: Privacy loss threshold, >= 0, possibly infinity.
+            tolerance: Requested relative width.
+        """
+        if not self.counted:
+            return 0.0, 0.0
+        if epsilon == math.inf:
+            return 0.0, self._infinite
+        outer = self._delta_outer(epsilon)
+        return self._ends(Question(asks="delta", at=epsilon, adjacency=BOTH), tolerance, outer)
+
+    def _ends(self, question: Question, tolerance: float, outer: tuple[float, float]) -> tuple[float, float]:
+        """Return both ends; laws that differ are enclosed separately."""
+        if self._gaussian_alone or outer[1] <= outer[0]:
+            return outer
+        lower, upper = _enclosed(self._dominating, question, tolerance, outer)
+        if self._attained != (self._dominating,):
+            ends = (_enclosed(law, question, tolerance, outer)[0] for law in self._attained)
+            lower = max(outer[0], *ends) if self._attained else outer[0]
+        return lower, upper
+
+    @cached_property
+    def _gaussian_alone(self) -> bool:
+        """Whether the composition is one Gaussian mechanism, whose closed form is exact."""
+        return all(step.dominating is None for step, _ in self.counted)
+
+    @cached_property
+    def _sigma(self) -> float:
+        """Noise multiplier of a Gaussian mechanism that dominates all steps with Gaussian noise.
+
+        Counted: squares err by at most 6 u, products with counts and the sum add 2 u, the quotient 1 u, and
+        the root halves the sum; so the result errs by at most 5.5 u, and is moved outwards by `_moved`.
+        """
+        total = math.fsum(count * step.square for step, count in self.counted)
+        return math.sqrt(1.0 / total) if total > 0.0 else math.inf
+
+    @cached_property
+    def _infinite(self) -> float:
+        """Upper bound of the probability of an infinite loss."""
+        kept = math.fsum(count * math.log1p(-step.infinite) for step, count in self.counted if step.infinite)
+        return min(1.0, -math.expm1(kept) * SLACK)
+
+    @cached_property
+    def _reach(self) -> float:
+        """Upper bound of the sum of the finite losses of the steps without Gaussian noise."""
+        remove = math.fsum(count * step.reach_remove for step, count in self.counted)
+        add = math.fsum(count * step.reach_add for step, count in self.counted)
+        return max(remove, add) * SLACK
+
+    def _pure(self) -> tuple[float, float]:
+        """Return both ends of epsilon at delta 0."""
+        if self._infinite > 0.0 or self._sigma < math.inf:
+            attained = any(step.square > 0.0 for step, _ in self.counted)
+            return (math.inf if attained else 0.0), math.inf
+        known = [(step, count) for step, count in self.counted if step.attained]
+        remove = math.fsum(count * step.reach_remove for step, count in known)
+        add = math.fsum(count * step.reach_add for step, count in known)
+        return max(remove, add) / SLACK**3, self._reach
+
+    def _epsilon_outer(self, delta: float) -> tuple[float, float]:
+        """Return a bracket of epsilon in closed form; it is tight for a Gaussian mechanism alone."""
+        left = (delta - self._infinite) * (2.0 - SLACK)
+        if left <= 0.0:
+            return 0.0, math.inf
+        if self._sigma == math.inf:
+            return 0.0, self._reach
+        lower = gaussian_epsilon_bounds(self._sigma * SLACK, delta)[0] if self._gaussian_alone else 0.0
+        return lower, (gaussian_epsilon_bounds(self._sigma / SLACK, left)[1] + self._reach) * SLACK
+
+    def _delta_outer(self, epsilon: float) -> tuple[float, float]:
+        """Return a bracket of delta in closed form; it is tight for a Gaussian mechanism alone."""
+        if self._sigma < math.inf:
+            lower = gaussian_delta_bounds(self._sigma * SLACK, epsilon)[0] if self._gaussian_alone else 0.0
+            beyond = epsilon - self._reach
+            upper = gaussian_delta_bounds(self._sigma / SLACK, beyond - abs(beyond) * (SLACK - 1.0))[1]
+        else:
+            # (e^r - e^epsilon) / (1 + e^r) for epsilon < r, the randomized response of the total loss r
+            lower, room = 0.0, min(0.0, epsilon - self._reach)
+            upper = -math.expm1(room) / (1.0 + math.exp(-self._reach)) * SLACK
+        return lower, min(1.0, (upper + self._infinite) * SLACK)
+
+    @cached_property
+    def _dominating(self) -> Law:
+        """Law that dominates the composition."""
+        return self._product([(step.dominating, count) for step, count in self.counted])
+
+    @cached_property
+    def _attained(self) -> tuple[Law, ...]:
+        """Laws of pairs of neighbours, one for each kind of worst data set."""
+        found: list[Law] = []
+        for kind in range(DATA_SETS):
+            laws = [
+                (step.attained[min(kind, len(step.attained) - 1)] if step.attained else None, count)
+                for step, count in self.counted
+            ]
+            if any(law is not None for law, _ in laws) or self._unamplified > 0.0:
+                law = self._product(laws)
+                if law not in found:
+                    found.append(law)
+        return tuple(found)
+
+    @cached_property
+    def _unamplified(self) -> float:
+        """Sum of the squares of the Gaussian steps without sampling."""
+        return math.fsum(count * step.square for step, count in self.counted if step.dominating is None)
+
+    def _product(self, laws: list[tuple[Law | None, int]]) -> Law:
+        """Return the product of the given laws, and of all Gaussian steps without sampling."""
+        parts = [Composed(law, count) if count > 1 else law for law, count in laws if law is not None]
+        if self._unamplified > 0.0:
+            parts.append(Gaussian(math.sqrt(self._unamplified)))
+        return product(tuple(parts))
+
+
+@lru_cache(maxsize=256)
+def _enclosed(
+    law: Law, question: Question, tolerance: float, outer: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the bracket of the pair with a law."""
+    lower, upper, _ = enclosed(law, question, tolerance, outer)
+    return lower, upper

@@ -1,0 +1,148 @@
+"""Laws of steps without Gaussian noise: finitely many ratios, and Laplace noise."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcore.likelihood_ratio.distribution import (
+    LARGEST_RATIO,
+    LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
+    Resolution,
+)
+from privcore.likelihood_ratio.laws import Law
+from privcore.likelihood_ratio.steps import LaplaceStep
+from privcore.numerics.rounding import UNIT
+
+LARGEST_LOSS = math.log(LARGEST_RATIO)
+SMALLEST_FINITE_MASS = 1e-290
+"""Smaller masses would lose digits to underflow."""
+
+
+@dataclass(frozen=True)
+class Finite(Law):
+    r"""Law with finitely many values $e^{\ell}$.
+
+    Attributes:
+        losses: Logarithms $\ell$ of the values, ascending; minus infinity for the value 0. Each errs by at
+            most eight roundings of itself, and 8 u.
+        masses: Probabilities of the values under Q, positive. Each errs by at most four roundings of the
+            largest loss, and 16 u, relatively.
+        infinite: Probability under P of the outputs that are impossible under Q.
+    """
+
+    losses: tuple[float, ...]
+    masses: tuple[float, ...]
+    infinite: float = 0.0
+
+    def build(self, res: Resolution) -> RatioBracket:
+        if self.largest_loss > LARGEST_LOSS or min(self.masses) < SMALLEST_FINITE_MASS:
+            raise LikelihoodRangeError
+        law = RatioDistribution(
+            x=np.exp(np.array(self.losses)),
+            p=np.array(self.masses),
+            infinite=self.infinite,
+            mass_error=(16.0 + 4.0 * self.largest_loss) * UNIT,
+            value_error=(12.0 + 8.0 * self.largest_loss) * UNIT,
+        )
+        return RatioBracket(lower=law, upper=law)
+
+    @property
+    def largest_loss(self) -> float:
+        """Largest size of a finite loss."""
+        return max(abs(loss) for loss in self.losses if loss > -math.inf)
+
+    @property
+    def width(self) -> float:
+        return self.largest_loss
+
+
+@dataclass(frozen=True)
+class Laplace(Law):
+    """Law of Laplace noise of a scale at sensitivity 1."""
+
+    scale: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        if 1.0 / self.scale > LARGEST_LOSS:
+            raise LikelihoodRangeError
+        return LaplaceStep(self.scale).ratio(res)
+
+    @property
+    def width(self) -> float:
+        return 1.0 / self.scale
+
+
+def approximate(epsilon: float, delta: float) -> Finite:
+    r"""Return the largest law of an $(\varepsilon, \delta)$-private step, which dominates all others.
+
+    P has mass $\delta$ where Q has none, Q has mass $\delta$ where P has none, and the rest is the randomized
+    response of $\varepsilon$. The profile $H_\kappa$ of a pair is convex in $\kappa$, and the definition
+    bounds it by 1, $1 - e^{-\varepsilon}(1 - \delta)$ and $\delta$ at $0$, $e^{-\varepsilon}$ and
+    $e^{\varepsilon}$. The profile of this law consists of the chords between these values.
+
+    Example:
+        >>> approximate(epsilon=1.0, delta=0.25).infinite
+        0.25
+    """
+    low = math.exp(-epsilon)
+    rest = (1.0 - delta) / (1.0 + low)
+    losses: tuple[float, ...] = (-epsilon, epsilon)
+    masses: tuple[float, ...] = (rest, rest * low)
+    if epsilon == 0.0:
+        losses, masses = (0.0,), (1.0 - delta,)
+    if delta > 0.0:
+        losses, masses = (-math.inf, *losses), (delta, *masses)
+    return Finite(losses, masses, infinite=delta)
+
+
+def response(noise: float, buckets: int, special: bool) -> Finite:
+    r"""Return the law of randomized response over k buckets, which is uniform with probability p.
+
+    If a record is replaced, the ratios are $r$, $1$ and $1/r$ with $r = (k (1 - p) + p) / p$. A special
+    record has the uniform distribution; the ratios against it are $k (1 - p) + p$ and $p$.
+
+    Args:
+        noise: Probability p of a uniform output, in (0, 1).
+        buckets: Number of buckets k, at least 2.
+        special: Whether the record is replaced by the special one.
+
+    Example:
+        >>> response(noise=0.5, buckets=2, special=True).masses
+        (0.5, 0.5)
+    """
+    share = 1.0 / buckets
+    kept = buckets * (1.0 - noise) + noise
+    if special:
+        return Finite((math.log(noise), math.log(kept)), (1.0 - share, share))
+    loss = math.log(kept / noise)
+    truth, lie = kept * share, noise * share
+    if buckets == 2:
+        return Finite((-loss, loss), (truth, lie))
+    return Finite((-loss, 0.0, loss), (truth, (buckets - 2) * lie, lie))
+
+
+def discrete_laplace(noise: float, sensitivity: int) -> Finite:
+    r"""Return the law of discrete Laplace noise, proportional to $e^{-a |x|}$, shifted by an integer.
+
+    Between 0 and the shift, the loss of the output j is $a (2 j - \Delta)$; beyond, it is $\mp a \Delta$. A
+    half-line attains the largest change of a probability under each shift by 1, in every coordinate, so the
+    shift of one coordinate by the whole sensitivity dominates.
+
+    Args:
+        noise: Parameter a, > 0.
+        sensitivity: L1 sensitivity, a positive integer.
+
+    Example:
+        >>> discrete_laplace(noise=1.0, sensitivity=2).losses
+        (-2.0, 0.0, 2.0)
+    """
+    low = math.exp(-noise)
+    losses = tuple(noise * (2 * j - sensitivity) for j in range(sensitivity + 1))
+    inner = -math.expm1(-noise) / (1.0 + low)
+    masses = [inner * math.exp(-noise * j) for j in range(sensitivity + 1)]
+    masses[0] = 1.0 / (1.0 + low)
+    masses[-1] = math.exp(-noise * sensitivity) / (1.0 + low)
+    return Finite(losses, tuple(masses))

@@ -1,0 +1,158 @@
+"""Private steps with Gaussian noise and a random batch, by sampler and neighbouring relation."""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+from privcore.accountant.relation import Relation
+from privcore.accountant.steps import PrivateStep, amplified, unamplified
+from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
+from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
+from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, Sampled
+from privcore.likelihood_ratio.mixtures import Mixture, Part, bracket_of, sampled
+from privcore.numerics.binomial import window
+from privcore.numerics.rounding import BINOMIAL_WINDOW, FEW_OPERATIONS
+
+UNSEEN = 1e-280
+"""Upper bound of the probability of the counts beyond a window, and of the underflows in it."""
+
+
+def poisson(noise: float, rate: float, relation: Relation) -> PrivateStep:
+    """Return a step whose batch includes each example independently with a probability.
+
+    Args:
+        noise: Noise multiplier, > 0.
+        rate: Sampling probability, in (0, 1].
+        relation: Neighbouring relation; a replaced example may have the opposite gradient.
+
+    Source:
+        arXiv:2106.08567v2, Theorem 11; with replacement of an example, docs/accountant.md.
+    """
+    distance = 2.0 if relation is Relation.REPLACE_ONE else 1.0
+    if rate == 1.0:
+        return unamplified(noise, distance)
+    law = _poisson(noise, rate, relation)
+    return amplified(noise, distance, law, law)
+
+
+def _poisson(noise: float, rate: float, relation: Relation) -> Law:
+    if relation is Relation.REPLACE_ONE:
+        return SignedSample(rate, 1.0 / noise)
+    return Sampled(Gaussian(1.0 / noise), rate)
+
+
+def without_replacement(noise: float, rate: float, relation: Relation) -> PrivateStep:
+    """Return a step whose batch is a uniform subset of a fixed size.
+
+    Args:
+        noise: Noise multiplier, > 0.
+        rate: Batch size over number of examples, in (0, 1); 1 is allowed if no example is added or removed.
+        relation: Neighbouring relation.
+    """
+    s = 1.0 / noise
+    distance = 1.0 if relation is Relation.REPLACE_SPECIAL else 2.0
+    if rate == 1.0:
+        return unamplified(noise, distance)
+    law = _without_replacement(noise, rate, relation)
+    if relation is Relation.REPLACE_SPECIAL:
+        return amplified(noise, distance, law, Opposed(rate, s), Aligned(rate, s))
+    return amplified(noise, distance, law, Sampled(Gaussian(2.0 * s), rate))
+
+
+def _without_replacement(noise: float, rate: float, relation: Relation) -> Law:
+    """Return a dominating law."""
+    s = 1.0 / noise
+    if relation is Relation.REPLACE_ONE:
+        return Replaced(rate, s)
+    if relation is Relation.REPLACE_SPECIAL:
+        return Zeroed(rate, s)
+    return Sampled(Gaussian(2.0 * s), rate)
+
+
+def with_replacement(noise: float, examples: int, batch: int) -> PrivateStep:
+    """Return a step whose batch consists of independent uniform draws, if an example is added or removed.
+
+    Args:
+        noise: Noise multiplier, > 0.
+        examples: Number of examples, with the one that is removed; at least 2.
+        batch: Number of draws, at least 1.
+    """
+    law = Copies(batch, 1.0 / examples, 2.0 / noise)
+    return amplified(noise, 2.0 * batch, law, law)
+
+
+@dataclass(frozen=True)
+class Shifts(Law):
+    """Law of a mixture of Gaussians with non-negative means against N(0, 1).
+
+    Attributes:
+        weights: Weights of the mixture, positive; divided by their sum.
+        means: Means in standard deviations, ascending.
+    """
+
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+
+    def build(self, res: Resolution) -> RatioBracket:
+        total = math.fsum(self.weights)
+        p = Mixture(tuple(weight / total for weight in self.weights), self.means)
+        return bracket_of((Part(p, sampled(1.0, 0.0), error=FEW_OPERATIONS),), 0.0, res)
+
+    @property
+    def width(self) -> float:
+        return max(self.means)
+
+
+def mixture(noise: float, means: list[float], weights: list[float]) -> PrivateStep:
+    """Return a step that shifts the noise by a random multiple, at least 0, of the clipping norm.
+
+    Args:
+        noise: Standard deviation of the noise, > 0.
+        means: Shifts, at least 0.
+        weights: Their probabilities.
+    """
+    shares = defaultdict[float, float](float)
+    for mean, weight in zip(means, weights, strict=True):
+        if weight > 0.0:
+            shares[mean / noise] += weight
+    kept = sorted(shares.items())
+    law = Shifts(tuple(weight for _, weight in kept), tuple(mean for mean, _ in kept))
+    return amplified(1.0, kept[-1][0], law, law)
+
+
+def truncated(noise: float, rate: float, examples: int, largest: int, relation: Relation) -> PrivateStep:
+    """Return a step with Poisson sampling whose batch, if it is too large, is cut to a uniform subset.
+
+    If the other examples do not fill the batch, the step is a Poisson sample; otherwise it is a subset of
+    fixed size, which contains the example with a rate q'. The upper law reveals which of the two it is. The
+    lower law is a Poisson sample at the marginal rate, which holds if all other gradients are 0.
+
+    Args:
+        noise: Noise multiplier, > 0.
+        rate: Sampling probability before the cut, in (0, 1].
+        examples: Number of examples, at least 1.
+        largest: Largest batch size, at least 1.
+        relation: Neighbouring relation.
+    """
+    if largest >= examples:
+        return poisson(noise, rate, relation)
+    slack = 1.0 + 4.0 * BINOMIAL_WINDOW
+    others, everyone = window(examples - 1, rate), window(examples, rate)
+    full = others.at_least(largest)
+    filled = min(1.0, full * slack + UNSEEN)
+    free = float(others.law[: max(0, largest - others.first)].sum()) * slack + UNSEEN
+    free = min(free, math.nextafter(1.0 - full / slack, 2.0))
+    beyond = everyone.at_least(largest + 1) * slack + UNSEEN
+    share = full / slack * examples
+    inside = min(1.0, largest * beyond / share * slack) if share > UNSEEN / BINOMIAL_WINDOW else 1.0
+    parts = poisson(noise, rate, relation), without_replacement(noise, inside, relation)
+    upper = Blend((free, filled), tuple(part.dominating or _gaussian(part) for part in parts))
+    counts = everyone.counts.clip(max=largest)
+    marginal = float(counts @ everyone.law) / examples / slack
+    distance = 1.0 if relation is Relation.REPLACE_SPECIAL else 2.0
+    return amplified(noise, distance, upper, _poisson(noise, marginal, relation))
+
+
+def _gaussian(step: PrivateStep) -> Law:
+    """Return the law of a step without sampling."""
+    return Gaussian(math.sqrt(step.square))

@@ -1,0 +1,12 @@
+"""Neighbouring relations, with the names of dp-accounting."""
+
+from enum import Enum
+
+
+class Relation(Enum):
+    """Difference of two neighbouring data sets."""
+
+    ADD_OR_REMOVE_ONE = "ADD_OR_REMOVE_ONE"
+    REPLACE_ONE = "REPLACE_ONE"
+    REPLACE_SPECIAL = "REPLACE_SPECIAL"
+    """An example becomes a special one whose gradient is 0; also known as zero-out."""

@@ -1,0 +1,90 @@
+"""Private steps of a run: the laws of their likelihood ratios, and closed-form bounds of their losses."""
+
+import math
+from dataclasses import dataclass
+
+from privcore.accountant.finite import Finite, Laplace, approximate
+from privcore.likelihood_ratio.laws import Law, Sampled
+from privcore.numerics.rounding import FEW_FUNCTIONS
+
+SLACK = 1.0 + FEW_FUNCTIONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateStep:
+    r"""A step, as its place in a composition needs it. Equal steps have equal laws.
+
+    The step is bounded in one of two ways: by a Gaussian mechanism, or by the largest size of its finite
+    losses. The pair (P, Q) has the example in P.
+
+    Attributes:
+        dominating: A law that dominates every pair of neighbours; None if `square` is the exact law.
+        attained: Laws that pairs of neighbours attain, one for each kind of worst data set; the last one is
+            used for the kinds that a step does not distinguish. Empty if nothing is known.
+        square: Square of the parameter mu of a Gaussian mechanism that dominates the step, within six
+            roundings; 0 if the losses are bounded otherwise.
+        reach_remove: Upper bound of the finite losses in direction remove, for steps without Gaussian noise.
+        reach_add: The same in direction add.
+        infinite: Upper bound of the probability of an infinite loss.
+    """
+
+    dominating: Law | None = None
+    attained: tuple[Law, ...] = ()
+    square: float = 0.0
+    reach_remove: float = 0.0
+    reach_add: float = 0.0
+    infinite: float = 0.0
+
+
+def unamplified(noise: float, distance: float) -> PrivateStep:
+    """Return a Gaussian step in which every example takes part.
+
+    Args:
+        noise: Noise multiplier, > 0.
+        distance: Distance of the sums of neighbours in clipping norms, 1 or 2.
+    """
+    return PrivateStep(square=distance * distance / (noise * noise))
+
+
+def amplified(noise: float, distance: float, dominating: Law, *attained: Law) -> PrivateStep:
+    """Return a step with Gaussian noise and a random batch.
+
+    Args:
+        noise: Noise multiplier, > 0.
+        distance: Largest distance of the means of neighbours, in clipping norms, if the batch were public.
+        dominating: Law that dominates every pair of neighbours.
+        attained: Laws that pairs of neighbours attain.
+    """
+    ratio = distance / noise
+    return PrivateStep(dominating=dominating, attained=attained, square=ratio * ratio)
+
+
+def finite(law: Finite, attained: bool = True) -> PrivateStep:
+    """Return a step with finitely many ratios."""
+    losses = [loss for loss in law.losses if loss > -math.inf]
+    return PrivateStep(
+        dominating=law,
+        attained=(law,) if attained else (),
+        reach_remove=max(0.0, losses[-1]) * SLACK,
+        reach_add=max(0.0, -losses[0]) * SLACK,
+        infinite=law.infinite,
+    )
+
+
+def black_box(epsilon: float, delta: float) -> PrivateStep:
+    """Return a step of which only a pair (epsilon, delta) is known; it bounds no loss from below."""
+    return finite(approximate(epsilon, delta), attained=False)
+
+
+def laplace(scale: float, probability: float) -> PrivateStep:
+    """Return a step with Laplace noise that includes the example with a probability."""
+    law: Law = Laplace(scale)
+    loss = 1.0 / scale
+    remove = add = loss
+    if probability < 1.0:
+        law = Sampled(law, probability)
+        remove = math.log1p(probability * math.expm1(loss)) if loss < 700.0 else loss
+        missing = -probability * math.expm1(-loss)
+        inside = (1.0 - probability) + probability * math.exp(-loss)  # without cancellation if it is small
+        add = -math.log1p(-missing) if missing < 0.5 else -math.log(inside)
+    return PrivateStep(dominating=law, attained=(law,), reach_remove=remove * SLACK, reach_add=add * SLACK)
