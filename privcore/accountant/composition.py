@@ -1,4 +1,4 @@
-"""Epsilon and delta of a composition of private steps: both ends, from laws and from closed forms."""
+"""Epsilon and delta of a composition of private steps: both ends, from distributions and closed forms."""
 
 import math
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class Composition:
         return self._ends(Question(asks="delta", at=epsilon, adjacency=BOTH), tolerance, outer)
 
     def _ends(self, question: Question, tolerance: float, outer: tuple[float, float]) -> tuple[float, float]:
-        """Return both ends; laws that differ are enclosed separately."""
+        """Return both ends; if their distributions differ, each is computed separately."""
         if self._gaussian_alone or outer[1] <= outer[0]:
             return outer
         lower, upper = _enclosed(self._dominating, question, tolerance, outer)
@@ -151,7 +151,7 @@ class Composition:
         return math.fsum(count * step.square for step, count in self.counted if step.dominating is None)
 
     def _product(self, laws: list[tuple[Law | None, int]]) -> Law:
-        """Return the product of the given laws, and of all Gaussian steps without sampling."""
+        """Return the distribution of the given parts, and of all Gaussian steps without sampling."""
         parts = [Composed(law, count) if count > 1 else law for law, count in laws if law is not None]
         if self._unamplified > 0.0:
             parts.append(Gaussian(math.sqrt(self._unamplified)))
@@ -162,6 +162,6 @@ class Composition:
 def _enclosed(
     law: Law, question: Question, tolerance: float, outer: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the bracket of the pair with a law."""
+    """Return the bracket of the pair with a likelihood-ratio distribution."""
     lower, upper, _ = enclosed(law, question, tolerance, outer)
     return lower, upper

@@ -65,10 +65,10 @@ class Steps:
 
 
 _REFUSED = {
-    "DiscreteGaussianDpEvent": "`DiscreteGaussianDpEvent` has no dominating law here.",
-    "RepeatAndSelectDpEvent": "`RepeatAndSelectDpEvent` has no dominating law here.",
-    "SingleEpochTreeAggregationDpEvent": "`SingleEpochTreeAggregationDpEvent` has no dominating law here.",
+    "DiscreteGaussianDpEvent": "`DiscreteGaussianDpEvent` has no known dominating distribution.",
+    "RepeatAndSelectDpEvent": "`RepeatAndSelectDpEvent` has no known dominating distribution.",
+    "SingleEpochTreeAggregationDpEvent": "Tree aggregation has no known dominating distribution.",
     "UnsupportedDpEvent": "`UnsupportedDpEvent` describes no mechanism.",
-    "ZCDpEvent": "`ZCDpEvent` bounds Renyi divergences only, which give no likelihood-ratio law.",
+    "ZCDpEvent": "`ZCDpEvent` bounds Renyi divergences only, which give no likelihood-ratio distribution.",
 }
 """Reasons for refusal, by the name of the event."""

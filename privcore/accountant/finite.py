@@ -76,12 +76,12 @@ class Laplace(Law):
 
 
 def approximate(epsilon: float, delta: float) -> Finite:
-    r"""Return the largest law of an $(\varepsilon, \delta)$-private step, which dominates all others.
+    r"""Return the distribution of a step that dominates all $(\varepsilon, \delta)$-private steps.
 
     P has mass $\delta$ where Q has none, Q has mass $\delta$ where P has none, and the rest is the randomized
     response of $\varepsilon$. The profile $H_\kappa$ of a pair is convex in $\kappa$, and the definition
     bounds it by 1, $1 - e^{-\varepsilon}(1 - \delta)$ and $\delta$ at $0$, $e^{-\varepsilon}$ and
-    $e^{\varepsilon}$. The profile of this law consists of the chords between these values.
+    $e^{\varepsilon}$. The profile of this distribution consists of the chords between these values.
 
     Example:
         >>> approximate(epsilon=1.0, delta=0.25).infinite
@@ -99,7 +99,7 @@ def approximate(epsilon: float, delta: float) -> Finite:
 
 
 def response(noise: float, buckets: int, special: bool) -> Finite:
-    r"""Return the law of randomized response over k buckets, which is uniform with probability p.
+    r"""Return the distribution of randomized response over k buckets: uniform with probability p.
 
     If a record is replaced, the ratios are $r$, $1$ and $1/r$ with $r = (k (1 - p) + p) / p$. A special
     record has the uniform distribution; the ratios against it are $k (1 - p) + p$ and $p$.
@@ -125,7 +125,7 @@ def response(noise: float, buckets: int, special: bool) -> Finite:
 
 
 def discrete_laplace(noise: float, sensitivity: int) -> Finite:
-    r"""Return the law of discrete Laplace noise, proportional to $e^{-a |x|}$, shifted by an integer.
+    r"""Return the distribution of discrete Laplace noise, $e^{-a |x|}$, shifted by an integer.
 
     Between 0 and the shift, the loss of the output j is $a (2 j - \Delta)$; beyond, it is $\mp a \Delta$. A
     half-line attains the largest change of a probability under each shift by 1, in every coordinate, so the

@@ -60,7 +60,7 @@ def without_replacement(noise: float, rate: float, relation: Relation) -> Privat
 
 
 def _without_replacement(noise: float, rate: float, relation: Relation) -> Law:
-    """Return a dominating law."""
+    """Return a dominating distribution."""
     s = 1.0 / noise
     if relation is Relation.REPLACE_ONE:
         return Replaced(rate, s)
@@ -74,7 +74,7 @@ def with_replacement(noise: float, examples: int, batch: int) -> PrivateStep:
 
     Args:
         noise: Noise multiplier, > 0.
-        examples: Number of examples, with the one that is removed; at least 2.
+        examples: Number of examples, including the removed example; at least 2.
         batch: Number of draws, at least 1.
     """
     law = Copies(batch, 1.0 / examples, 2.0 / noise)
@@ -124,8 +124,8 @@ def truncated(noise: float, rate: float, examples: int, largest: int, relation: 
     """Return a step with Poisson sampling whose batch, if it is too large, is cut to a uniform subset.
 
     If the other examples do not fill the batch, the step is a Poisson sample; otherwise it is a subset of
-    fixed size, which contains the example with a rate q'. The upper law reveals which of the two it is. The
-    lower law is a Poisson sample at the marginal rate, which holds if all other gradients are 0.
+    fixed size, which contains the example with a rate q'. The upper distribution reveals which case holds.
+    The lower distribution is a Poisson sample at the marginal rate, which holds if all other gradients are 0.
 
     Args:
         noise: Noise multiplier, > 0.
@@ -154,5 +154,5 @@ def truncated(noise: float, rate: float, examples: int, largest: int, relation: 
 
 
 def _gaussian(step: PrivateStep) -> Law:
-    """Return the law of a step without sampling."""
+    """Return the distribution of a step without sampling."""
     return Gaussian(math.sqrt(step.square))

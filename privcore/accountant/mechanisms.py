@@ -236,9 +236,7 @@ def _mixture(event: Any, setting: Setting) -> PrivateStep | None:
     if len(means) != len(weights) or not means or len(means) > MOST_RATIOS:
         raise RefusedEventError(event, f"Expected 1 to {MOST_RATIOS} sensitivities, with a probability each.")
     if not min(means) >= 0.0 or max(means) == math.inf:
-        raise RefusedEventError(
-            event, "Sensitivities must be at least 0 and finite: no law covers other signs."
-        )
+        raise RefusedEventError(event, "Sensitivities must be at least 0 and finite.")
     if not min(weights) >= 0.0 or not abs(math.fsum(weights) - 1.0) <= SUM_OF_PROBABILITIES:
         raise RefusedEventError(event, "Probabilities of sensitivities must be at least 0 and add up to 1.")
     if not any(mean * weight > 0.0 for mean, weight in zip(means, weights, strict=True)):

@@ -9,4 +9,4 @@ class Relation(Enum):
     ADD_OR_REMOVE_ONE = "ADD_OR_REMOVE_ONE"
     REPLACE_ONE = "REPLACE_ONE"
     REPLACE_SPECIAL = "REPLACE_SPECIAL"
-    """An example becomes a special one whose gradient is 0; also known as zero-out."""
+    """The gradient of an example becomes 0; also known as zero-out."""

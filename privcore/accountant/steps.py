@@ -1,4 +1,4 @@
-"""Private steps of a run: the laws of their likelihood ratios, and closed-form bounds of their losses."""
+"""Private steps of a run: distributions of their likelihood ratios, and closed-form bounds."""
 
 import math
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ SLACK = 1.0 + FEW_FUNCTIONS
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateStep:
-    r"""A step, as its place in a composition needs it. Equal steps have equal laws.
+    r"""A step, as its place in a composition needs it. Equal steps have equal distributions.
 
     The step is bounded in one of two ways: by a Gaussian mechanism, or by the largest size of its finite
     losses. The pair (P, Q) has the example in P.
 
     Attributes:
-        dominating: A law that dominates every pair of neighbours; None if `square` is the exact law.
+        dominating: Distribution that dominates every pair of neighbours; None if `square` is exact.
         attained: Laws that pairs of neighbours attain, one for each kind of worst data set; the last one is
             used for the kinds that a step does not distinguish. Empty if nothing is known.
         square: Square of the parameter mu of a Gaussian mechanism that dominates the step, within six
@@ -72,7 +72,7 @@ def finite(law: Finite, attained: bool = True) -> PrivateStep:
 
 
 def black_box(epsilon: float, delta: float) -> PrivateStep:
-    """Return a step of which only a pair (epsilon, delta) is known; it bounds no loss from below."""
+    """Return an (epsilon, delta)-private step about which nothing else is known."""
     return finite(approximate(epsilon, delta), attained=False)
 
 

@@ -1,4 +1,4 @@
-"""Numbers of the accountant: closed forms, reference values, and 200 random trees beside dp-accounting."""
+"""Numbers of the accountant: closed forms, reference values, and 200 random trees in dp-accounting."""
 
 import csv
 import json
