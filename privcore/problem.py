@@ -1,5 +1,9 @@
-"""Base of problems: questions with validated parameters, proved trends, and constraints between fields."""
+"""Base of problems: questions with validated parameters, proved trends, and constraints between fields.
 
+One file, since a problem declares its trends and constraints together with its parameters.
+"""
+
+import math
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -46,6 +50,39 @@ def proved(**trends: Monotone) -> Mapping[str, Monotone]:
         'DECREASING'
     """
     return MappingProxyType(trends)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupAxis:
+    """A quantity by which lookups compare two problems: a field, or a product of whole numbers.
+
+    Attributes:
+        factors: Names of the fields whose product it is.
+        monotone: The proved monotonicity of the truth in this quantity; None if nothing is proved.
+    """
+
+    factors: tuple[str, ...]
+    monotone: Monotone | None
+
+    @property
+    def name(self) -> str:
+        """Name of the field, or text of the product, such as `steps*epochs`."""
+        return "*".join(self.factors)
+
+    def value(self, given: Mapping[str, Any]) -> Any:
+        """Return the quantity of a problem with these fields."""
+        first, *rest = (given[name] for name in self.factors)
+        return math.prod(rest, start=first) if rest else first
+
+
+def product(*factors: str, monotone: Monotone) -> LookupAxis:
+    """Return the product of fields through which alone the truth depends on these fields.
+
+    Example:
+        >>> product("steps", "epochs", monotone=grows("Steps compose.")).value({"steps": 3, "epochs": 2})
+        6
+    """
+    return LookupAxis(factors=factors, monotone=monotone)
 
 
 @dataclass(frozen=True)
@@ -176,6 +213,10 @@ class Problem:
     largest: ClassVar[float] = float("inf")
     """Largest possible truth."""
     monotone: ClassVar[Mapping[str, Monotone]] = proved()
+    products: ClassVar[tuple[LookupAxis, ...]] = ()
+    """Products of fields, without a common factor, through which alone the truth depends on these fields."""
+    irrelevant: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Fields on which the truth does not depend, with the proof."""
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     """Conditions on several fields, in the order in which they are checked."""
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
@@ -200,6 +241,14 @@ class Problem:
     def defaults(cls) -> dict[str, Value]:
         """Return the fields that may be left out, with their default values."""
         return {f.name: f.default for f in fields(cls) if f.default is not MISSING}
+
+    @classmethod
+    def lookup_axes(cls) -> tuple[LookupAxis, ...]:
+        """Return the quantities on which alone the truth depends."""
+        of_field = {name: axis for axis in cls.products for name in axis.factors}
+        fields = [name for name in cls.parameters if name not in cls.irrelevant]
+        found = [of_field.get(n) or LookupAxis(factors=(n,), monotone=cls.monotone.get(n)) for n in fields]
+        return tuple(dict.fromkeys(found))
 
     @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> Self:

@@ -12,7 +12,7 @@ from privcore.parameter import Value
 from privcore.problem import Problem
 from storage.errors import StoreError
 from storage.monotone_index import relation
-from storage.views import quoted, view_name
+from storage.views import quoted, quoted_product, view_name
 
 _Corner = tuple[float, str | None, dict[str, Value] | None]
 
@@ -43,9 +43,10 @@ class Found:
 def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | None:
     """Return the best bracket that follows from stored brackets and proved monotonicity, or None.
 
-    A stored problem is a corner above if every field in which the truth is proved monotone gives a truth at
-    least as large, and every other field is equal; its upper bound then holds for the question too. Corners
-    below give the lower bound.
+    The axes of a problem are its fields, and products of fields that alone matter. A stored problem is a
+    corner above if every axis with a proved trend gives a truth at least as large, and every other axis is
+    equal; its upper bound then holds for the question too. Corners below give the lower bound. Of equal
+    bounds, that of the question itself is taken.
 
     Args:
         connection: Connection to a snapshot.
@@ -68,10 +69,17 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
             "see the view conflicts."
         )
     fields = problem.as_fields()
+    exact = fields == lower_from == upper_from
+    if not exact and (own := _bracket(connection, problem, f"where {_equal(problem)}", [*fields.values()])):
+        exact = True
+        if lower_from is not None and own["lower"][0] == lower:
+            lower_method, lower_from = own["lower"][1], fields
+        if upper_from is not None and own["upper"][0] == upper:
+            upper_method, upper_from = own["upper"][1], fields
     return Found(
         lower=lower,
         upper=upper,
-        exact=fields in (lower_from, upper_from) or _is_stored(connection, problem),
+        exact=exact,
         lower_from=lower_from,
         upper_from=upper_from,
         lower_method=lower_method,
@@ -82,7 +90,7 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
 def _tabulated(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner] | None:
     """Return the best corners below and above from the monotone index, or None if it was not built.
 
-    A question beyond the stored values, or between the values of a field without a proved trend, has no
+    A question beyond the stored values, or between the values of an axis without a proved trend, has no
     corner.
     """
     view = view_name(problem.name)
@@ -105,11 +113,12 @@ def _tabulated(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple
 def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> int | None:
     """Return the number of the cell of a question for one end, or None."""
     cell = 0
-    for name, value in problem.as_fields().items():
-        stored = values[name]
-        at_most = relation(type(problem), name, end) == "<="
+    fields = problem.as_fields()
+    for axis in problem.lookup_axes():
+        stored, value = values[axis.name], axis.value(fields)
+        at_most = relation(axis, end) == "<="
         index = bisect_right(stored, value) - 1 if at_most else bisect_left(stored, value)
-        if not 0 <= index < len(stored) or (name not in problem.monotone and stored[index] != value):
+        if not 0 <= index < len(stored) or (axis.monotone is None and stored[index] != value):
             return None
         cell = cell * len(stored) + index
     return cell
@@ -118,14 +127,14 @@ def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> in
 def _searched(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner]:
     """Return the best corners below and above by a search of all brackets."""
     found = []
+    axes, given = problem.lookup_axes(), problem.as_fields()
+    values = [*(axis.value(given) for axis in axes), *given.values()]
     for end in ("lower", "upper"):
-        corner = " and ".join(
-            f'"{name}" {relation(type(problem), name, end)} ?' for name in problem.parameters
-        )
+        corner = " and ".join(f"{quoted_product(axis)} {relation(axis, end)} ?" for axis in axes)
         order = f"{end} {'asc' if end == 'upper' else 'desc'}, ({_equal(problem)}) desc"
         fields = quoted(problem.parameters)
         condition = f"where {corner} and {end}_method is not null order by {order}, {fields} limit 1"
-        bracket = _bracket(connection, problem, condition, [*problem.as_fields().values()] * 2)
+        bracket = _bracket(connection, problem, condition, values)
         found.append(_end(bracket, end))
     return found[0], found[1]
 
@@ -152,11 +161,6 @@ def _end(bracket: Mapping[str, Any] | None, end: str) -> _Corner:
     if bracket is None:
         return (math.inf if end == "upper" else 0.0), None, None
     return *bracket[end], bracket["of"]
-
-
-def _is_stored(connection: duckdb.DuckDBPyConnection, problem: Problem) -> bool:
-    query = f'select 1 from brackets."{view_name(problem.name)}" where {_equal(problem)} limit 1'
-    return connection.execute(query, list(problem.as_fields().values())).fetchone() is not None
 
 
 def _equal(problem: Problem) -> str:

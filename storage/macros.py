@@ -3,13 +3,13 @@
 They are generated from the problem classes, and give the results of `storage.lookup` by plain search.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 
 from privcore import PROBLEMS, find_problem
 from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.problem import Problem
 from storage.monotone_index import relation
-from storage.views import view_name
+from storage.views import quoted_product, view_name
 
 SHORT = {
     "epsilon_at": "allocation_epsilon_at",
@@ -22,9 +22,6 @@ NOISE = ("sigma", "scale")
 """Fields that increase with the noise."""
 
 COMPARED = ("allocation-epsilon", "poisson-epsilon", "shuffling-epsilon", "unamplified-epsilon")
-
-WITHOUT_MEANING = {"unamplified-epsilon": ("steps",)}
-"""Fields on which the truth does not depend: if the steps are public, unused steps do not matter."""
 
 SHUFFLED = {
     "redraw": "case when epochs = 1 then 'one-epoch' else 'each-epoch' end",
@@ -139,9 +136,13 @@ def _typed(parameter: Parameter, given: str) -> str:
     return f"{given}::varchar"
 
 
-def _is_corner(kind: type[Problem], end: str, fields: Iterable[str]) -> str:
-    """Return the condition that the bracket `b` is a corner of the question in these fields."""
-    relations = [f"b.{name} {relation(kind, name, end)} asked.{name}" for name in fields]
+def _is_corner(kind: type[Problem], end: str, without: str = "") -> str:
+    """Return the condition that the bracket `b` is a corner of the question on all axes, or all but one."""
+    relations = [
+        f"{quoted_product(axis, 'b.')} {relation(axis, end)} {quoted_product(axis, 'asked.')}"
+        for axis in kind.lookup_axes()
+        if axis.name != without
+    ]
     return " and ".join([*relations, f"b.{end}_method is not null"])
 
 
@@ -149,14 +150,14 @@ def _source(kind: type[Problem]) -> str:
     return "{" + ", ".join(f"'{name}': b.{name}" for name in kind.parameters) + "}"
 
 
-def _corner(kind: type[Problem], end: str, fields: Iterable[str]) -> str:
+def _corner(kind: type[Problem], end: str) -> str:
     """Return the best corner on one side, or null; on a tie, the question's own bracket comes first."""
     bound = "b.upper" if end == "upper" else "-b.lower"
-    equal = " and ".join(f"b.{name} = asked.{name}" for name in fields)
+    equal = " and ".join(f"b.{name} = asked.{name}" for name in kind.parameters)
     best = (
         f"{{'bound': {bound}, 'other': not ({equal}), 'source': {_source(kind)}, 'method': b.{end}_method}}"
     )
-    where = _is_corner(kind, end, fields)
+    where = _is_corner(kind, end)
     return f"(select min({best}) from brackets.{view_name(kind.name)} as b where {where})"
 
 
@@ -166,15 +167,14 @@ def _sound(kind: type[Problem], lower: str, upper: str) -> str:
     return f"case when {lower} > {upper} then error('{contradiction}') else true end"
 
 
-def _at(kind: type[Problem], given: Mapping[str, str], without: Collection[str] = ()) -> str:
-    """Return the query for the bracket of a problem; the fields in `without` may have any value."""
-    fields = [name for name in given if name not in without]
+def _at(kind: type[Problem], given: Mapping[str, str]) -> str:
+    """Return the query for the bracket of a problem."""
     return f"""
         select '{kind.name}' as problem,
                coalesce(-found.low.bound, 0) as lower, coalesce(found.high.bound, 'inf') as upper,
                found.low.method as lower_method, found.high.method as upper_method,
                found.low.source as lower_from, found.high.source as upper_from
-        from (select {_corner(kind, "lower", fields)} as low, {_corner(kind, "upper", fields)} as high
+        from (select {_corner(kind, "lower")} as low, {_corner(kind, "upper")} as high
               from {_asked(kind, given, {})}) as found
         where {_sound(kind, "-found.low.bound", "found.high.bound")}"""
 
@@ -185,9 +185,8 @@ def _noise(kind: type[Problem], noise: str) -> str:
         f"{{'noise': b.{noise}, 'upper': b.upper, 'source': {_source(kind)}, 'method': b.upper_method}}"
     )
     brackets = f"brackets.{view_name(kind.name)} as b"
-    below = (
-        f"{_is_corner(kind, 'lower', given)} and b.{noise} {relation(kind, noise, 'lower')} asked.least.noise"
-    )
+    axis = next(axis for axis in kind.lookup_axes() if axis.name == noise)
+    below = f"{_is_corner(kind, 'lower', noise)} and b.{noise} {relation(axis, 'lower')} asked.least.noise"
     return f"""
         select '{kind.name}' as problem, found.least.noise as {noise}, found.least.upper as upper,
                found.least.method as upper_method, found.least.source as upper_from
@@ -195,7 +194,7 @@ def _noise(kind: type[Problem], noise: str) -> str:
             select asked.least as least, (select max(b.lower) from {brackets} where {below}) as lower
             from (
                 select asked.*, (select min({smallest}) from {brackets} where
-                    {_is_corner(kind, "upper", given)} and b.upper <= asked.{kind.asks}) as least
+                    {_is_corner(kind, "upper", noise)} and b.upper <= asked.{kind.asks}) as least
                 from {_asked(kind, given, {kind.asks: kind.asks})}
             ) as asked
         ) as found
@@ -211,6 +210,6 @@ def _compare() -> str:
         given = {name: other.get(name, name) for name in kind.parameters}
         applies = "participations = 1" if once else "true"
         columns = "problem, lower, upper, lower_method, upper_method"
-        query = _at(kind, given, WITHOUT_MEANING.get(kind.name, ()))
+        query = _at(kind, given)
         rows.append(f"select {columns} from (select {applies}) as scheme(applies), ({query}) where applies")
     return " union all ".join(rows)

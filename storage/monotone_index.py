@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from privcore.parameter import Choice, Text
-from privcore.problem import Problem, Trend
-from storage.views import quote, view_name
+from privcore.problem import LookupAxis, Problem, Trend
+from storage.views import quoted_product, view_name
 
 SPARSE = 2.0
 """Most cells for each stored problem: a sparser grid is not tabulated, and lookups search the brackets."""
@@ -25,14 +25,15 @@ LARGEST_AXIS = 2_000
 """Most values of a field for which a grid is tabulated, since a lookup reads all of them."""
 
 Integers = npt.NDArray[np.int64]
+Column = npt.NDArray[np.generic]
 
 
 def add_monotone_index(connection: duckdb.DuckDBPyConnection, kind: type[Problem]) -> None:
     """Tabulate the best corners of a problem's stored brackets, which are sorted in `brackets.<problem>`.
 
-    `axes.<problem>` gets the stored values of every field. `corners.<problem>` gets a row for each cell of
-    their product, the last field fastest: `lower_row` and `upper_row` are row numbers of brackets, or -1.
-    Both tables stay empty if no field has a proved trend, or the grid is too sparse.
+    `axes.<problem>` gets the stored values of every axis. `corners.<problem>` gets a row for each cell of
+    their product, the last axis fastest: `lower_row` and `upper_row` are row numbers of brackets, or -1.
+    Both tables stay empty if no axis has a proved trend, or the grid is too sparse.
     """
     view = view_name(kind.name)
     connection.execute(f'create table axes."{view}" (field varchar, number double, word varchar)')
@@ -40,20 +41,20 @@ def add_monotone_index(connection: duckdb.DuckDBPyConnection, kind: type[Problem
     count = connection.execute(f'select count(*) from brackets."{view}"').fetchall()[0][0]
     if not count or not kind.monotone:
         return
-    names = list(kind.parameters)
-    lengths = ", ".join(f"approx_count_distinct({quote(name)})" for name in names)
+    axes = kind.lookup_axes()
+    lengths = ", ".join(f"approx_count_distinct({quoted_product(axis)})" for axis in axes)
     about = connection.execute(f'select {lengths} from brackets."{view}"').fetchall()[0]
     if max(about) > 2 * LARGEST_AXIS:
         return
-    for name in names:
-        column = "word" if _is_word(kind, name) else "number"
+    for axis in axes:
+        column = "word" if _is_word(kind, axis) else "number"
         connection.execute(
             f"""
             insert into axes."{view}" (field, {column})
-            select distinct '{name}', {quote(name)} from brackets."{view}" order by 2
+            select distinct '{axis.name}', {quoted_product(axis)} from brackets."{view}" order by 2
             """
         )
-    shape = tuple(len(_values(connection, kind, name)) for name in names)
+    shape = tuple(len(_values(connection, kind, axis)) for axis in axes)
     if max(shape) > LARGEST_AXIS or math.prod(shape) > max(SMALL, SPARSE * count):
         connection.execute(f'delete from axes."{view}"')
         return
@@ -65,46 +66,44 @@ def add_monotone_index(connection: duckdb.DuckDBPyConnection, kind: type[Problem
     connection.unregister("rows")
 
 
-def relation(kind: type[Problem], name: str, end: str) -> str:
-    """Return the relation of a corner's field to the question's field: `=`, `<=` or `>=`.
+def relation(axis: LookupAxis, end: str) -> str:
+    """Return the relation of a corner to the question on this axis: `=`, `<=` or `>=`.
 
     The truth at a corner above is at least as large as at the question.
 
     Args:
-        kind: The problem.
-        name: The field.
+        axis: The quantity that is compared.
         end: `upper` for corners above, `lower` for corners below.
     """
-    if name not in kind.monotone:
+    if axis.monotone is None:
         return "="
-    grows = kind.monotone[name].trend is Trend.INCREASING
+    grows = axis.monotone.trend is Trend.INCREASING
     return ">=" if grows == (end == "upper") else "<="
 
 
-def _is_word(kind: type[Problem], name: str) -> bool:
-    """Return whether the values of a field are strings."""
-    return isinstance(kind.parameters[name], Choice | Text)
+def _is_word(kind: type[Problem], axis: LookupAxis) -> bool:
+    """Return whether the values on an axis are strings."""
+    return isinstance(kind.parameters[axis.factors[0]], Choice | Text)
 
 
-def _column(connection: duckdb.DuckDBPyConnection, query: str) -> npt.NDArray[np.generic]:
+def _column(connection: duckdb.DuckDBPyConnection, query: str) -> Column:
     return connection.sql(query).to_arrow_table().column(0).to_numpy()  # type: ignore[no-any-return]
 
 
-def _values(connection: duckdb.DuckDBPyConnection, kind: type[Problem], name: str) -> npt.NDArray[np.generic]:
-    """Return the stored values of a field, sorted."""
-    column = "word" if _is_word(kind, name) else "number"
-    query = f"select {column} from axes.\"{view_name(kind.name)}\" where field = '{name}' order by 1"
+def _values(connection: duckdb.DuckDBPyConnection, kind: type[Problem], axis: LookupAxis) -> Column:
+    """Return the stored values on an axis, sorted."""
+    column = "word" if _is_word(kind, axis) else "number"
+    query = f"select {column} from axes.\"{view_name(kind.name)}\" where field = '{axis.name}' order by 1"
     return _column(connection, query)
 
 
 def _cells(connection: duckdb.DuckDBPyConnection, kind: type[Problem], shape: tuple[int, ...]) -> Integers:
     """Return the cell number of every bracket, in the order of the rows."""
     cell: Integers = np.zeros(1, np.int64)
-    for name, length in zip(kind.parameters, shape, strict=True):
-        values = _values(connection, kind, name)
-        stored = _column(
-            connection, f'select {quote(name)} from brackets."{view_name(kind.name)}" order by rowid'
-        )
+    for axis, length in zip(kind.lookup_axes(), shape, strict=True):
+        values = _values(connection, kind, axis)
+        query = f'select {quoted_product(axis)} from brackets."{view_name(kind.name)}" order by rowid'
+        stored = _column(connection, query)
         cell = cell * length + np.searchsorted(values, stored)
     return cell
 
@@ -120,18 +119,21 @@ def _best(
     sign = 1.0 if end == "upper" else -1.0
     signed = f"if({end}_method is null, 'inf', {sign} * {end})"
     query = f'select {signed} from brackets."{view_name(kind.name)}" order by rowid'
-    ends = _column(connection, query)
+    ends: npt.NDArray[np.float64] = _column(connection, query).astype(np.float64)
+    order = np.arange(len(cell))
+    if kind.products or kind.irrelevant:  # a cell may have several rows: the best is written last,
+        order = np.lexsort((-order, -ends))  # and of rows with equal ends, the first
     best = np.full(math.prod(shape), np.inf)
-    best[cell] = ends
+    best[cell[order]] = ends[order]
     row = np.full(math.prod(shape), -1, np.int32)
-    row[cell] = np.where(np.isinf(ends), -1, np.arange(len(cell)))
+    row[cell[order]] = np.where(np.isinf(ends[order]), -1, order)
     best, row = best.reshape(shape), row.reshape(shape)
-    for axis, name in enumerate(kind.parameters):
-        if name not in kind.monotone:
+    for number, axis in enumerate(kind.lookup_axes()):
+        if axis.monotone is None:
             continue
         # The corners for the upper end of a cell lie in the direction of larger truth.
-        larger_first = relation(kind, name, end) == ">="
-        ends_along, rows_along = np.moveaxis(best, axis, 0), np.moveaxis(row, axis, 0)
+        larger_first = relation(axis, end) == ">="
+        ends_along, rows_along = np.moveaxis(best, number, 0), np.moveaxis(row, number, 0)
         if larger_first:
             ends_along, rows_along = ends_along[::-1], rows_along[::-1]
         for k in range(1, len(ends_along)):

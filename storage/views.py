@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
+from privcore.problem import LookupAxis
 from privcore.registry import versions
 from storage.errors import StoreError
 from storage.schema import BOOKKEEPING
@@ -36,6 +37,11 @@ def quoted(names: Iterable[str]) -> str:
 def quote(name: str) -> str:
     """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_product(axis: LookupAxis, prefix: str = "") -> str:
+    """Return the quantity of an axis as an SQL expression, with a prefix such as `b.` for each column."""
+    return " * ".join(f"{prefix}{quote(name)}" for name in axis.factors)
 
 
 def sql_type(kind: pa.DataType) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from flows.answers.ask import Asked
 from flows.answers.catalogue import assumptions_of, meaning_of
-from flows.answers.sourced import Sourced, difference
+from flows.answers.sourced import Sourced, proofs
 from flows.printing import labelled, listed
 from privcore import METHODS, Method, Point, Problem
 from storage import Found, Store, provenance
@@ -63,15 +63,10 @@ class Origin:
         return replace(self, ends=(end,))
 
     def reasons(self, question: Problem) -> dict[str, str]:
-        """Return the proof, for each field that differs, that the answered problem bounds the question."""
+        """Return the proof, for each quantity that differs, that the answered problem bounds the question."""
         if type(self.problem) is not type(question):
             return {}
-        known = type(question).monotone
-        return {
-            name: known[name].proof
-            for name in difference(question, self.problem.as_fields())
-            if name in known
-        }
+        return proofs(question, self.problem.as_fields())
 
 
 @dataclass(frozen=True, kw_only=True)

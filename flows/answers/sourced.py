@@ -103,3 +103,14 @@ def difference(problem: Problem, corner: Mapping[str, object]) -> dict[str, obje
     """Return the fields in which a stored problem differs from the question, as they are stored."""
     fields = problem.as_fields()
     return {name: value for name, value in corner.items() if fields[name] != value}
+
+
+def proofs(problem: Problem, corner: Mapping[str, object]) -> dict[str, str]:
+    """Return the proof that a stored problem bounds the question, for each quantity in which they differ."""
+    differ = difference(problem, corner).keys()
+    along = {
+        axis.name: axis.monotone.proof
+        for axis in problem.lookup_axes()
+        if axis.monotone and differ & set(axis.factors)
+    }
+    return along | {name: proof for name, proof in problem.irrelevant.items() if name in differ}

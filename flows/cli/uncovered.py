@@ -7,8 +7,10 @@ from flows.answers.ask import UncoveredError
 from flows.cli.options import DEFAULT_STORE
 from flows.printing import exactly, listed
 from privcore import Problem
+from privcore.problem import LookupAxis
 from storage import Store
 from storage.monotone_index import relation
+from storage.views import quoted_product
 
 MOST_WORDS = 12
 """Number of values up to which all are listed; of more, the first and the last are."""
@@ -33,49 +35,55 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
         return UncoveredError(
             f"The store has no answer for {question}, nor for any other {problem.name}. {advice}"
         )
+    axes = problem.lookup_axes()
     told = ", ".join(
-        f"{name} {_told(values, ordered=name in problem.monotone)}" for name, values in stored.items()
+        f"{axis.name} {_told(stored[axis.name], ordered=axis.monotone is not None)}" for axis in axes
     )
-    if beside := " or ".join(_reach(problem, name, values) for name, values in near.items() if values):
+    if beside := " or ".join(_reach(axis, near[axis.name]) for axis in axes if near[axis.name]):
         told += f"; with all other fields as in the question, {beside} is covered"
     return UncoveredError(f"The store has no answer for {question}. It has: {told}. {advice}")
 
 
 def _stored(store: Store, problem: Problem) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Return the stored values of each field: all, then only those whose other fields cover the question.
+    """Return the stored values on each axis: all, then only those whose other axes cover the question.
 
-    For a field with a proved trend, these are the least and the largest, since lookups work between values.
+    On an axis with a proved trend, these are the least and the largest, since lookups work between values.
     """
-    kind, fields = type(problem), problem.as_fields()
-    wanted = {name: f'"{name}" {relation(kind, name, "upper")} {_literal(fields[name])}' for name in fields}
+    axes, fields = problem.lookup_axes(), problem.as_fields()
+    wanted = {
+        axis: f"{quoted_product(axis)} {relation(axis, 'upper')} {_literal(axis.value(fields))}"
+        for axis in axes
+    }
     columns = []
     for beside in (False, True):
-        for name in fields:
-            others = [condition for other, condition in wanted.items() if beside and other != name]
+        for axis in axes:
+            others = [condition for other, condition in wanted.items() if beside and other != axis]
             where = " and ".join([*others, "upper_method is not null"] if beside else ["true"])
-            ends = f'[min("{name}") filter (where {where}), max("{name}") filter (where {where})]'
-            each = f'list_sort(list(distinct "{name}") filter (where {where}))'
-            columns.append(f'{ends if name in kind.monotone else each} as "{name} {beside}"')
+            column = quoted_product(axis)
+            ends = f"[min({column}) filter (where {where}), max({column}) filter (where {where})]"
+            each = f"list_sort(list(distinct {column}) filter (where {where}))"
+            columns.append(f'{ends if axis.monotone else each} as "{axis.name} {beside}"')
     # One query, since the view takes long to plan.
     found = store.sql(f"select {', '.join(columns)} from best where problem = '{problem.name}'").to_pylist()[
         0
     ]
+    names = [axis.name for axis in axes]
     stored, near = (
-        {name: [value for value in found[f"{name} {beside}"] or [] if value is not None] for name in fields}
+        {name: [value for value in found[f"{name} {beside}"] or [] if value is not None] for name in names}
         for beside in (False, True)
     )
     return stored, near
 
 
-def _reach(problem: Problem, name: str, values: list[Any]) -> str:
-    """Return the values of a field that the stored values cover from above."""
-    match relation(type(problem), name, "upper"):
+def _reach(axis: LookupAxis, values: list[Any]) -> str:
+    """Return the values on an axis that the stored values cover from above."""
+    match relation(axis, "upper"):
         case "<=":
-            return f"{name} from {exactly(values[0])}"
+            return f"{axis.name} from {exactly(values[0])}"
         case ">=":
-            return f"{name} up to {exactly(values[-1])}"
+            return f"{axis.name} up to {exactly(values[-1])}"
         case _:
-            return f"{name} {_told(values, ordered=False)}"
+            return f"{axis.name} {_told(values, ordered=False)}"
 
 
 def _told(values: list[Any], *, ordered: bool) -> str:

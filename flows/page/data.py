@@ -163,6 +163,14 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
         "methods": table.methods,
         "constraints": [each.as_content() for each in constraints(kind)],
         "start": _start(table),
+        "axes": [
+            {
+                "factors": axis.factors,
+                "trend": axis.monotone.trend.value if axis.monotone else 0,
+                "proof": axis.monotone.proof if axis.monotone else "",
+            }
+            for axis in kind.lookup_axes()
+        ],
         "fields": [
             {
                 "name": name,

@@ -40,9 +40,8 @@ COMPARED: Mapping[str, Any] = {
         {"title": "Random allocation", "problem": "allocation-epsilon"},
         {"title": "Poisson sampling", "problem": "poisson-epsilon", "ratio": "sampling_probability"},
         {"title": "Shuffling, one example a step", "problem": "shuffling-epsilon", "once": True},
-        {"title": "No amplification", "problem": "unamplified-epsilon", "else": {"steps": "participations"}},
+        {"title": "No amplification", "problem": "unamplified-epsilon"},
     ],
 }
 """The schemes that the macro `compare` of the store shows side by side: `ratio` is participations / steps,
-and `once` means one participation in one epoch. If nothing is stored, `else` replaces one field by another:
-without amplification, only the steps that use the example count, and sweeps leave out the other steps."""
+and `once` means one participation in one epoch."""

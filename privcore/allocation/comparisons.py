@@ -1,6 +1,7 @@
 """The schemes with which random allocation is compared: Poisson sampling, shuffling, no amplification."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -17,7 +18,7 @@ from privcore.allocation.problems import (
     GaussianSteps,
     SampledSteps,
 )
-from privcore.problem import AtLeast, NoneOf, falls, grows, proved
+from privcore.problem import AtLeast, NoneOf, falls, grows, product, proved
 
 _POISSON = proved(
     sigma=falls(proofs.MORE_NOISE),
@@ -25,6 +26,7 @@ _POISSON = proved(
     sampling_probability=grows(proofs.SAMPLED),
     epochs=grows(proofs.COMPOSED),
 )
+_POISSON_STEPS = (product("steps", "epochs", monotone=grows(proofs.STEPS_COMPOSED)),)
 _SHUFFLING = proved(sigma=falls(proofs.MORE_NOISE), epochs=grows(proofs.COMPOSED))
 ORDER_OF_EPOCHS = NoneOf(
     "redraw",
@@ -32,13 +34,14 @@ ORDER_OF_EPOCHS = NoneOf(
     "Expected redraw each-epoch (shuffled again) or once (order kept) with epochs={epochs}, got {redraw}.",
     where=AtLeast("epochs", 2),
 )
-
 _UNAMPLIFIED = proved(
     sigma=falls(proofs.MORE_NOISE),
     participations=grows(proofs.COMPOSED),
     epochs=grows(proofs.COMPOSED),
-    steps=grows(proofs.PUBLIC),  # and falls: rows at the fewest and most steps cover all
+    steps=grows(proofs.PUBLIC),
 )
+_USES = (product("participations", "epochs", monotone=grows(proofs.USES_COMPOSED)),)
+_UNUSED = MappingProxyType({"steps": proofs.PUBLIC})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,7 @@ class PoissonEpsilon(AtDelta, SampledSteps):
 
     name = "poisson-epsilon"
     monotone = proved(**_POISSON, **AT_DELTA)
+    products = _POISSON_STEPS
 
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
@@ -65,6 +69,7 @@ class PoissonDelta(AtEpsilon, SampledSteps):
 
     name = "poisson-delta"
     monotone = proved(**_POISSON, **AT_EPSILON)
+    products = _POISSON_STEPS
 
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
@@ -107,6 +112,7 @@ class UnamplifiedEpsilon(Allocated, PublicSteps, AtDelta, GaussianNoise):
 
     name = "unamplified-epsilon"
     monotone = proved(**_UNAMPLIFIED, **AT_DELTA)
+    products, irrelevant = _USES, _UNUSED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +121,7 @@ class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
 
     name = "unamplified-delta"
     monotone = proved(**_UNAMPLIFIED, **AT_EPSILON)
+    products, irrelevant = _USES, _UNUSED
 
 
 Poisson = PoissonEpsilon | PoissonDelta

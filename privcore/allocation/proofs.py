@@ -22,6 +22,14 @@ NESTED = (
 )
 PUBLIC = "The steps that use an example are public, so the number of other steps makes no difference."
 COMPOSED = "Leaving out the outputs of an epoch is post-processing."
+STEPS_COMPOSED = (
+    "All steps of all epochs are independent and alike, so only their number matters; leaving out the output "
+    "of a step is post-processing."
+)
+USES_COMPOSED = (
+    "All steps that use the example are Gaussian steps of the same noise, so only their number in all epochs "
+    "matters; leaving out the output of a step is post-processing."
+)
 SAMPLED = (
     "Sampling with a smaller probability is a subsample of sampling with a larger one; every factor of the "
     "likelihood ratio becomes more private in both directions."

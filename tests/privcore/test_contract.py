@@ -275,6 +275,32 @@ def test_declared_monotonicity_is_never_contradicted(kind: type[Problem], draws:
             assert better.lower <= worse.upper, (name, draw, other, answer)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in PROBLEMS if kind.products or kind.irrelevant])
+def test_the_truth_depends_on_the_declared_products_alone(kind: type[Problem], draws: list[Draw]) -> None:
+    """Brackets intersect if problems differ in irrelevant fields and in factors of equal products alone."""
+    rng, compared = random.Random(kind.name), 0
+    ours = [
+        each for each in draws if type(each.problem) is kind and each.answer.rigorous and each.seconds < 0.1
+    ]
+    for draw in rng.sample(ours, min(25, len(ours))):
+        fields = draw.problem.as_fields()
+        for axis in kind.products:
+            whole, divisor = axis.value(fields), rng.choice([1, 2, 3, 5, 7])
+            if whole % divisor == 0:
+                fields |= dict(zip(axis.factors, (whole // divisor, divisor), strict=True))
+        fields |= {name: rng.randint(1, 10**6) for name in kind.irrelevant}
+        try:
+            other = kind.from_fields(fields)
+        except ValueError:  # the fields contradict one another, or a factor is too large
+            continue
+        answer = evaluate(Point(problem=other, method=draw.method))
+        if answer.rigorous and other != draw.problem:
+            compared += 1
+            assert answer.lower <= draw.answer.upper, (draw, other, answer)
+            assert draw.answer.lower <= answer.upper, (draw, other, answer)
+    assert compared >= 5
+
+
 @pytest.mark.soak
 @each_problem
 @pytest.mark.parametrize("seed", range(2, 12))

@@ -18,6 +18,7 @@ from privcore import (
     find_problem,
     methods_for,
 )
+from privcore.parameter import Integer
 from privcore.registry import versions
 from tests.privcore.draws import problem
 
@@ -91,6 +92,18 @@ def test_a_problem_says_what_it_asks(kind: type[Problem]) -> None:
     assert set(kind.monotone) <= set(kind.parameters)
     for monotone in kind.monotone.values():
         assert monotone.proof.endswith(".")
+
+
+@each_problem
+def test_products_and_irrelevant_fields_are_declared_once_and_with_a_proof(kind: type[Problem]) -> None:
+    named = [name for axis in kind.products for name in axis.factors] + list(kind.irrelevant)
+    assert len(set(named)) == len(named)
+    assert all(isinstance(kind.parameters[name], Integer) for axis in kind.products for name in axis.factors)
+    proofs = [axis.monotone.proof for axis in kind.products if axis.monotone] + list(kind.irrelevant.values())
+    assert len(proofs) == len(kind.products) + len(kind.irrelevant)
+    assert all(proof.endswith(".") for proof in proofs)
+    compared = [name for axis in kind.lookup_axes() for name in axis.factors]
+    assert sorted([*compared, *kind.irrelevant]) == sorted(kind.parameters)
 
 
 @each_problem

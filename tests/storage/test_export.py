@@ -22,9 +22,9 @@ def as_texts(root: Path, query: str) -> list[list[str]]:
 def varied(root: Path) -> Path:
     """A store with a point computed twice, a conflict, a failure, and a sweep."""
     late = row(epsilon(), Answer.enclosure(1.0, 2.0), seconds_later=60, sweep="later")
-    first = put(root, [row(epsilon(), Answer.enclosure(1.0, 2.0)), row(epsilon(steps=7))])
+    first = put(root, [row(epsilon(), Answer.enclosure(1.0, 2.0)), row(epsilon(adjacency="add"))])
     second = put(root, [late, row(epsilon(sigma=2.0), Answer.without(Status.TIMEOUT, "It took 3 s."))])
-    third = put(root, [row(epsilon(steps=7), Answer.enclosure(2.5, 4.0), method=Claims())])
+    third = put(root, [row(epsilon(adjacency="add"), Answer.enclosure(2.5, 4.0), method=Claims())])
     write_manifest(located(root), manifest(first, second, third))
     write_store_sql(located(root))
     return root

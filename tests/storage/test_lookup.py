@@ -7,36 +7,46 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from privcore import Answer, Problem, Trend, find_problem
+from privcore import Answer, Problem, find, find_problem
 from privcore.parameter import Value
 from storage import Found, open_store
 from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, put, row
 
-# Values on and between the stored ones; steps and adjacency have no proved trend in this problem.
-GRID: dict[str, list[Value]] = {
+PoissonEpsilon = find_problem("poisson-epsilon")
+
+# Values on and between the stored ones; adjacency has no proved trend.
+COMMON: dict[str, list[Value]] = {
     "sigma": [0.5, 0.75, 1.0, 1.5, 2.0],
     "delta": [1e-8, 1e-7, 1e-6, 1e-5, 1e-4],
-    "steps": [3, 4],
-    "participations": [1, 2, 3],
     "epochs": [1, 2, 5],
     "adjacency": ["add-remove", "add"],
 }
-problems = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in GRID.items()}).map(
-    UnamplifiedEpsilon.from_fields
-)
+GRIDS: dict[type[Problem], dict[str, list[Value]]] = {
+    UnamplifiedEpsilon: {"steps": [3, 4], "participations": [1, 2, 3]},
+    PoissonEpsilon: {"steps": [1, 2, 4, 5, 10], "sampling_probability": [0.1, 0.25, 1.0]},
+}
+METHOD = {UnamplifiedEpsilon: find("unamplified.exact")(), PoissonEpsilon: find("poisson.certified")()}
 slacks = st.sampled_from([0.0, 0.125, 1.0, math.inf])
+
+
+def drawn(kind: type[Problem]) -> st.SearchStrategy[Problem]:
+    grid = COMMON | GRIDS[kind]
+    return st.fixed_dictionaries({name: st.sampled_from(values) for name, values in grid.items()}).map(
+        kind.from_fields
+    )
 
 
 def is_worse(one: Problem, other: Problem) -> bool:
     """Whether the truth of `one` is proved to be at least that of `other`."""
-    for name, mine in one.as_fields().items():
-        theirs: Any = getattr(other, name)
-        if name not in one.monotone:
-            if mine != theirs:
-                return False
-        elif mine != theirs and (mine > theirs) != (one.monotone[name].trend is Trend.INCREASING):
-            return False
-    return True
+    mine: Any = one
+    theirs: Any = other
+    if isinstance(one, PoissonEpsilon):
+        longer = mine.steps * mine.epochs >= theirs.steps * theirs.epochs
+        further = longer and mine.sampling_probability >= theirs.sampling_probability
+    else:  # steps that do not use an example make no difference
+        further = mine.participations * mine.epochs >= theirs.participations * theirs.epochs
+    noisier = mine.sigma > theirs.sigma or mine.delta > theirs.delta
+    return further and not noisier and mine.adjacency == theirs.adjacency
 
 
 def monotone_truth(anchors: Mapping[Problem, float], problem: Problem) -> float:
@@ -44,24 +54,34 @@ def monotone_truth(anchors: Mapping[Problem, float], problem: Problem) -> float:
     return max((value for anchor, value in anchors.items() if is_worse(problem, anchor)), default=0.0)
 
 
-@settings(max_examples=15)
-@given(
-    anchors=st.dictionaries(problems, st.integers(1, 64).map(float), min_size=1, max_size=12),
-    table=st.dictionaries(problems, st.tuples(slacks, slacks), min_size=1, max_size=25),
-    questions=st.lists(problems, min_size=1, max_size=20),
-)
+Case = tuple[dict[Problem, float], dict[Problem, tuple[float, float]], list[Problem]]
+
+
+def cases(kind: type[Problem]) -> st.SearchStrategy[Case]:
+    """True values at some problems, brackets of stored problems around them, and questions."""
+    problems = drawn(kind)
+    return st.tuples(
+        st.dictionaries(problems, st.integers(1, 64).map(float), min_size=1, max_size=12),
+        st.dictionaries(problems, st.tuples(slacks, slacks), min_size=1, max_size=25),
+        st.lists(problems, min_size=1, max_size=20),
+    )
+
+
+@settings(max_examples=20)
+@given(case=st.sampled_from([UnamplifiedEpsilon, PoissonEpsilon]).flatmap(cases))
 @example(
-    anchors={epsilon(sigma=1.0): 4.0},
-    table={epsilon(sigma=1.0): (0.0, 0.0)},
-    questions=[
-        epsilon(sigma=1.0),
-        epsilon(sigma=math.nextafter(1.0, 2)),
-        epsilon(sigma=math.nextafter(1.0, 0)),
-    ],
+    case=(
+        {epsilon(sigma=1.0): 4.0},
+        {epsilon(sigma=1.0): (0.0, 0.0)},
+        [
+            epsilon(sigma=1.0),
+            epsilon(sigma=math.nextafter(1.0, 2)),
+            epsilon(sigma=math.nextafter(1.0, 0)),
+        ],
+    )
 )
-def test_a_lookup_contains_the_truth_and_is_the_best_corner(
-    anchors: dict[Problem, float], table: dict[Problem, tuple[float, float]], questions: list[Problem]
-) -> None:
+def test_a_lookup_contains_the_truth_and_is_the_best_corner(case: Case) -> None:
+    anchors, table, questions = case
     stored = {
         problem: (max(0.0, truth - below), truth + above)
         for problem, (below, above) in table.items()
@@ -69,7 +89,11 @@ def test_a_lookup_contains_the_truth_and_is_the_best_corner(
     }
     useful = {p: ends for p, ends in stored.items() if ends[0] > 0 or ends[1] < math.inf}
     with tempfile.TemporaryDirectory() as folder:
-        put(Path(folder) / "store", [row(p, Answer.enclosure(*ends)) for p, ends in stored.items()])
+        method = METHOD[type(questions[0])]
+        put(
+            Path(folder) / "store",
+            [row(p, Answer.enclosure(*ends), method=method) for p, ends in stored.items()],
+        )
         with open_store(Path(folder) / "store") as store:
             for question in [*questions, *table]:
                 above = {
@@ -93,7 +117,7 @@ def check_sources(found: Found, above: dict[Problem, float], below: dict[Problem
     for ends, end, source in [(above, found.upper, found.upper_from), (below, found.lower, found.lower_from)]:
         assert (source is None) == (not ends)
         if source is not None:
-            assert ends[UnamplifiedEpsilon.from_fields(source)] == end
+            assert ends[type(next(iter(ends))).from_fields(source)] == end
 
 
 def test_an_exact_hit_is_tightened_by_its_neighbours(root: Path) -> None:
@@ -144,6 +168,42 @@ def test_rows_at_the_ends_of_a_field_that_makes_no_difference_serve_all_between(
         found = store.lookup(epsilon(steps=234))
     assert found is not None
     assert (found.lower, found.upper) == (1.0, 2.0)
+
+
+def test_only_the_product_of_steps_and_epochs_matters_for_poisson_sampling(root: Path) -> None:
+    def poisson(steps: int, epochs: int) -> Problem:
+        fields = {"sigma": 1.0, "steps": steps, "sampling_probability": 0.01, "delta": 1e-5, "epochs": epochs}
+        return PoissonEpsilon.from_fields(fields)
+
+    def found(steps: int, epochs: int) -> tuple[float, float] | None:
+        answer = store.lookup(poisson(steps, epochs))
+        return None if answer is None else (answer.lower, answer.upper)
+
+    method = METHOD[PoissonEpsilon]
+    put(root, row(poisson(100, 10), Answer.enclosure(1.0, 2.0), method=method))
+    with open_store(root) as store:
+        for steps, epochs in ((100, 10), (1000, 1), (1, 1000), (250, 4)):
+            assert found(steps, epochs) == (1.0, 2.0)
+        assert found(999, 1) == (0.0, 2.0)
+        assert found(143, 7) == (1.0, math.inf)
+        near = store.lookup(poisson(1000, 1))
+    assert near is not None
+    assert (near.exact, near.upper_from) == (False, poisson(100, 10).as_fields())
+
+
+def test_the_question_itself_is_named_although_an_equal_product_is_stored_before_it(root: Path) -> None:
+    fields = {"sigma": 1.0, "sampling_probability": 0.01, "delta": 1e-5}
+    stored = [
+        PoissonEpsilon.from_fields({**fields, "steps": steps, "epochs": 12 // steps})
+        for steps in (2, 3, 4, 6)
+    ]
+    put(root, [row(p, Answer.enclosure(1.0, 2.0), method=METHOD[PoissonEpsilon]) for p in stored])
+    with open_store(root) as store:
+        for question in stored:
+            found = store.lookup(question)
+            assert found is not None
+            assert found.exact
+            assert found.lower_from == found.upper_from == question.as_fields()
 
 
 def test_a_field_without_a_proved_trend_must_match(root: Path) -> None:

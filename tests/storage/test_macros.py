@@ -21,6 +21,11 @@ def allocation(**fields: Any) -> Problem:
     return Allocation.from_fields({"sigma": 1.0, "steps": 10, "delta": 1e-6, **fields})
 
 
+def poisson(**fields: Any) -> Problem:
+    given = {"sigma": 1.0, "steps": 10, "sampling_probability": 0.125, "delta": 1e-5, **fields}
+    return find_problem("poisson-epsilon").from_fields(given)
+
+
 def arguments(problem: Problem) -> str:
     return ", ".join(f"{name} := {literal(value)}" for name, value in problem.as_fields().items())
 
@@ -46,10 +51,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         root,
         [row(epsilon(sigma=s, delta=1e-5, steps=10), Answer.enclosure(1 / s, 2 / s)) for s in (1.0, 2.0)],
     )
-    poisson = find_problem("poisson-epsilon").from_fields(
-        {"sigma": 1.0, "steps": 10, "sampling_probability": 0.125, "delta": 1e-5}
-    )
-    put(root, row(poisson, Answer.enclosure(8.0, 12.0), method=find("poisson.certified")()))
+    put(root, row(poisson(), Answer.enclosure(8.0, 12.0), method=find("poisson.certified")()))
     with open_store(root) as opened:
         yield opened
 
@@ -64,8 +66,20 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         allocation(adjacency="add"),
         epsilon(sigma=1.5, steps=10),
         epsilon(sigma=1.5, steps=9),
+        poisson(steps=2, epochs=5),
+        poisson(steps=3, epochs=3, sampling_probability=0.1),
     ],
-    ids=["stored", "between", "less-noise", "beyond", "unknown-word", "other-problem", "no-trend"],
+    ids=[
+        "stored",
+        "between",
+        "less-noise",
+        "beyond",
+        "unknown-word",
+        "other-problem",
+        "unused",
+        "product",
+        "fewer",
+    ],
 )
 def test_a_macro_says_what_a_lookup_says(store: Store, question: Problem) -> None:
     (said,) = store.sql(f"from {view_name(question.name)}_at({arguments(question)})").to_pylist()
@@ -219,4 +233,4 @@ def test_compare_finds_public_steps_however_many_there_are(root: Path) -> None:
     with open_store(root) as store:
         assert store.sql(f"{query} 'unamplified-epsilon'").to_pylist() == [{"lower": 0.5, "upper": 2.0}]
         question = "unamplified_epsilon_at(sigma := 1.5, steps := 1000, delta := 1e-5)"
-        assert store.sql(f"select upper from {question}").to_pylist() == [{"upper": math.inf}]
+        assert store.sql(f"select lower, upper from {question}").to_pylist() == [{"lower": 0.5, "upper": 2.0}]

@@ -124,9 +124,12 @@ function origin({ catalogue, table, question, found }) {
       [same ? "row" : `${end} row`, html("code", { class: "id" }, brackets[`${end}_point`][found[`${end}_row`]])],
     ];
   });
-  const proofs = table.moving.filter(({ name }) =>
-    ends.some((end) => found[`${end}_from`][name] !== question[name]),
-  );
+  const { axes, fields } = table.problem;
+  const differs = (name) => ends.some((end) => found[`${end}_from`][name] !== question[name]);
+  const irrelevant = fields.filter(({ name }) => !axes.some(({ factors }) => factors.includes(name)));
+  const proofs = [...axes, ...irrelevant.map(({ name, proof }) => ({ factors: [name], proof }))]
+    .filter(({ factors }) => factors.some(differs))
+    .map(({ factors, proof }) => ({ name: factors.join("*"), proof }));
   const digits = [
     ["lower end", found.lower_method ? html("code", { id: "lower" }, exactly(found.lower)) : null],
     ["upper end", found.upper_method ? html("code", { id: "upper" }, exactly(found.upper)) : null],

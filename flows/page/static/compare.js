@@ -12,9 +12,6 @@ function asked(scheme, problem, base) {
   return Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(all[name])]));
 }
 
-/** Whether a bracket has both ends. */
-const hasBoth = (found) => Boolean(found && found.lower_method && found.upper_method);
-
 /**
  * Return the bracket of every scheme in the table, or the reason why it has no bracket.
  *
@@ -33,13 +30,7 @@ export async function compare(source, base) {
       try {
         const table = await source.table(scheme.problem);
         const found = lookup(table, question(problem, asked(scheme, problem, base)));
-        const reason = "not stored at these values";
-        if (hasBoth(found) || !scheme.else) return { scheme, found, reason };
-        const [[field, other]] = Object.entries(scheme.else);
-        const same = { ...base, [field]: base[other] };
-        const instead = lookup(table, question(problem, asked(scheme, problem, same)));
-        const note = `stored for ${field}=${exactly(base[other])}, which changes nothing here`;
-        return hasBoth(instead) || !found ? { scheme, found: instead, reason, note } : { scheme, found, reason };
+        return { scheme, found, reason: "not stored at these values" };
       } catch (error) {
         if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
         return { scheme, found: null, reason: error.message };
@@ -50,9 +41,9 @@ export async function compare(source, base) {
 
 /** Show the schemes side by side. */
 export function showCompared(rows) {
-  const cells = rows.map(({ scheme, found, reason, note }) => {
+  const cells = rows.map(({ scheme, found, reason }) => {
     const by = found ? [...new Set([found.lower_method, found.upper_method].filter(Boolean))].join(", ") : "";
-    return [scheme.title, found ? bracket("ε", found) : reason, found && note ? `${by}; ${note}` : by];
+    return [scheme.title, found ? bracket("ε", found) : reason, by];
   });
   fill("compare", grid(["scheme", "bracket", "method"], cells));
 }

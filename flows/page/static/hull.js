@@ -61,7 +61,7 @@ export function fits(problem, question) {
  * Fields without a trend take the values of the nearest stored problem, the others are moved into its range.
  */
 export function nearest(table, question) {
-  const { problem, brackets, moving, fixed } = table;
+  const { problem, brackets, fixed } = table;
   let best = -1;
   let least = Infinity;
   brackets.lower.forEach((_, row) => {
@@ -75,7 +75,7 @@ export function nearest(table, question) {
   const near = { ...question };
   fixed.forEach((name) => (near[name] = brackets[name][best]));
   const rows = group(table, near);
-  for (const { name } of moving) {
+  for (const { name } of problem.fields.filter(({ trend }) => trend !== 0)) {
     const column = rows.map((row) => brackets[name][row]);
     near[name] = Math.min(Math.max(near[name], Math.min(...column)), Math.max(...column));
   }

@@ -1,8 +1,9 @@
 // The lookup: the bounds that rows of the table prove for a question, on the grid or off it, never interpolated.
 //
-// The true value is proved to grow or fall with some fields. A stored problem that differs from the question only in
-// these fields, and in each only towards larger true values, is a corner above: its upper end holds for the question,
-// too. Corners below give the lower end. `Store.lookup` in Python does the same, and chooses the same row among equals.
+// The true value depends on the axes of a problem: fields, and products of fields that alone matter. It is proved to grow
+// or fall along some of them. A stored problem that differs from the question only along these axes, and along each only
+// towards larger true values, is a corner above: its upper end holds for the question, too. Corners below give the lower
+// end. `Store.lookup` in Python does the same, and chooses the same row among equals.
 
 /** Two stored brackets contradict one another, so that neither can be trusted. */
 export class Contradiction extends Error {}
@@ -30,10 +31,11 @@ export function prepare(problem, content) {
     methods: content.methods,
     brackets: columns(content.brackets),
     stated: columns(content.stated),
-    fixed: problem.fields.filter((field) => field.trend === 0).map((field) => field.name),
-    moving: problem.fields.filter((field) => field.trend !== 0),
+    fixed: problem.axes.filter((axis) => axis.trend === 0).map((axis) => axis.factors[0]),
     groups: new Map(),
   };
+  const trended = problem.axes.filter((axis) => axis.trend !== 0);
+  table.moving = trended.map((axis) => ({ ...axis, column: columnOn(table, axis) }));
   table.brackets.lower.forEach((_, row) => {
     const key = keyOf(table, (name) => table.brackets[name][row]);
     if (!table.groups.has(key)) table.groups.set(key, []);
@@ -57,8 +59,24 @@ export function group(table, question) {
   return table.groups.get(keyOf(table, (name) => question[name])) ?? [];
 }
 
-/** Whether a corner on this side of a question has a larger value of the field. */
-const larger = (field, end) => field.trend > 0 === (end === "upper");
+/** Whether a corner on this side of a question has a larger value on the axis. */
+const larger = (axis, end) => axis.trend > 0 === (end === "upper");
+
+/** The value of a question on an axis: a field, or a product of fields. */
+const valueOn = ({ factors: [first, ...rest] }, question) =>
+  rest.reduce((x, name) => x * question[name], question[first]);
+
+/** The values of all stored problems on an axis. */
+function columnOn(table, { factors: [first, ...rest] }) {
+  const { [first]: column } = table.brackets;
+  if (!rest.length) return column;
+  return column.map((x, row) => rest.reduce((y, name) => y * table.brackets[name][row], x));
+}
+
+/** Whether a row is the question itself. */
+function same(table, question, row) {
+  return table.problem.fields.every(({ name }) => table.brackets[name][row] === question[name]);
+}
 
 /** The rows of a group that bound one side, the best end first; sorted on first use. */
 function ranked(table, rows, end) {
@@ -72,9 +90,8 @@ function ranked(table, rows, end) {
 /** The row that gives the best end on one side, or -1. */
 function corner(table, question, end, rows) {
   const ends = table.brackets[end];
-  const bounds = table.moving.map((field) => {
-    const { name } = field;
-    return [table.brackets[name], question[name], larger(field, end) ? 1 : -1];
+  const bounds = table.moving.map((axis) => {
+    return [axis.column, valueOn(axis, question), larger(axis, end) ? 1 : -1];
   });
   let best = -1;
   for (const row of ranked(table, rows, end)) {
@@ -93,12 +110,11 @@ function corner(table, question, end, rows) {
 
 /** Whether a row comes before another with an equal end. */
 function preferred(table, question, end, row, other) {
-  if (table.problem.tie === "first") {
-    return table.moving.every(({ name }) => table.brackets[name][row] === question[name]);
-  }
-  for (const field of table.moving.toReversed()) {
-    const [one, two] = [row, other].map((each) => table.brackets[field.name][each]);
-    if (one !== two) return one < two === larger(field, end);
+  if (same(table, question, row)) return true;
+  if (table.problem.tie === "first" || same(table, question, other)) return false;
+  for (const axis of table.moving.toReversed()) {
+    const [one, two] = [row, other].map((each) => axis.column[each]);
+    if (one !== two) return one < two === larger(axis, end);
   }
   return false;
 }
@@ -119,7 +135,7 @@ export function lookup(table, question) {
   const found = {
     lower: below < 0 ? 0 : brackets.lower[below],
     upper: above < 0 ? Infinity : brackets.upper[above],
-    exact: rows.some((row) => table.moving.every(({ name }) => brackets[name][row] === question[name])),
+    exact: rows.some((row) => same(table, question, row)),
     lower_from: below < 0 ? null : fieldsOf(table, below),
     upper_from: above < 0 ? null : fieldsOf(table, above),
     lower_method: below < 0 ? null : methods[brackets.lower_method[below]],

@@ -106,8 +106,8 @@ TIES: Mapping[str, Sequence[Any]] = {
 }
 
 SPARSE: Mapping[str, Sequence[Any]] = {
-    "sigma": [1 + k / 16 for k in range(16)],
-    "epsilon": [k / 16 for k in range(16)],
+    "sigma": [1 + k / 256 for k in range(256)],
+    "epsilon": [k / 256 for k in range(256)],
     "steps": [99],
     "participations": range(1, 81),
     "epochs": range(1, 81),

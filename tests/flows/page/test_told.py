@@ -158,7 +158,6 @@ def test_without_amplification_unused_steps_change_nothing(
         found = opened.lookup(find_problem("unamplified-epsilon").from_fields({"sigma": 2.0, "delta": 1e-6}))
     assert found is not None
     assert f"[{rounded_down(found.lower)}, {rounded_up(found.upper)}]" in line
-    assert "stored for steps=1, which changes nothing here" in line
 
 
 def test_the_chart_says_what_it_shows_and_marks_the_question(browser: webdriver.Chrome, page: str) -> None:
