@@ -54,6 +54,7 @@ def _row(sampling: str, problem: Problem, answer: Sourced | None, *notes: str) -
     row = SchemeRow(sampling=sampling, problem=problem, answer=answer, notes=notes)
     if answer is None:
         return replace(row, status="missing")
+    row = replace(row, problem=answer.problem)  # the rate of Poisson sampling may be rounded in another way
     if not answer.ok:
         return replace(row, status=answer.status, notes=(*notes, answer.detail))
     if answer.bracket.crossed:
@@ -105,6 +106,21 @@ def problems(
         shuffled = {"epochs": fields["epochs"], "redraw": redraw, "adjacency": relation}
         found["shuffling"] = find_problem(SHUFFLING).from_fields(rest | {"steps": fields["steps"]} | shuffled)
     return found, notes
+
+
+def nearest_rate(asked: Mapping[str, Problem]) -> list[Problem]:
+    """Return Poisson sampling at rate k / steps, rounded to nearest, if only this rounding makes it differ.
+
+    Stored problems and the SQL macro `compare` have this rate. The rate of `problems` is rounded up.
+
+    Args:
+        asked: The problems, from `problems`.
+    """
+    allocation, poisson = asked["allocation"].as_fields(), asked["poisson"].as_fields()
+    rate = float(allocation["participations"]) / float(allocation["steps"])
+    if allocation["steps"] != poisson["steps"] or rate == poisson["sampling_probability"]:
+        return []
+    return [type(asked["poisson"]).from_fields(poisson | {"sampling_probability": rate})]
 
 
 def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeRow]:

@@ -7,7 +7,7 @@ from typing import Any
 from flows.answers.ask import LIMIT_SECONDS, Asked, ask, is_tight
 from flows.printing import listed
 from privcore import Bracket, Method, Problem
-from storage import Found
+from storage import Found, Store
 
 COMPUTED = "computed"
 TIGHT = 0.01
@@ -76,6 +76,19 @@ def from_store(problem: Problem, found: Found) -> Sourced:
         upper_by=found.upper_method or "",
     )
     return Sourced(problem=problem, bracket=bracket, answer=found, source=source, told=told)
+
+
+def stored_bounds(store: Store, questions: Sequence[Problem]) -> Sourced | None:
+    """Return the bounds that a store proves for that of several questions with the smallest upper end.
+
+    Args:
+        store: Opened with `missing_ok`.
+        questions: The first is preferred if upper ends are equal, or missing.
+    """
+    if not store.exists:
+        return None
+    found = [(question, answer) for question in questions if (answer := store.lookup(question))]
+    return from_store(*min(found, key=lambda pair: pair[1].upper)) if found else None
 
 
 def computed(

@@ -50,15 +50,15 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     Each row comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
     otherwise it is computed now.
     """
-    from flows.answers.compare import print_rows, problems, rows
+    from flows.answers.compare import nearest_rate, print_rows, problems, rows
     from flows.answers.explain import explained
-    from flows.answers.sourced import Sourced, computed, from_store
+    from flows.answers.sourced import Sourced, computed, from_store, stored_bounds
 
     def answering(problem: Problem) -> Sourced | None:
-        if found := stored_answer(opened, problem, any_width=stored_only):
-            return from_store(problem, found)
         if stored_only:
-            return None
+            return stored_bounds(opened, questions(problem))
+        if found := stored_answer(opened, problem, any_width=False):
+            return from_store(problem, found)
         with waiting(f"computing {problem.name}"):
             return computed(problem, limit_seconds=limit_seconds)
 
@@ -72,6 +72,11 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     }
     asked, notes = problems(given, examples=examples, batch_size=batch_size)
     tell(notes)
+
+    def questions(problem: Problem) -> list[Problem]:
+        """Return a problem, and for Poisson sampling also the same with the rate rounded to the nearest."""
+        return [problem, *nearest_rate(asked)] if problem is asked["poisson"] else [problem]
+
     with reading(store, allow_degraded=allow_degraded) as opened:
         found = list(rows(asked, answering))
         if stored_only and all(row.bracket is None for row in found):

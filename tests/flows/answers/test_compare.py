@@ -1,6 +1,8 @@
 """The command compare: the meaning, source and claim of each row."""
 
 import json
+import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ from flows.answers.ask import Asked, ask
 from flows.answers.compare import problems
 from flows.answers.compare import rows as rows_of
 from flows.answers.sourced import Sourced
-from privcore import Problem, find_problem
+from privcore import Answer, Problem, find, find_problem
+from storage import Row, open_store
+from storage.macros import literal
 from tests.flows.small_store import Command, point, store_of
+from tests.storage import made_up
 
 RUN = ("--sigma", "1.1", "--steps", "100", "--delta", "1e-5")
 SIZES = ("--sigma", "1.1", "--delta", "1e-5", "--examples", "1000", "--batch-size")
@@ -153,8 +158,84 @@ def test_ends_that_exclude_one_another_are_a_conflict_and_no_answer() -> None:
     assert found["none"].status == "ok"
 
 
+def made_up_bracket(problem: Problem, draw: random.Random) -> Answer:
+    """A bracket around a function with the proved trends of all four schemes; some have one end."""
+    fields: dict[str, Any] = problem.as_fields()
+    chosen = fields.get("participations", 1) * fields["epochs"]
+    match problem.name:
+        case "allocation-epsilon":
+            chosen /= fields["steps"]
+        case "poisson-epsilon":
+            chosen *= fields["steps"] * fields["sampling_probability"]
+    truth = float(-math.log(fields["delta"]) * chosen / fields["sigma"])
+    ends = [Answer.enclosure(0.9 * truth, 1.1 * truth), Answer.at_least(truth), Answer.at_most(truth)]
+    return draw.choice(ends)
+
+
+@pytest.fixture(scope="module")
+def drawn_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with 60 drawn rows of each scheme."""
+    draw, root = random.Random(8), tmp_path_factory.mktemp("drawn") / "store"
+    methods = {
+        "allocation-epsilon": "allocation.certified",
+        "poisson-epsilon": "poisson.certified",
+        "shuffling-epsilon": "shuffling.clones",
+        "unamplified-epsilon": "unamplified.exact",
+    }
+    for name, method in methods.items():
+        kind, found = find_problem(name), dict[Problem, Row]()
+        both = "zero-out" if name == "shuffling-epsilon" else "add-remove"
+        while len(found) < 60:
+            steps, epochs = draw.choice([3, 6, 7, 12]), draw.choice([1, 2, 4])
+            fields = {
+                "sigma": draw.choice([1.0, 1.5, 2.0]),
+                "steps": steps,
+                "delta": draw.choice([1e-6, 1e-5]),
+                "participations": draw.choice([1, 2]),
+                "epochs": epochs,
+                "sampling_probability": draw.choice([1, 2]) / steps,
+                "redraw": "one-epoch" if epochs == 1 else "each-epoch",
+                "adjacency": draw.choice([both, "add"]),
+            }
+            problem = kind.from_fields({key: fields[key] for key in fields.keys() & kind.parameters.keys()})
+            found[problem] = made_up.row(problem, made_up_bracket(problem, draw), method=find(method)())
+        made_up.put(root, found.values())
+    return root
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stored_only_finds_what_the_macro_of_sql_finds(
+    privsweep: Command, drawn_store: Path, seed: int
+) -> None:
+    draw = random.Random(seed)
+    steps, batch = draw.choice([3, 6, 7, 12]), draw.randint(1, 300)
+    given: dict[str, Any] = {
+        "sigma": draw.choice([1.0, 1.2, 1.5, 1.7, 2.0]),
+        "delta": draw.choice([1e-6, 3e-6, 1e-5]),
+        "epochs": draw.choice([1, 2, 3, 4]),
+        "participations": draw.choice([1, 1, 2]),
+        "adjacency": draw.choice(["add-remove", "add"]),
+    }
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    sizes = ("--steps", steps) if seed % 2 else ("--examples", steps * batch, "--batch-size", batch)
+    arguments = ", ".join(f"{name} := {literal(value)}" for name, value in (given | {"steps": steps}).items())
+    with open_store(drawn_store) as opened:
+        wanted = opened.sql(f"from compare({arguments})").to_pylist()
+    proved = {each["problem"]: each for each in wanted if each["lower_method"] or each["upper_method"]}
+    code = privsweep("compare", *words, *sizes, "--store", drawn_store, "--stored-only", "--json")
+    assert code == (0 if proved else 3), privsweep.err
+    rows = (
+        {each["problem"]: each for each in privsweep.json["rows"] if each["status"] == "ok"} if proved else {}
+    )
+    assert rows.keys() == proved.keys()
+    for name, each in proved.items():
+        found = {key: float(rows[name][key]) for key in ("lower", "upper")}
+        assert found == {key: each[key] for key in ("lower", "upper")}
+        assert rows[name]["upper_method"] == each["upper_method"]
+
+
 def test_where_nothing_is_stored_stored_only_is_exit_code_3(privsweep: Command, store: Path) -> None:
-    assert privsweep("compare", *RUN[:4], "--delta", "1e-9", "--store", store, "--stored-only") == 3
+    assert privsweep("compare", *RUN, "--adjacency", "add", "--store", store, "--stored-only") == 3
     assert privsweep.err.count("\n") == 1
     assert privsweep.out == ""
 
