@@ -198,25 +198,13 @@ class NoneOf(Constraint):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
-    """Base of all problems; a subclass is a frozen keyword-only dataclass of annotated parameters.
+class Checked:
+    """Base of dataclasses whose fields have declared domains: problems, and the phases of a training run.
 
-    A field is written `sigma: Annotated[float, params.SIGMA]`. Its name is that of the parameter. Its
-    meaning never changes, and a new field must have a default with which stored answers stay true.
+    A field is written `sigma: Annotated[float, params.SIGMA]`. Its name is that of the parameter.
     """
 
     name: ClassVar[str]
-    topic: ClassVar[str]
-    """Area of the question: the name of its folder in `privcore`."""
-    asks: ClassVar[str]
-    """Quantity asked for, which is the name of a column in reports, such as epsilon or delta."""
-    largest: ClassVar[float] = float("inf")
-    """Largest possible truth."""
-    monotone: ClassVar[Mapping[str, Monotone]] = proved()
-    products: ClassVar[tuple[LookupAxis, ...]] = ()
-    """Products of fields, without a common factor, through which alone the truth depends on these fields."""
-    irrelevant: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Fields on which the truth does not depend, with the proof."""
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     """Conditions on several fields, in the order in which they are checked."""
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
@@ -243,16 +231,8 @@ class Problem:
         return {f.name: f.default for f in fields(cls) if f.default is not MISSING}
 
     @classmethod
-    def lookup_axes(cls) -> tuple[LookupAxis, ...]:
-        """Return the quantities on which alone the truth depends."""
-        of_field = {name: axis for axis in cls.products for name in axis.factors}
-        fields = [name for name in cls.parameters if name not in cls.irrelevant]
-        found = [of_field.get(n) or LookupAxis(factors=(n,), monotone=cls.monotone.get(n)) for n in fields]
-        return tuple(dict.fromkeys(found))
-
-    @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> Self:
-        """Return the problem with these fields, as stores and sweep files have them.
+        """Return the object with these fields, as stores and sweep files have them.
 
         Raises:
             UnknownNameError: A field does not exist; the closest name is suggested.
@@ -268,7 +248,7 @@ class Problem:
 
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
-        """Return the problem that a user asks; unlike `from_fields`, it refuses words of earlier releases.
+        """Return the object for a question of a user; unlike `from_fields`, it refuses earlier words.
 
         Raises:
             UnknownNameError: As `from_fields`.
@@ -287,3 +267,32 @@ class Problem:
         """Return the fields that differ from their defaults, which determine the id of a point."""
         defaults = self.defaults()
         return {n: v for n, v in self.as_fields().items() if n not in defaults or defaults[n] != v}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem(Checked):
+    """Base of all problems; a subclass is a frozen keyword-only dataclass of annotated parameters.
+
+    The meaning of a field never changes, and a new field must have a default with which stored answers stay
+    true.
+    """
+
+    topic: ClassVar[str]
+    """Area of the question: the name of its folder in `privcore`."""
+    asks: ClassVar[str]
+    """Quantity asked for, which is the name of a column in reports, such as epsilon or delta."""
+    largest: ClassVar[float] = float("inf")
+    """Largest possible truth."""
+    monotone: ClassVar[Mapping[str, Monotone]] = proved()
+    products: ClassVar[tuple[LookupAxis, ...]] = ()
+    """Products of fields, without a common factor, through which alone the truth depends on these fields."""
+    irrelevant: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Fields on which the truth does not depend, with the proof."""
+
+    @classmethod
+    def lookup_axes(cls) -> tuple[LookupAxis, ...]:
+        """Return the quantities on which alone the truth depends."""
+        of_field = {name: axis for axis in cls.products for name in axis.factors}
+        fields = [name for name in cls.parameters if name not in cls.irrelevant]
+        found = [of_field.get(n) or LookupAxis(factors=(n,), monotone=cls.monotone.get(n)) for n in fields]
+        return tuple(dict.fromkeys(found))

@@ -4,13 +4,15 @@ The noise has standard deviation 1, and clipped gradients have norm at most s, t
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import scipy
 
-from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
-from privcore.likelihood_ratio.laws import Law
-from privcore.likelihood_ratio.mixtures import Mixture, Part, bracket_of, sampled
+from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution
+from privcore.likelihood_ratio.laws import Blend, Law
+from privcore.likelihood_ratio.mixture import Mixture, sampled
+from privcore.likelihood_ratio.pairs import Part, bracket_of
 from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW
 
@@ -153,3 +155,50 @@ class Copies(Law):
     def width(self) -> float:
         mean = self.count * self.probability
         return self.s * min(self.count, mean + 3.0 * math.sqrt(mean) + 1.0)
+
+
+@dataclass(frozen=True)
+class Repeated(Law):
+    r"""Law that dominates a step that draws an example K times with replacement, if it is replaced.
+
+    $\delta(\kappa') \le \sum_{k \ge 1} \Pr(K = k) \, \delta_k(\kappa)$ with
+    $\kappa' = 1 + \Pr(K \ge 1)(\kappa - 1)$, $\kappa \ge 1$, and $\delta_k$ the profile of N(2 k s) against
+    N(0): a mixture of the laws `Replaced` of rate Pr(K >= 1) and inverse noise multiplier k s.
+
+    Source: arXiv:1807.01647, Theorem 10.
+    """
+
+    count: int
+    probability: float
+    s: float
+
+    def build(self, res: Resolution) -> RatioBracket:
+        found = window(self.count, self.probability)
+        some = {int(k): float(p) for k, p in zip(found.counts, found.law, strict=True) if k > 0 and p > TINY}
+        rate = min(1.0, sum(some.values()) * (1.0 + 4.0 * BINOMIAL_WINDOW))
+        kept: dict[int, float] = {}
+        beyond = 0.0
+        for k in sorted(some):
+            rest = sum(p for j, p in some.items() if j >= k)
+            if kept and rest <= rate * res.tail:
+                beyond = rest
+                break
+            kept[k] = some[k]
+        weights = tuple(p / rate * (1.0 + 8.0 * BINOMIAL_WINDOW) for p in kept.values())
+        bracket = Blend(weights, tuple(Replaced(rate, k * self.s) for k in kept)).bracket(res)
+        share = beyond / rate * (1.0 + 8.0 * BINOMIAL_WINDOW)
+        return RatioBracket(lower=bracket.lower, upper=_revealed(bracket.upper, share))
+
+    @property
+    def width(self) -> float:
+        return 4.0 * self.s
+
+
+def _revealed(distribution: RatioDistribution, probability: float) -> RatioDistribution:
+    """Return the distribution with further outputs of this probability that reveal the example."""
+    return replace(
+        distribution,
+        x=np.append(0.0, distribution.x),
+        p=np.append(probability, distribution.p),
+        infinite=distribution.infinite + probability,
+    )

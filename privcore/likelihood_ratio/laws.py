@@ -99,7 +99,7 @@ class Sampled(Law):
 
 
 @dataclass(frozen=True)
-class OneOf(Law):
+class OneOfSteps(Law):
     """Law of several steps of which one, chosen uniformly at random, uses the example."""
 
     law: Law

@@ -17,13 +17,14 @@ from privcore.likelihood_ratio.laws import (
     Composed,
     Gaussian,
     Law,
-    OneOf,
+    OneOfSteps,
     Product,
     Sampled,
     enclosed,
     product,
 )
-from privcore.likelihood_ratio.mixtures import Mixture, Part, _cells
+from privcore.likelihood_ratio.mixture import Mixture
+from privcore.likelihood_ratio.pairs import Part, _cells
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 
 COARSE, FINE = Resolution(fineness=0.15, tail=1e-10), Resolution(fineness=0.03, tail=1e-15)
@@ -177,7 +178,7 @@ def test_equal_parts_are_counted_and_gaussian_parts_added() -> None:
     assert product((step, Gaussian(3.0), Composed(step, 4), Gaussian(4.0))) == Product(
         (Composed(step, 5), Gaussian(5.0))
     )
-    assert product((OneOf(Gaussian(1.0), 9),)) == OneOf(Gaussian(1.0), 9)
+    assert product((OneOfSteps(Gaussian(1.0), 9),)) == OneOfSteps(Gaussian(1.0), 9)
 
 
 def test_a_blend_has_the_weighted_profile() -> None:

@@ -24,57 +24,13 @@ from privcore.likelihood_ratio.distribution import (
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.laws import Law
+from privcore.likelihood_ratio.mixture import Mixture
 from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
 
 PICTURE = 2048
 """Number of outputs of the picture from which the cells are chosen."""
 NARROWEST = 5e-4
 """Least width of a cell, in standard deviations; probabilities of narrower cells would lack digits."""
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Mixture of N(mean, 1): weights, at least 0, and means, ascending."""
-
-    weights: tuple[float, ...]
-    means: tuple[float, ...]
-
-    def mass(self, low: Array, high: Array) -> Array:
-        """Return the probabilities of the intervals from `low` to `high`."""
-        total = np.zeros_like(low)
-        for weight, mean in zip(self.weights, self.means, strict=True):
-            total += weight * _between(low - mean, high - mean)
-        return total
-
-    def extent(self, tail: float) -> tuple[float, float]:
-        """Return the least mean, and the greatest one apart from means of total weight up to `tail`."""
-        beyond = np.cumsum(self.weights[::-1])[::-1]
-        return self.means[0], self.means[int(np.max(np.flatnonzero(beyond > tail), initial=0))]
-
-    def log_density(self, z: Array) -> Array:
-        """Return the logarithm of the density at z over that of N(0, 1)."""
-        terms = [
-            math.log(weight) + mean * z - 0.5 * mean * mean
-            for weight, mean in zip(self.weights, self.means, strict=True)
-            if weight > 0.0
-        ]
-        return np.asarray(scipy.special.logsumexp(np.stack(terms), axis=0))
-
-
-def _between(low: Array, high: Array) -> Array:
-    """Return the probabilities of intervals under N(0, 1), as a difference of the smaller tails."""
-    flip = low > 0.0
-    first, last = np.where(flip, -high, low), np.where(flip, -low, high)
-    between: Array = np.maximum(scipy.special.ndtr(last) - scipy.special.ndtr(first), 0.0)
-    return between
-
-
-def sampled(probability: float, mean: float) -> Mixture:
-    """Return the mixture of N(0, 1) with N(mean, 1) at a probability in (0, 1]."""
-    if probability == 1.0:
-        return Mixture((1.0,), (mean,))
-    pairs = sorted([(0.0, 1.0 - probability), (mean, probability)])
-    return Mixture(tuple(weight for _, weight in pairs), tuple(at for at, _ in pairs))
 
 
 @dataclass(frozen=True)

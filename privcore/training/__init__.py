@@ -1,0 +1,1 @@
+"""Training runs as training code performs them: samplers, several epochs, phases, and groups of examples."""

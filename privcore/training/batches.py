@@ -1,0 +1,171 @@
+"""Phases whose steps draw their batches independently: Poisson sampling, fixed and truncated batches."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+from privcore import params
+from privcore.likelihood_ratio.batches import (
+    Aligned,
+    Copies,
+    Opposed,
+    Repeated,
+    Replaced,
+    SignedSample,
+    Zeroed,
+)
+from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, Sampled
+from privcore.problem import AtMost
+from privcore.training import params as training_params
+from privcore.training.bounds import Above, Bounds
+from privcore.training.counts import truncation
+from privcore.training.phase import Owned, Phase, repeated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public(Owned):
+    """Steps that all use the example."""
+
+    name = "none"
+
+    steps: Annotated[int, params.STEPS]
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+    @property
+    def uses(self) -> int:
+        return self.steps * self.epochs
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        return Bounds.exact(Gaussian(self.unamplified(relation)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Owned):
+    """Steps that include each example independently with a probability."""
+
+    name = "poisson"
+
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    steps: Annotated[int, params.STEPS]
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+    @property
+    def uses(self) -> int:
+        return self.steps * self.epochs
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        rate = self.sampling_probability
+        law: Law = Sampled(Gaussian(self.s), rate)
+        if relation == "replace-one":
+            law = SignedSample(rate, self.s)
+        elif self.group > 1:
+            law = Copies(self.group, rate, self.s)
+        return Bounds.exact(repeated(law, self.uses))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSize(Phase):
+    """Steps with a uniformly chosen batch of a fixed number of different examples."""
+
+    name = "fixed-size"
+
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    steps: Annotated[int, params.STEPS]
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+    @property
+    def uses(self) -> int:
+        return self.steps * self.epochs
+
+    def unamplified(self, relation: str) -> float:
+        distance = 1.0 if relation == "zero-out" else 2.0
+        return distance * math.sqrt(self.uses) * self.s
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        rate, s, times = self.sampling_probability, self.s, self.uses
+        far: Law = Sampled(Gaussian(2.0 * s), rate)
+        if relation == "add-remove":
+            return Bounds.exact(repeated(far, times))
+        if relation == "replace-one":
+            return Bounds(above=(Above(repeated(Replaced(rate, s), times)),), below=(repeated(far, times),))
+        near: Law = Sampled(Gaussian(s), rate)
+        return Bounds(
+            above=(Above(repeated(Zeroed(rate, s), times)),),
+            below=tuple(repeated(law, times) for law in (Opposed(rate, s), near, Aligned(rate, s))),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithReplacement(Phase):
+    """Steps whose batch is drawn example by example, independently: an example may occur several times."""
+
+    name = "with-replacement"
+    constraints = (AtMost("batch_size", "examples"),)
+
+    examples: Annotated[int, training_params.SAMPLED_EXAMPLES]
+    batch_size: Annotated[int, training_params.BATCH_SIZE]
+    steps: Annotated[int, params.STEPS]
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+    @property
+    def uses(self) -> int:
+        return self.steps * self.epochs
+
+    def unamplified(self, relation: str) -> float:
+        distance = 1.0 if relation == "zero-out" else 2.0
+        return distance * self.batch_size * math.sqrt(self.uses) * self.s
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        b, rate, times = self.batch_size, 1.0 / self.examples, self.uses
+        far = repeated(Copies(b, rate, 2.0 * self.s), times)
+        if relation == "add-remove":
+            return Bounds.exact(far)
+        near = repeated(Copies(b, rate, self.s), times)
+        return Bounds(
+            above=(Above(repeated(Repeated(b, rate, self.s), times)),),
+            below=(far if relation == "replace-one" else near,),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedPoisson(Phase):
+    """Steps with a Poisson sample, of which a uniform part is used if it is larger than the largest batch."""
+
+    name = "truncated-poisson"
+    constraints = (AtMost("largest_batch", "examples"),)
+
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    examples: Annotated[int, training_params.SAMPLED_EXAMPLES]
+    largest_batch: Annotated[int, training_params.LARGEST_BATCH]
+    steps: Annotated[int, params.STEPS]
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+    @property
+    def uses(self) -> int:
+        return self.steps * self.epochs
+
+    def unamplified(self, relation: str) -> float:
+        distance = 1.0 if relation == "zero-out" else 2.0
+        return distance * math.sqrt(self.uses) * self.s
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        rate, s, times = self.sampling_probability, self.s, self.uses
+        cut = truncation(self.examples, rate, self.largest_batch)
+        signed = relation == "replace-one"
+        sample: Law = SignedSample(rate, s) if signed else Sampled(Gaussian(s), rate)
+        if cut.full == 0.0:
+            return Bounds.exact(repeated(sample, times))
+        full: dict[str, Law] = {
+            "add-remove": Sampled(Gaussian(2.0 * s), cut.rate),
+            "replace-one": Replaced(cut.rate, s),
+            "zero-out": Zeroed(cut.rate, s),
+        }
+        blend = Blend((cut.room, cut.full), (sample, full[relation]))
+        mean: Law = SignedSample(cut.mean, s) if signed else Sampled(Gaussian(s), cut.mean)
+        return Bounds(
+            above=(
+                Above(repeated(blend, times)),
+                Above(repeated(sample, times), moved=min(1.0, times * cut.cut)),
+            ),
+            below=(repeated(mean, times),),
+        )

@@ -1,0 +1,162 @@
+"""Laws that bound a training run from above and from below, and the bracket that follows from them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product as combinations_of
+from typing import Any
+
+from privcore.likelihood_ratio.enclose import Question, cost
+from privcore.likelihood_ratio.laws import Law, enclosed, product
+from privcore.method import Cost
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.rounding import FEW_OPERATIONS, NOISE_BRACKET, probability_at_most
+
+MOST_COMBINATIONS = 4
+"""Largest number of products of the laws of different phases that are tried for one end."""
+LARGEST_LOSS = 600.0
+"""Largest epsilon at which a bound moved by a total variation distance is used."""
+
+
+@dataclass(frozen=True)
+class Above:
+    """A law that dominates every pair within a total variation distance.
+
+    Attributes:
+        law: The law.
+        moved: Each of P and Q lies within this total variation distance of a pair that the law dominates.
+    """
+
+    law: Law
+    moved: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Laws that bound a part of a run.
+
+    Attributes:
+        above: Each dominates the part; the best one counts.
+        below: Each is the law of a data set, or of a post-processing of its outputs.
+    """
+
+    above: tuple[Above, ...]
+    below: tuple[Law, ...]
+
+    @classmethod
+    def exact(cls, law: Law) -> "Bounds":
+        """Return the bounds of a part with a worst pair for all thresholds."""
+        return cls(above=(Above(law),), below=(law,))
+
+    @property
+    def tight(self) -> bool:
+        """Whether one law is both the worst pair and the law of a data set."""
+        return len(self.above) == 1 and self.above[0].moved == 0.0 and self.below == (self.above[0].law,)
+
+
+def composed(parts: Sequence[Bounds]) -> Bounds:
+    """Return the bounds of independent parts; the laws of all parts are multiplied.
+
+    If parts have several laws, the first products are formed of the first laws, then of the second ones, and
+    so on, and then of all others, up to `MOST_COMBINATIONS`.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    above = [
+        Above(product(tuple(each.law for each in one)), sum(each.moved for each in one))
+        for one in _chosen([part.above for part in parts])
+    ]
+    below = [product(one) for one in _chosen([part.below for part in parts])]
+    return Bounds(above=tuple(dict.fromkeys(above)), below=tuple(dict.fromkeys(below)))
+
+
+def _chosen(options: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return products of the options: of the k-th ones for every k, then of others."""
+    most = max(len(each) for each in options)
+    chosen = [tuple(each[min(k, len(each) - 1)] for each in options) for k in range(most)]
+    for other in combinations_of(*options):
+        if len(chosen) >= MOST_COMBINATIONS:
+            break
+        if other not in chosen:
+            chosen.append(other)
+    return chosen[: max(MOST_COMBINATIONS, most)]
+
+
+def enclosed_run(
+    bounds: Bounds, question: Question, tolerance: float, unamplified: float
+) -> tuple[float, float, str]:
+    """Return a bracket of epsilon or delta of a run, and a note.
+
+    Args:
+        bounds: Laws of the run.
+        question: Quantity to compute, in the directions of its adjacency.
+        tolerance: Requested relative width.
+        unamplified: Distance mu of the Gaussian mechanism that reveals the steps of the example; it bounds
+            the run from above.
+    """
+    least, most = outermost(question, unamplified)
+    if bounds.tight:
+        return enclosed(bounds.above[0].law, question, tolerance, (least, most))
+    upper, notes = most, "no amplification"
+    for each in bounds.above:
+        found, note = _moved(each, question, tolerance, (least, upper))
+        if found < upper:
+            upper, notes = found, note
+    lower = least
+    for law in bounds.below:
+        lower = max(lower, enclosed(law, question, tolerance, (lower, upper))[0])
+    return lower, upper, f"upper end: {notes}"
+
+
+def outermost(question: Question, unamplified: float) -> tuple[float, float]:
+    """Return the bracket between equal pairs and no amplification."""
+    sigma = 1.0 / (unamplified * (1.0 + NOISE_BRACKET))
+    if question.asks == "epsilon":
+        return 0.0, gaussian_epsilon_bounds(sigma, question.at)[1]
+    return max(0.0, math.nextafter(-math.expm1(min(0.0, question.at)), 0.0)), gaussian_delta_bounds(
+        sigma, question.at
+    )[1]
+
+
+def _moved(
+    above: Above, question: Question, tolerance: float, outer: tuple[float, float]
+) -> tuple[float, str]:
+    r"""Return an upper bound from a dominating law within a total variation distance $\tau$, and a note.
+
+    $\delta(\varepsilon) \le \delta_{law}(\varepsilon) + (1 + e^\varepsilon) \tau$. For an epsilon of at most
+    `top`, it suffices that the law has a delta of at most $\delta - (1 + e^{top}) \tau$; a smaller bound
+    serves as the next `top`.
+    """
+    if above.moved == 0.0:
+        _, upper, note = enclosed(above.law, question, tolerance, outer)
+        return upper, note
+    if question.asks == "delta":
+        if question.at > LARGEST_LOSS:
+            return outer[1], ""
+        _, upper, note = enclosed(above.law, question, tolerance, (outer[0], 1.0))
+        extra = (1.0 + math.exp(question.at)) * above.moved
+        return min(outer[1], probability_at_most(min(1.0, upper + extra), FEW_OPERATIONS)), note
+    top, note = outer[1], ""
+    for _ in range(6):
+        if not top <= LARGEST_LOSS:
+            return outer[1], ""
+        rest = question.at - (1.0 + math.exp(top)) * above.moved * (1.0 + FEW_OPERATIONS)
+        rest *= 1.0 - FEW_OPERATIONS
+        if rest <= 0.0:
+            break
+        found = enclosed(above.law, replace(question, at=rest), tolerance, (0.0, top))
+        if found[1] >= 0.999 * top:
+            return min(top, found[1]), found[2] or note
+        top, note = found[1], found[2]
+    return top, note
+
+
+def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
+    """Return a conservative estimate of the cost of `enclosed_run`."""
+    laws = [each.law for each in bounds.above] * (3 if any(each.moved for each in bounds.above) else 1)
+    laws += [] if bounds.tight else bounds.below
+    costs = [cost(question, law.width, tolerance, law.combinations) for law in laws]
+    return Cost(
+        seconds=0.005 + 2.0 * sum(each.seconds for each in costs),
+        bytes=2.0 * max(each.bytes for each in costs),
+    )

@@ -1,0 +1,120 @@
+"""Proved lower and upper bounds of training runs: products of laws, bracketed in convex order."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from privcore import params
+from privcore.answer import Answer
+from privcore.likelihood_ratio.enclose import FIRST_DELTA, Question
+from privcore.method import Cost, Direction, Method
+from privcore.papers import CHUA_BALLS, FELDMAN_SHENFELD, ZHU
+from privcore.training.bounds import Bounds, composed, enclosed_run, estimated
+from privcore.training.phase import RELATIONS
+from privcore.training.problems import (
+    BallsInBinsDelta,
+    BallsInBinsEpsilon,
+    FixedSizeDelta,
+    FixedSizeEpsilon,
+    RunDelta,
+    RunEpsilon,
+    TrainingProblem,
+    TruncatedPoissonDelta,
+    TruncatedPoissonEpsilon,
+    WithReplacementDelta,
+    WithReplacementEpsilon,
+)
+
+P = TypeVar("P", bound=TrainingProblem)
+CONVEX = "convex order: docs/certified.md; docs/training-runs.md"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certified(Method[P]):
+    """Base of the methods that multiply the laws of the phases of a run."""
+
+    direction = Direction.ENCLOSURE
+
+    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+
+    def applies(self, problem: P) -> str | None:
+        relation = RELATIONS[problem.adjacency]
+        return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
+
+    def cost(self, problem: P) -> Cost:
+        if self.applies(problem) is not None:
+            return Cost(seconds=1e-3, bytes=1e5)
+        return estimated(_bounds(problem), _question(problem), self.tolerance)
+
+    def answer(self, problem: P, seed: int) -> Answer:
+        relation = RELATIONS[problem.adjacency]
+        mu = math.sqrt(math.fsum(phase.unamplified(relation) ** 2 for phase in problem.run()))
+        lower, upper, detail = enclosed_run(_bounds(problem), _question(problem), self.tolerance, mu)
+        return Answer.enclosure(lower, upper, detail=detail)
+
+
+def _question(problem: TrainingProblem) -> Question:
+    at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
+    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
+
+
+def _bounds(problem: TrainingProblem) -> Bounds:
+    relation = RELATIONS[problem.adjacency]
+    scale = getattr(problem, "delta", FIRST_DELTA)
+    return composed([phase.bounds(relation, scale) for phase in problem.run()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinsCertified(Certified[BallsInBinsEpsilon | BallsInBinsDelta]):
+    """Enclose balls-in-bins sampling; bins drawn once equal one epoch of allocation at sigma / sqrt(E)."""
+
+    name = "bins.certified"
+    problems = (BallsInBinsEpsilon, BallsInBinsDelta)
+    reference = f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); {CHUA_BALLS} (bins); {CONVEX}"
+    shares = ("sigma", "steps")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchesCertified(
+    Certified[FixedSizeEpsilon | FixedSizeDelta | WithReplacementEpsilon | WithReplacementDelta]
+):
+    r"""Enclose batches of fixed size, drawn for each step without or with replacement.
+
+    With one example more or less, a step without replacement is one of Poisson sampling with half of the
+    noise. For zero-out and replace-one, the largest profile over all data sets belongs to a law; composing it
+    gives the upper end. The lower end is that of the best data set that is the same in all steps.
+    """
+
+    name = "batches.certified"
+    problems = (FixedSizeEpsilon, FixedSizeDelta, WithReplacementEpsilon, WithReplacementDelta)
+    reference = (
+        f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); Balle, Barthe and Gaboardi (2018), "
+        f"arXiv:1807.01647v2, Theorems 9 and 10; {CONVEX}"
+    )
+    shares = ("sigma", "sampling_probability", "steps", "examples", "batch_size", "epochs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedCertified(Certified[TruncatedPoissonEpsilon | TruncatedPoissonDelta]):
+    """Enclose Poisson sampling with truncated batches, as a mixture over whether the others fill the batch.
+
+    The lower end is Poisson sampling at the marginal rate of the example, with all other gradients zero.
+    """
+
+    name = "truncated.certified"
+    problems = (TruncatedPoissonEpsilon, TruncatedPoissonDelta)
+    reference = f"Chua et al. (2024), arXiv:2411.04205v1, Theorem 3.3; {ZHU}, Theorem 11; {CONVEX}"
+    shares = ("sigma", "sampling_probability", "steps", "examples", "largest_batch", "epochs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsCertified(Certified[RunEpsilon | RunDelta]):
+    """Enclose a run of phases: the likelihood ratio of the run is the product of those of its phases.
+
+    The noise and the sampling of all phases are fixed in advance, and every phase may use the example.
+    """
+
+    name = "runs.certified"
+    problems = (RunEpsilon, RunDelta)
+    reference = f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11; {CONVEX}"
+    shares = ("phases", "adjacency")

@@ -1,0 +1,152 @@
+"""Phases whose samplers pass over the data: random allocation, balls-in-bins sampling, and shuffling."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+from privcore import params
+from privcore.allocation.reduction import MOST_CHOSEN, blocks, exact
+from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
+from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, OneOfSteps, product
+from privcore.likelihood_ratio.symmetric import chosen
+from privcore.problem import AtMost
+from privcore.training import params as training_params
+from privcore.training.bounds import Above, Bounds
+from privcore.training.counts import occupancies
+from privcore.training.phase import Owned, Phase, repeated
+
+MOST_OCCUPIED = 30
+"""Largest group whose assignments to steps are counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation(Owned):
+    """Epochs in which each example is used in k of the t steps; the steps are drawn in each epoch."""
+
+    name = "allocation"
+    constraints = (AtMost("participations", "steps"),)
+
+    steps: Annotated[int, params.STEPS]
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+    @property
+    def uses(self) -> int:
+        return self.participations * self.epochs
+
+    def reason(self, relation: str) -> str | None:
+        if self.group > 1 and self.participations > 1:
+            return "For a group, expected participations=1: no theorem covers several participations."
+        if self.group > MOST_OCCUPIED:
+            return f"Expected a group of at most {MOST_OCCUPIED} examples, whose assignments are counted."
+        return super().reason(relation)
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        return allocated(self, self.s, self.epochs, relation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BallsInBins(Allocation):
+    """Epochs in which each example is in k of the t bins, one for each step.
+
+    The bins are drawn once, or in each epoch. With bins drawn once, the means of the outputs of a step over
+    all epochs are sufficient: this is one epoch at noise sigma / sqrt(E) (docs/training-runs.md).
+    """
+
+    name = "balls-in-bins"
+
+    redraw: Annotated[str, training_params.REDRAW]
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        if self.redraw == "once":
+            return allocated(self, math.sqrt(self.epochs) * self.s, 1, relation)
+        return super().bounds(relation, scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shuffling(Phase):
+    """Epochs of a permutation of all examples, cut into one batch for each step."""
+
+    name = "shuffling"
+
+    steps: Annotated[int, params.STEPS]
+    epochs: Annotated[int, params.EPOCHS] = 1
+    redraw: Annotated[str, training_params.REDRAW]
+
+    @property
+    def uses(self) -> int:
+        return self.epochs
+
+    def reason(self, relation: str) -> str | None:
+        if relation == "add-remove":
+            return (
+                "Expected adjacency zero-out or replace-one: with one example more or less, the number of "
+                "batches would change."
+            )
+        return None
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        mu = self.unamplified(relation)
+        if self.redraw == "once":
+            return Bounds(above=(Above(Gaussian(mu)),), below=(OneOfSteps(Gaussian(mu), self.steps),))
+        step = Gaussian(mu / math.sqrt(self.epochs))
+        return Bounds(
+            above=(Above(Gaussian(mu)),), below=(repeated(OneOfSteps(step, self.steps), self.epochs),)
+        )
+
+
+@dataclass(frozen=True)
+class ChosenBelow(Law):
+    """Law of k of t steps with Gaussian noise; only the lower distribution is valid.
+
+    For more than `MOST_CHOSEN` participations it is that of `MOST_CHOSEN` of them, which k of t dominates.
+    """
+
+    s: float
+    participations: int
+    steps: int
+
+    def build(self, res: Resolution) -> RatioBracket:
+        k = min(self.participations, MOST_CHOSEN)
+        coarse = Resolution(fineness=max(res.fineness, 0.1 if k <= 16 else 0.2), tail=res.tail)
+        law = chosen(Gaussian(self.s).bracket(coarse).lower, k, self.steps, coarse)
+        return RatioBracket(lower=law, upper=law)
+
+    @property
+    def width(self) -> float:
+        return self.s
+
+    @property
+    def combinations(self) -> int:
+        return 8 * (1 + min(self.participations, MOST_CHOSEN) // 8)
+
+
+def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds:
+    """Return the bounds of allocation to k of t steps over several epochs.
+
+    Args:
+        phase: The numbers of steps, participations and examples of the owner.
+        s: Inverse noise multiplier.
+        epochs: Number of epochs.
+        relation: As in `Phase.bounds`. A replaced example may have gradient 0, so the lower law for zero-out
+            holds for it, too; from above, no amplification at twice the distance is the bound.
+    """
+    t, k, m = phase.steps, phase.participations, phase.group
+    alone = OneOfSteps(Gaussian(s), t) if t > 1 else Gaussian(s)
+    if m > 1:
+        sizes = occupancies(m, t)
+        several = Blend(tuple(sizes.values()), tuple(Gaussian(math.sqrt(float(size)) * s) for size in sizes))
+        blind = Gaussian(m * s / math.sqrt(float(t)))
+        return Bounds(
+            above=(Above(repeated(several, epochs)),),
+            below=(repeated(alone, epochs), repeated(blind, epochs)),
+        )
+    parts = [
+        repeated(OneOfSteps(Gaussian(s), size) if size > 1 else Gaussian(s), copies)
+        for size, copies in blocks(t, k, epochs)
+    ]
+    above = product(tuple(parts))
+    below = above if exact(t, k) else repeated(ChosenBelow(s, k, t), epochs)
+    if relation == "replace-one":
+        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(below,))
+    return Bounds(above=(Above(above),), below=(below,))

@@ -1,0 +1,77 @@
+"""Parameters of training runs."""
+
+from privcore.parameter import Choice, Integer
+from privcore.params import EXAMPLES
+
+REDRAW = Choice(
+    name="redraw",
+    symbol="-",
+    choices=("once", "each-epoch"),
+    meaning=(
+        "Draw of the step of an example: once, for all epochs, or a new draw in each epoch, which is more "
+        "private"
+    ),
+)
+ADJACENCY = Choice(
+    name="adjacency",
+    symbol=r"\sim",
+    choices=(
+        "add-remove",
+        "remove",
+        "add",
+        "zero-out",
+        "zero-out-remove",
+        "zero-out-add",
+        "replace-one",
+    ),
+    meaning=(
+        "Neighbouring relation: one example more or less (add-remove), one clipped gradient set to zero "
+        "(zero-out), or one example replaced by any other (replace-one); remove and add are the two "
+        "directions of add-remove"
+    ),
+)
+ADDED_OR_ZEROED = Choice(
+    name="adjacency",
+    symbol=r"\sim",
+    choices=("add-remove", "remove", "add", "zero-out", "replace-one"),
+    meaning=(
+        "Neighbouring relation: one example more or less (add-remove, with its directions remove and add), "
+        "the same with its clipped gradient set to zero (zero-out), or one example replaced (replace-one)"
+    ),
+)
+BATCH_SIZE = Integer(
+    name="batch_size",
+    symbol="b",
+    unit="examples",
+    lower=1,
+    upper=10**9,
+    typical=(1, 10, 256),
+    meaning="Number of examples in every batch, drawn independently with replacement",
+)
+LARGEST_BATCH = Integer(
+    name="largest_batch",
+    symbol="B",
+    unit="examples",
+    lower=1,
+    upper=10**9,
+    typical=(60, 256, 2000),
+    meaning="Largest number of examples in a batch; of a larger Poisson sample, a uniform part is used",
+)
+GROUP = Integer(
+    name="group",
+    symbol="m",
+    unit="examples",
+    lower=1,
+    upper=1000,
+    typical=(1, 2, 8),
+    meaning="Number of examples of one owner, which are added, removed or set to zero together",
+)
+SAMPLED_EXAMPLES = Integer(
+    name="examples",
+    symbol="n",
+    unit="examples",
+    lower=1,
+    upper=10**9,
+    typical=(1000, 60_000),
+    meaning=EXAMPLES.meaning,
+)

@@ -1,0 +1,83 @@
+"""Base of the phases of a training run, and the neighbouring relations."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated
+
+from privcore import params
+from privcore.likelihood_ratio.laws import Composed, Gaussian, Law
+from privcore.problem import Checked
+from privcore.training import params as training_params
+from privcore.training.bounds import Bounds
+
+RELATIONS = {
+    "add-remove": "add-remove",
+    "remove": "add-remove",
+    "add": "add-remove",
+    "zero-out": "zero-out",
+    "zero-out-remove": "zero-out",
+    "zero-out-add": "zero-out",
+    "replace-one": "replace-one",
+}
+"""Neighbouring relation of every adjacency; some are directions of a relation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase(Checked):
+    """Base of the phases of a run: its noise, and what it reveals about one example or one owner."""
+
+    sigma: Annotated[float, params.SIGMA]
+
+    @property
+    def owned(self) -> int:
+        """Number of examples of one owner."""
+        return 1
+
+    @property
+    def s(self) -> float:
+        """Inverse noise multiplier."""
+        return 1.0 / self.sigma
+
+    @property
+    @abstractmethod
+    def uses(self) -> int:
+        """Largest number of steps that use an example."""
+
+    def unamplified(self, relation: str) -> float:
+        """Return the distance mu of the Gaussian mechanism that reveals the steps of the examples."""
+        distance = 2.0 if relation == "replace-one" else 1.0
+        return distance * self.owned * math.sqrt(self.uses) * self.s
+
+    def reason(self, relation: str) -> str | None:
+        """Return the reason why no theorem covers this relation, or None."""
+        if relation == "replace-one" and self.owned > 1:
+            return "No theorem about replacing several examples is implemented; use add-remove or zero-out."
+        return None
+
+    @abstractmethod
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        """Return the laws of the phase.
+
+        Args:
+            relation: `add-remove`, `zero-out` or `replace-one`.
+            scale: Size of the delta in question; it affects only the tightness.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owned(Phase):
+    """Base of the phases that also cover an owner of several examples."""
+
+    group: Annotated[int, training_params.GROUP] = 1
+
+    @property
+    def owned(self) -> int:
+        return self.group
+
+
+def repeated(law: Law, times: int) -> Law:
+    """Return the law of independent repetitions."""
+    if isinstance(law, Gaussian):
+        return Gaussian(math.sqrt(float(times)) * law.mu)
+    return Composed(law, times) if times > 1 else law
