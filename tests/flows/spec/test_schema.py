@@ -121,7 +121,7 @@ def shaken(spec: Any, random: Random) -> Any:
             case 2 if isinstance(node, list):
                 node.append(node[key])
             case _:
-                node[key] = random.choice(STRANGE)
+                node[key] = deepcopy(random.choice(STRANGE))  # which a later change may fill
     return spec
 
 
