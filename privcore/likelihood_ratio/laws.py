@@ -47,8 +47,13 @@ class Law(ABC):
 
     @property
     def combinations(self) -> int:
-        """Number of combinations of two distributions in a build."""
+        """Number of combinations of two distributions in a build, which take its time."""
         return 0
+
+    @property
+    def levels(self) -> int:
+        """Number of combinations from a leaf to the result, each of which adds its part to the width."""
+        return self.combinations
 
     @property
     def copies(self) -> int:
@@ -94,6 +99,10 @@ class Sampled(Law):
         return self.law.combinations
 
     @property
+    def levels(self) -> int:
+        return self.law.levels
+
+    @property
     def copies(self) -> int:
         return self.law.copies
 
@@ -116,6 +125,10 @@ class OneOfSteps(Law):
     def combinations(self) -> int:
         return self.law.combinations + powering(self.steps)
 
+    @property
+    def levels(self) -> int:
+        return self.law.levels + powering(self.steps)
+
 
 @dataclass(frozen=True)
 class Composed(Law):
@@ -136,6 +149,10 @@ class Composed(Law):
         return self.law.combinations + powering(self.times)
 
     @property
+    def levels(self) -> int:
+        return self.law.levels + powering(self.times)
+
+    @property
     def copies(self) -> int:
         return self.law.copies * self.times
 
@@ -147,10 +164,12 @@ class Product(Law):
     laws: tuple[Law, ...]
 
     def build(self, res: Resolution) -> RatioBracket:
-        result, *others = (law.bracket(res) for law in self.laws)
-        for other in others:
-            result = combine(result, other, res, product=True)
-        return result
+        brackets = [law.bracket(res) for law in self.laws]
+        while len(brackets) > 1:  # neighbours, so that no factor passes more levels than necessary
+            pairs = zip(brackets[::2], brackets[1::2], strict=False)
+            rest = brackets[len(brackets) - len(brackets) % 2 :]
+            brackets = [combine(a, b, res, product=True) for a, b in pairs] + rest
+        return brackets[0]
 
     @property
     def width(self) -> float:
@@ -159,6 +178,10 @@ class Product(Law):
     @property
     def combinations(self) -> int:
         return sum(law.combinations for law in self.laws) + len(self.laws) - 1
+
+    @property
+    def levels(self) -> int:
+        return max(law.levels for law in self.laws) + (len(self.laws) - 1).bit_length()
 
     @property
     def copies(self) -> int:
@@ -189,6 +212,10 @@ class Blend(Law):
     @property
     def combinations(self) -> int:
         return sum(law.combinations for law in self.laws)
+
+    @property
+    def levels(self) -> int:
+        return max(law.levels for law in self.laws)
 
     @property
     def copies(self) -> int:
@@ -243,6 +270,4 @@ def enclosed(
         tolerance: Requested relative width.
         outer: A known bracket.
     """
-    return enclose(
-        law.bracket, question, tolerance, copies=law.copies, outer=outer, combinations=law.combinations
-    )
+    return enclose(law.bracket, question, tolerance, copies=law.copies, outer=outer, combinations=law.levels)

@@ -14,6 +14,8 @@ from privcore.numerics.rounding import FEW_OPERATIONS, NOISE_BRACKET, probabilit
 
 MOST_COMBINATIONS = 4
 """Largest number of products of the laws of different phases that are tried for one end."""
+MANY = 16
+"""Number of phases from which only the first laws of all phases are multiplied."""
 LARGEST_LOSS = 600.0
 """Largest epsilon at which a bound moved by a total variation distance is used."""
 
@@ -72,6 +74,8 @@ def composed(parts: Sequence[Bounds]) -> Bounds:
 
 def _chosen(options: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return products of the options: of the k-th ones for every k, then of others."""
+    if len(options) > MANY:
+        return [tuple(each[0] for each in options)]
     most = max(len(each) for each in options)
     chosen = [tuple(each[min(k, len(each) - 1)] for each in options) for k in range(most)]
     for other in combinations_of(*options):
@@ -155,8 +159,8 @@ def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
     """Return a conservative estimate of the cost of `enclosed_run`."""
     laws = [each.law for each in bounds.above] * (3 if any(each.moved for each in bounds.above) else 1)
     laws += [] if bounds.tight else bounds.below
-    costs = [cost(question, law.width, tolerance, law.combinations) for law in laws]
-    return Cost(
-        seconds=0.005 + 2.0 * sum(each.seconds for each in costs),
-        bytes=2.0 * max(each.bytes for each in costs),
-    )
+    one = [cost(question, law.width, tolerance, law.levels) for law in laws]
+    work = [
+        each.seconds * (law.combinations + 1) / (law.levels + 1) for each, law in zip(one, laws, strict=True)
+    ]
+    return Cost(seconds=0.01 + 2.0 * sum(work), bytes=2.0 * max(each.bytes for each in one))

@@ -7,7 +7,9 @@ from typing import Annotated
 from privcore import params
 from privcore.allocation.reduction import MOST_CHOSEN, blocks, exact
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
+from privcore.likelihood_ratio.enclose import powering
 from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, OneOfSteps, product
+from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.symmetric import chosen
 from privcore.problem import AtMost
 from privcore.training import params as training_params
@@ -86,13 +88,33 @@ class Shuffling(Phase):
         return None
 
     def bounds(self, relation: str, scale: float) -> Bounds:
-        mu = self.unamplified(relation)
-        if self.redraw == "once":
-            return Bounds(above=(Above(Gaussian(mu)),), below=(OneOfSteps(Gaussian(mu), self.steps),))
-        step = Gaussian(mu / math.sqrt(self.epochs))
-        return Bounds(
-            above=(Above(Gaussian(mu)),), below=(repeated(OneOfSteps(step, self.steps), self.epochs),)
-        )
+        mu, t = self.unamplified(relation), self.steps
+        times = 1 if self.redraw == "once" else self.epochs
+        one_epoch = mu / math.sqrt(float(times))
+        below: tuple[Law, ...] = (OneOfSteps(Gaussian(one_epoch), t),)
+        if relation == "zero-out":
+            below = (ShuffledBelow(one_epoch, t), *below)
+        return Bounds(above=(Above(Gaussian(mu)),), below=tuple(repeated(law, times) for law in below))
+
+
+@dataclass(frozen=True)
+class ShuffledBelow(Law):
+    """Law of a shuffled epoch if all other gradients are opposed; only the lower distribution is valid."""
+
+    s: float
+    steps: int
+
+    def build(self, res: Resolution) -> RatioBracket:
+        law = opposed(self.s, self.steps, res)
+        return RatioBracket(lower=law, upper=law)
+
+    @property
+    def width(self) -> float:
+        return 2.0 * self.s
+
+    @property
+    def combinations(self) -> int:
+        return 3 * powering(self.steps)
 
 
 @dataclass(frozen=True)
