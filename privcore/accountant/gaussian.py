@@ -9,7 +9,8 @@ from privcore.accountant.steps import PrivateStep, amplified, unamplified
 from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, Sampled
-from privcore.likelihood_ratio.mixtures import Mixture, Part, bracket_of, sampled
+from privcore.likelihood_ratio.mixture import Mixture, sampled
+from privcore.likelihood_ratio.pairs import Part, bracket_of
 from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW, FEW_OPERATIONS
 
