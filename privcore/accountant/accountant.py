@@ -8,7 +8,7 @@ from dp_accounting.dp_event import DpEvent
 from privcore import params
 from privcore.accountant.composition import Composition
 from privcore.accountant.events import Steps
-from privcore.accountant.mechanisms import RefusedEventError, Setting
+from privcore.accountant.mechanisms import RefusedEventError, StepSetting
 from privcore.accountant.relation import Relation
 from privcore.accountant.steps import PrivateStep
 from privcore.errors import DomainError
@@ -58,7 +58,7 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
         replaced = relation is Relation.REPLACE_ONE
         if sensitivity is not None and not (replaced and sensitivity in (1, 2)):
             raise DomainError(f"Expected sensitivity 1 or 2, with REPLACE_ONE only, got {sensitivity!r}.")
-        self._setting = Setting(relation, sensitivity)
+        self._setting = StepSetting(relation, sensitivity)
         self._tolerance = params.TOLERANCE.check(tolerance)
         self._counts: Counter[PrivateStep] = Counter()
         self._private = True

@@ -9,7 +9,7 @@ from privcore.accountant.mechanisms import (
     MOST_STEPS,
     NotPrivateError,
     RefusedEventError,
-    Setting,
+    StepSetting,
     integer_of,
     name_of,
 )
@@ -26,7 +26,7 @@ class Steps:
         private: Whether all events found so far are private.
     """
 
-    setting: Setting
+    setting: StepSetting
     counts: Counter[PrivateStep] = field(default_factory=Counter)
     private: bool = True
 

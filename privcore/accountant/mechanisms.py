@@ -1,4 +1,7 @@
-"""Translation of single events of dp-accounting to private steps."""
+"""Translation of single events of dp-accounting to private steps.
+
+One file: a table of kinds of events, each with its translation.
+"""
 
 import math
 from collections.abc import Callable
@@ -40,7 +43,7 @@ class RefusedEventError(Exception):
 
 
 @dataclass(frozen=True)
-class Setting:
+class StepSetting:
     """Assumptions of an accountant about neighbouring data sets.
 
     Attributes:
@@ -97,7 +100,7 @@ def _needs(event: Any, found: Relation, *allowed: Relation) -> None:
         raise RefusedEventError(event, reason)
 
 
-def _distance(event: Any, setting: Setting) -> int:
+def _distance(event: Any, setting: StepSetting) -> int:
     """Return the distance of the sums of neighbours, in clipping norms, without sampling."""
     if setting.relation is not Relation.REPLACE_ONE:
         return 1
@@ -110,7 +113,7 @@ def _distance(event: Any, setting: Setting) -> int:
     return setting.sensitivity
 
 
-def _opposite(event: Any, setting: Setting) -> None:
+def _opposite(event: Any, setting: StepSetting) -> None:
     """Refuse a sampled event if an example cannot be replaced by the opposite one."""
     if setting.relation is Relation.REPLACE_ONE and setting.sensitivity == 1:
         raise RefusedEventError(
@@ -131,18 +134,18 @@ def _silenced(noise: float) -> bool:
     return noise == math.inf
 
 
-def _gaussian(event: Any, setting: Setting) -> PrivateStep | None:
+def _gaussian(event: Any, setting: StepSetting) -> PrivateStep | None:
     noise, distance = _level(event, "noise_multiplier"), _distance(event, setting)
     return None if _silenced(noise) else unamplified(noise, distance)
 
 
-def _laplace(event: Any, setting: Setting) -> PrivateStep | None:
+def _laplace(event: Any, setting: StepSetting) -> PrivateStep | None:
     _needs(event, setting.relation, *_ONE_SIDED)
     noise = _level(event, "noise_multiplier")
     return None if _silenced(noise) else laplace(noise, 1.0)
 
 
-def _discrete_laplace(event: Any, setting: Setting) -> PrivateStep | None:
+def _discrete_laplace(event: Any, setting: StepSetting) -> PrivateStep | None:
     _needs(event, setting.relation, *_ONE_SIDED)
     noise, sensitivity = _level(event, "noise_parameter"), integer_of(event, "sensitivity", 0, MOST_RATIOS)
     if sensitivity == 0 or _silenced(noise):
@@ -150,7 +153,7 @@ def _discrete_laplace(event: Any, setting: Setting) -> PrivateStep | None:
     return finite(discrete_laplace(noise, sensitivity))
 
 
-def _response(event: Any, setting: Setting) -> PrivateStep | None:
+def _response(event: Any, setting: StepSetting) -> PrivateStep | None:
     _needs(event, setting.relation, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL)
     noise, buckets = _probability(event, "noise_parameter"), integer_of(event, "num_buckets", 1, MOST_STEPS)
     if buckets == 1 or noise == 1.0 or _silenced(noise):
@@ -158,15 +161,15 @@ def _response(event: Any, setting: Setting) -> PrivateStep | None:
     return finite(response(noise, buckets, special=setting.relation is Relation.REPLACE_SPECIAL))
 
 
-def _approximate(event: Any, setting: Setting) -> PrivateStep:
+def _approximate(event: Any, setting: StepSetting) -> PrivateStep:
     return black_box(_level(event, "epsilon"), _probability(event, "delta"))
 
 
-def _pure(event: Any, setting: Setting) -> PrivateStep:
+def _pure(event: Any, setting: StepSetting) -> PrivateStep:
     return black_box(_level(event, "epsilon"), 0.0)
 
 
-def _poisson(event: Any, setting: Setting) -> PrivateStep | None:
+def _poisson(event: Any, setting: StepSetting) -> PrivateStep | None:
     rate, inner = _probability(event, "sampling_probability"), event.event
     name = name_of(inner)
     if name not in ("GaussianDpEvent", "LaplaceDpEvent"):
@@ -185,7 +188,7 @@ def _poisson(event: Any, setting: Setting) -> PrivateStep | None:
     return poisson(noise, rate, setting.relation)
 
 
-def _gaussian_noise(event: Any, setting: Setting) -> float:
+def _gaussian_noise(event: Any, setting: StepSetting) -> float:
     """Return the noise multiplier of the Gaussian event in an event with a batch of fixed size."""
     if name_of(event.event) != "GaussianDpEvent":
         raise RefusedEventError(
@@ -195,7 +198,7 @@ def _gaussian_noise(event: Any, setting: Setting) -> float:
     return _level(event.event, "noise_multiplier")
 
 
-def _without_replacement(event: Any, setting: Setting) -> PrivateStep | None:
+def _without_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
     noise = _gaussian_noise(event, setting)
     examples = integer_of(event, "source_dataset_size", 1, MOST_EXAMPLES)
     batch = integer_of(event, "sample_size", 0, examples)
@@ -209,7 +212,7 @@ def _without_replacement(event: Any, setting: Setting) -> PrivateStep | None:
     return without_replacement(noise, batch / examples, setting.relation)
 
 
-def _with_replacement(event: Any, setting: Setting) -> PrivateStep | None:
+def _with_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
     _needs(event, setting.relation, Relation.ADD_OR_REMOVE_ONE)
     noise = _gaussian_noise(event, setting)
     examples = integer_of(event, "source_dataset_size", 2, MOST_EXAMPLES)
@@ -219,7 +222,7 @@ def _with_replacement(event: Any, setting: Setting) -> PrivateStep | None:
     return with_replacement(noise, examples, batch)
 
 
-def _truncated(event: Any, setting: Setting) -> PrivateStep | None:
+def _truncated(event: Any, setting: StepSetting) -> PrivateStep | None:
     _opposite(event, setting)
     noise, rate = _level(event, "noise_multiplier"), _probability(event, "sampling_probability")
     examples = integer_of(event, "dataset_size", 0, MOST_EXAMPLES)
@@ -229,7 +232,7 @@ def _truncated(event: Any, setting: Setting) -> PrivateStep | None:
     return truncated(noise, rate, examples, largest, setting.relation)
 
 
-def _mixture(event: Any, setting: Setting) -> PrivateStep | None:
+def _mixture(event: Any, setting: StepSetting) -> PrivateStep | None:
     _needs(event, setting.relation, *_ONE_SIDED)
     noise = _level(event, "standard_deviation")
     means, weights = ([float(x) for x in v] for v in (event.sensitivities, event.sampling_probs))
@@ -246,7 +249,7 @@ def _mixture(event: Any, setting: Setting) -> PrivateStep | None:
 
 _ONE_SIDED = (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL)
 
-MECHANISMS: dict[str, Callable[[Any, Setting], PrivateStep | None]] = {
+MECHANISMS: dict[str, Callable[[Any, StepSetting], PrivateStep | None]] = {
     "DiscreteLaplaceDpEvent": _discrete_laplace,
     "EpsilonDeltaDpEvent": _approximate,
     "ExponentialMechanismDpEvent": _pure,

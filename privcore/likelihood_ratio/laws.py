@@ -2,6 +2,8 @@
 
 A law belongs to a pair (P, Q) of output distributions, for example of one step, of an epoch or of a whole
 run. Equal laws have equal brackets, so a law is a key of caches.
+
+One file: each operation is a small class, and they are read together.
 """
 
 import math

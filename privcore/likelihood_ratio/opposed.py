@@ -37,7 +37,7 @@ WIDEST = 2.0**-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Part:
+class _Batches:
     """Some of the steps: masses of cells under N(0), and the means of the densities A and B in them.
 
     The cells are those of outcomes whose masses differ from the exact ones by a factor of at most
@@ -86,7 +86,7 @@ def opposed(s: float, steps: int, res: Resolution) -> RatioDistribution:
     )
 
 
-def _one_step(s: float, res: Resolution) -> _Part:
+def _one_step(s: float, res: Resolution) -> _Batches:
     """Return one step in cells of its output.
 
     In the inner cells, masses and moments are integrals of normal densities, by Gauss-Legendre quadrature;
@@ -109,7 +109,7 @@ def _one_step(s: float, res: Resolution) -> _Part:
     mass = mass[:, mass[0] > SMALLEST_MASS]
     largest = reach + 2.0 * s + 1.0
     error = (64.0 + 8.0 * largest * largest) * UNIT
-    return _Part(
+    return _Batches(
         steps=1,
         p=mass[0],
         a=mass[1] / mass[0],
@@ -119,7 +119,7 @@ def _one_step(s: float, res: Resolution) -> _Part:
     )
 
 
-def _combined(one: _Part, other: _Part, steps: int, res: Resolution) -> _Part:
+def _combined(one: _Batches, other: _Batches, steps: int, res: Resolution) -> _Batches:
     """Return the union of two disjoint parts of the steps, in cells of the ratio that is expected."""
     n = one.steps + other.steps
     edges = _edges(one, other, steps, res)
@@ -134,7 +134,7 @@ def _combined(one: _Part, other: _Part, steps: int, res: Resolution) -> _Part:
     mass, a, b = mass[keep], a[keep] / mass[keep], b[keep] / mass[keep]
     order = np.argsort(_ratio(a, b, n / steps))
     rounding = (other.p.size + sums + 32) * UNIT  # all terms of the sums are non-negative
-    return _Part(
+    return _Batches(
         steps=n,
         p=mass[order],
         a=a[order],
@@ -149,7 +149,7 @@ def _ratio(a: Array, b: Array, share: float) -> Array:
     return (share * a + (1.0 - share)) / (share * b + (1.0 - share))
 
 
-def _edges(one: _Part, other: _Part, steps: int, res: Resolution) -> Array:
+def _edges(one: _Batches, other: _Batches, steps: int, res: Resolution) -> Array:
     """Return the edges of the cells, from all pairs of two coarse pictures."""
     pictures = [_coarse(part) for part in (one, other)]
     n = one.steps + other.steps
@@ -165,7 +165,7 @@ def _edges(one: _Part, other: _Part, steps: int, res: Resolution) -> Array:
     return edges
 
 
-def _coarse(part: _Part) -> tuple[Array, Array, Array]:
+def _coarse(part: _Batches) -> tuple[Array, Array, Array]:
     """Return about `PICTURE` atoms: groups of neighbours at their means, smaller groups at the two ends."""
     sizes = np.arange(part.p.size)
     width = np.minimum(math.ceil(part.p.size / PICTURE), 1 + np.minimum(sizes, sizes[::-1]) // 3)
