@@ -1,13 +1,15 @@
 """Lower bounds of shuffling that compose over epochs: post-processings of one epoch, multiplied."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation.comparisons import Shuffling, ShufflingEpsilon
-from privcore.allocation.reduction import composed
+from privcore.allocation.reduction import one_of
+from privcore.allocation.shuffling_maxima import largest_output
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import (
     RatioBracket,
@@ -18,7 +20,6 @@ from privcore.likelihood_ratio.distribution import (
 from privcore.likelihood_ratio.enclose import (
     Question,
     cost,
-    enclose,
     first_fineness,
     from_below,
     powering,
@@ -27,6 +28,9 @@ from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.method import Cost, Direction, Method
 from privcore.papers import CHUA_SHUFFLING
+
+Epoch = Callable[[float, int, Resolution], RatioDistribution]
+"""Function of inverse noise multiplier, steps and resolution: a lower distribution of an epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +41,10 @@ class ShufflingComposed(Method[Shuffling]):
     other examples have gradient -1, an epoch has, up to a shift, mean $2 e_j$ against $e_j$ or against 0, for
     a random step j; if all others have gradient 0, it has $e_j$ against 0. The gradients of the other
     examples of a batch cancel, so its size makes no difference. The pairs with 0 are random allocation at
-    sigma / 2 or sigma. Of the pair $2 e_j$ against $e_j$, the conditional means of both densities are kept
-    in cells. Epochs with new permutations have independent ratios, which are multiplied; epochs with the
-    same permutation equal one epoch at sigma / sqrt(epochs). In zero-out and replace-one both directions
-    count.
+    sigma / 2 or sigma. Of the pair $2 e_j$ against $e_j$, either the conditional means of both densities are
+    kept in cells, or the cell of the largest output. Epochs with new permutations have independent ratios,
+    which are multiplied; epochs with the same permutation equal one epoch at sigma / sqrt(epochs). In
+    zero-out and replace-one both directions count.
     """
 
     name = "shuffling.composed"
@@ -55,39 +59,26 @@ class ShufflingComposed(Method[Shuffling]):
         s, epochs = scheme(problem)
         combinations = powering(problem.steps) + powering(epochs)
         one = cost(_question(problem), 2.0 * s, self.tolerance, combinations)
-        return Cost(seconds=3.0 * one.seconds, bytes=2.0 * one.bytes)
+        finer = (self._fineness(problem) / first_fineness(problem.asks, self.tolerance, combinations)) ** 2
+        return Cost(seconds=0.02 + one.seconds / finer, bytes=2.0 * one.bytes)
 
     def answer(self, problem: Shuffling, seed: int) -> Answer:
         question, (s, epochs) = _question(problem), scheme(problem)
         trivial = 0.0 if question.asks == "epsilon" else max(0.0, -math.expm1(min(0.0, question.at)))
-        best, told = math.nextafter(trivial, 0.0) if trivial else 0.0, "no post-processing is in range"
-        for gradient, (found, detail) in (
-            ("-1", self._opposed(problem, question)),
-            ("0", self._allocated(problem, question, s, epochs)),
-        ):
+        best, told = math.nextafter(trivial, 0.0) if trivial else 0.0, "no post-processing gives a bound"
+        for words, epoch in _epochs(problem).items():
+            build = partial(_composed, epoch, s, problem.steps, epochs)
+            found, detail = from_below(build, question, self._fineness(problem), epochs)
             if found > best:
-                best, told = found, f"all other gradients {gradient}, {detail}"
+                best, told = found, f"all other gradients {words}, {detail}"
         return Answer.enclosure(min(best, problem.largest), problem.largest, detail=told)
 
-    def _opposed(self, problem: Shuffling, question: Question) -> tuple[float, str]:
-        """Return the lower end if all other gradients are -1."""
-        s, epochs = scheme(problem)
-        if problem.adjacency == "replace-one":
-            return self._allocated(problem, question, 2.0 * s, epochs)
-        fineness = first_fineness(question.asks, self.tolerance, powering(problem.steps) + powering(epochs))
-        return from_below(partial(opposed_epochs, s, problem.steps, epochs), question, fineness, epochs)
-
-    def _allocated(self, problem: Shuffling, question: Question, s: float, epochs: int) -> tuple[float, str]:
-        """Return the lower end of random allocation at an inverse noise multiplier."""
-        lower, _, detail = enclose(
-            partial(composed, GaussianStep(1.0 / s), problem.steps, 1, epochs, 1.0),
-            question,
-            self.tolerance,
-            copies=epochs,
-            outer=(0.0, math.inf if question.asks == "epsilon" else 1.0),
-            combinations=powering(problem.steps) + powering(epochs),
+    def _fineness(self, problem: Shuffling) -> float:
+        """Return the width of cells in local standard deviations."""
+        combinations = powering(problem.steps) + powering(scheme(problem)[1])
+        return (1.0 if problem.asks == "epsilon" else 0.6) * first_fineness(
+            "epsilon", self.tolerance, combinations
         )
-        return lower, detail
 
 
 def scheme(problem: Shuffling) -> tuple[float, int]:
@@ -106,14 +97,24 @@ def _question(problem: Shuffling) -> Question:
     return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
-def opposed_epochs(s: float, steps: int, epochs: int, res: Resolution) -> RatioDistribution:
-    """Return a lower distribution of the ratio of all epochs, each with a new permutation.
+def _epochs(problem: Shuffling) -> dict[str, Epoch]:
+    """Return the lower distributions of an epoch, by the gradient of all other examples."""
+    if problem.adjacency == "replace-one":
+        return {"-1": _replaced}
+    return {"-1, joint means": opposed, "-1, largest outputs": largest_output, "0": _allocated}
 
-    Args:
-        s: Inverse noise multiplier.
-        steps: Steps of an epoch.
-        epochs: Number of epochs.
-        res: Resolution of all distributions.
-    """
-    law = opposed(s, steps, res)
+
+def _allocated(s: float, steps: int, res: Resolution) -> RatioDistribution:
+    """Return the lower distribution of e_j against 0: random allocation."""
+    return one_of(GaussianStep(1.0 / s), steps, res).lower
+
+
+def _replaced(s: float, steps: int, res: Resolution) -> RatioDistribution:
+    """Return the lower distribution of 2 e_j against 0: random allocation at half the noise."""
+    return _allocated(2.0 * s, steps, res)
+
+
+def _composed(epoch: Epoch, s: float, steps: int, epochs: int, res: Resolution) -> RatioDistribution:
+    """Return a lower distribution of the ratio of all epochs, each with a new permutation."""
+    law = epoch(s, steps, res)
     return product_of(RatioBracket(lower=law, upper=law), epochs, res).lower

@@ -22,6 +22,8 @@ SMALLEST_SHARE = 1e-30
 ATTEMPTS = 24
 FIRST_DELTA = 1e-5
 """Start of the search for the order of magnitude of an unknown delta."""
+FURTHER_DELTAS = (1e-25, SMALLEST_DELTA)
+"""Next values of this search, if a lower distribution gives no bound at the first."""
 SCOUT = 1.0 / 5.0
 """Width of cells in this search, in local standard deviations."""
 FINEST = 1.0 / 1000.0
@@ -148,7 +150,7 @@ def from_below(
     """
     scouting = question.asks == "delta"
     delta = FIRST_DELTA if scouting else question.at
-    best, detail, share = 0.0, f"delta below {SMALLEST_DELTA:g}", SHARE
+    best, detail, share, further = 0.0, f"delta below {SMALLEST_DELTA:g}", SHARE, list(FURTHER_DELTAS)
     for _ in range(ATTEMPTS if delta >= SMALLEST_DELTA else 0):
         tail = tier(share * delta) * tier(1.0 / copies)
         used = SCOUT if scouting else fineness
@@ -160,8 +162,10 @@ def from_below(
         best = max(best, found)
         detail = f"{law.x.size} cells of 1/{1.0 / used:.0f} standard deviation, tail {tail:.0e}"
         if scouting:
-            scouting = 0.5 * delta > found and delta > SMALLEST_DELTA
-            delta = max(min(found if found > 0.0 else 1e-10 * delta, delta), SMALLEST_DELTA)
+            scouting = 0.5 * delta > found
+            if found <= 0.0 and not further:
+                return 0.0, detail
+            delta = max(min(found if found > 0.0 else further.pop(0), delta), SMALLEST_DELTA)
             continue
         if max(law.drift_remove, law.drift_add) <= 0.01 * delta or share <= SMALLEST_SHARE:
             break

@@ -5,7 +5,9 @@ $N(0)$ both are means of independent densities, $A = \tfrac1t \sum_j e^{2 s Z_j 
 $B = \tfrac1t \sum_j e^{s Z_j - s^2 / 2}$. For every part of m steps, the algorithm stores the conditional
 means of the vector (A, B) in cells. Two parts are combined by a weighted mean. Only the cell of an outcome
 is stored, which is a post-processing of both mixtures, so the result is a lower distribution for every
-choice of cells. The cells are intervals of the ratio that results if the other steps are at their means.
+choice of cells. The cells are intervals of the ratio that results if the other steps are typical: at their
+conditional means without the few largest outputs. Unconditional means are inflated by large outputs, which
+are rare; with them, epsilon in direction add was up to half as large in the cases tried.
 """
 
 import math
@@ -32,6 +34,8 @@ SMALLEST_MASS = 1e-140
 """Smaller cells are dropped, which only lowers both directions, before their moments lose digits."""
 LARGEST_EXPONENT = 370.0
 """Largest size of the logarithm of a density, so that a density times `SMALLEST_MASS` is a normal double."""
+RARE = 3.0
+"""Number of the largest outputs, among all steps, that are left out of the typical means."""
 WIDEST = 2.0**-3
 """Widest cell of one output, in standard deviations, on which 12 nodes integrate to the last digit."""
 
@@ -53,6 +57,18 @@ class _Batches:
     value_error: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Rest:
+    """Number of all steps, and the typical means of the densities A and B of a step.
+
+    They decide which cells are used, and so only about tightness.
+    """
+
+    steps: int
+    a: float
+    b: float
+
+
 @lru_cache(maxsize=32)
 def opposed(s: float, steps: int, res: Resolution) -> RatioDistribution:
     """Return a lower distribution of the ratio of (mean_j N(2 e_j)) to (mean_j N(e_j)), to be shared.
@@ -70,12 +86,12 @@ def opposed(s: float, steps: int, res: Resolution) -> RatioDistribution:
         >>> round(float(law.p @ law.x), 12)
         1.0
     """
-    first = _one_step(s, res)
+    first, rest = _one_step(s, res), _typical(s, steps)
     part = first
     for bit in bin(steps)[3:]:
-        part = _combined(part, part, steps, res)
+        part = _combined(part, part, rest, res)
         if bit == "1":
-            part = _combined(part, first, steps, res)
+            part = _combined(part, first, rest, res)
     x = part.a / part.b
     order = np.argsort(x)
     return RatioDistribution(
@@ -84,6 +100,14 @@ def opposed(s: float, steps: int, res: Resolution) -> RatioDistribution:
         mass_error=part.mass_error + part.value_error + 4.0 * UNIT,
         value_error=2.0 * part.value_error + 4.0 * UNIT,
     )
+
+
+def _typical(s: float, steps: int) -> _Rest:
+    """Return the means of the densities of an output below the quantile that few of all steps exceed."""
+    most = float(scipy.special.ndtri(max(0.5, 1.0 - RARE / steps)))
+    below = float(scipy.special.ndtr(most))
+    a, b = (float(scipy.special.ndtr(most - mean)) / below for mean in (2.0 * s, s))
+    return _Rest(steps=steps, a=a, b=b)
 
 
 def _one_step(s: float, res: Resolution) -> _Batches:
@@ -119,20 +143,21 @@ def _one_step(s: float, res: Resolution) -> _Batches:
     )
 
 
-def _combined(one: _Batches, other: _Batches, steps: int, res: Resolution) -> _Batches:
+def _combined(one: _Batches, other: _Batches, rest: _Rest, res: Resolution) -> _Batches:
     """Return the union of two disjoint parts of the steps, in cells of the ratio that is expected."""
     n = one.steps + other.steps
-    edges = _edges(one, other, steps, res)
+    share = n / rest.steps
+    ends = (1.0 - share) * rest.a, (1.0 - share) * rest.b
     mass, a, b, sums = _collect(
         (one.p, one.a, one.b, one.steps / n),
         (other.p, other.a, other.b, other.steps / n),
-        n / steps,
-        edges,
+        (share, *ends),
+        _edges(one, other, rest, res),
         one is other,
     )
     keep = mass > SMALLEST_MASS
     mass, a, b = mass[keep], a[keep] / mass[keep], b[keep] / mass[keep]
-    order = np.argsort(_ratio(a, b, n / steps))
+    order = np.argsort((share * a + ends[0]) / (share * b + ends[1]))
     rounding = (other.p.size + sums + 32) * UNIT  # all terms of the sums are non-negative
     return _Batches(
         steps=n,
@@ -144,20 +169,15 @@ def _combined(one: _Batches, other: _Batches, steps: int, res: Resolution) -> _B
     )
 
 
-def _ratio(a: Array, b: Array, share: float) -> Array:
-    """Return the final ratio if this share of the steps has densities a and b, the others mean densities."""
-    return (share * a + (1.0 - share)) / (share * b + (1.0 - share))
-
-
-def _edges(one: _Batches, other: _Batches, steps: int, res: Resolution) -> Array:
+def _edges(one: _Batches, other: _Batches, rest: _Rest, res: Resolution) -> Array:
     """Return the edges of the cells, from all pairs of two coarse pictures."""
-    pictures = [_coarse(part) for part in (one, other)]
+    (pa, aa, ba), (pb, ab, bb) = _coarse(one), _coarse(other)
     n = one.steps + other.steps
-    (pa, aa, ba), (pb, ab, bb) = pictures
+    share = n / rest.steps
     a = np.add.outer(one.steps / n * aa, other.steps / n * ab).ravel()
     b = np.add.outer(one.steps / n * ba, other.steps / n * bb).ravel()
-    share = n / steps
-    x, p = _ratio(a, b, share), np.outer(pa, pb).ravel() * (share * b + (1.0 - share))
+    x = (share * a + (1.0 - share) * rest.a) / (share * b + (1.0 - share) * rest.b)
+    p = np.outer(pa, pb).ravel() * (share * b + (1.0 - share))
     order = np.argsort(x)
     edges = choose_edges(x[order], p[order], res.fineness, res.tail, False, 0.0, 0.0)
     if edges.size < 2 or not edges[-1] <= LARGEST_RATIO:
@@ -178,7 +198,7 @@ def _coarse(part: _Batches) -> tuple[Array, Array, Array]:
 def _collect(
     one: tuple[Array, Array, Array, float],
     other: tuple[Array, Array, Array, float],
-    share: float,
+    rest: tuple[float, float, float],
     edges: Array,
     square: bool,
 ) -> tuple[Array, Array, Array, int]:
@@ -190,7 +210,7 @@ def _collect(
     Args:
         one: Masses, means of both densities, and the share of this part among the steps of the two.
         other: The same for the other part.
-        share: Share of both parts among all steps.
+        rest: Share of both parts among all steps, and the typical contributions of the others to A and B.
         edges: Left ends of the cells in the expected ratio, ascending, the first 0.
         square: Whether the parts are the same; then the diagonal counts once, every other pair twice.
     """
@@ -199,7 +219,7 @@ def _collect(
     last = edges.size - 1
     mass, a, b = np.zeros(edges.size), np.zeros(edges.size), np.zeros(edges.size)
     sums = np.zeros(edges.size, dtype=np.int64)
-    rest = 1.0 - share
+    share, rest_a, rest_b = rest
     begin = 0
     for i in range(pa.size):
         cell = begin
@@ -208,7 +228,7 @@ def _collect(
         for j in range(start, pb.size):
             u = wa * aa[i] + wb * ab[j]
             v = wa * ba[i] + wb * bb[j]
-            ratio = (share * u + rest) / (share * v + rest)
+            ratio = (share * u + rest_a) / (share * v + rest_b)
             if (cell < last and ratio >= edges[cell + 1]) or ratio < edges[cell]:
                 mass[cell] += pa[i] * m
                 a[cell] += pa[i] * f

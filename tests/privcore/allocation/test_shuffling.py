@@ -1,9 +1,6 @@
 """Shuffling: the clones against enumeration, the lower bound against the upper bound."""
 
-import csv
-import json
 import math
-from pathlib import Path
 
 import mpmath as mp
 import numpy as np
@@ -11,46 +8,13 @@ import pytest
 from scipy.stats import binom
 
 from privcore import Answer, Direction, Point, evaluate, find
-from privcore.allocation.shuffling_clones import Clones, clones_delta
+from privcore.allocation.shuffling_one_epoch import Clones, clones_delta
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
 from tests.privcore.draws import problem
 
 
 def answer(method: str, name: str, **fields: object) -> Answer:
     return evaluate(Point(problem=problem(name, **fields), method=find(method)()))
-
-
-RUNS = [
-    row
-    for row in csv.DictReader((Path(__file__).parents[1] / "data" / "runs.csv").read_text().splitlines())
-    if row["scheme"].startswith("shuffle")
-]
-WITHIN = 0.01
-
-
-def asked(row: dict[str, str]) -> dict[str, object]:
-    """Return the problem of a reference value: its name and its fields."""
-    given = json.loads(row["params"])
-    adjacency, direction = given.pop("adjacency"), given.pop("direction")
-    return {
-        "name": f"shuffling-{row['quantity']}",
-        "steps": given.pop("batches"),
-        "redraw": "once" if row["scheme"] == "shuffle-once" else "each-epoch",
-        "adjacency": adjacency if direction == "both" else direction,
-        **given,
-    }
-
-
-@pytest.mark.parametrize(
-    "row",
-    [row for row in RUNS if row["digits_or_kind"].startswith("at_least") and row["id"] != "R16"],
-    ids=lambda row: row["id"],
-)
-def test_the_lower_end_reaches_the_reference_values_within_a_percent(row: dict[str, str]) -> None:
-    methods = ("shuffling.composed", "shuffling.largest")
-    lower = max(answer(method, **asked(row)).lower for method in methods)  # type: ignore[arg-type]
-    assert lower >= (1.0 - WITHIN) * float(row["value"])
-    assert lower <= answer("shuffling.clones", **asked(row)).upper  # type: ignore[arg-type]
 
 
 def enumerated(pair_epsilon: float, rate: float, others: int, epsilon: float) -> float:
