@@ -1,8 +1,9 @@
-"""Refinement of distributions until the bracket of an epsilon or a delta has the requested width."""
+"""Refinement of distributions until the bracket of an epsilon, a delta or a rate has the requested width."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import (
@@ -27,28 +28,52 @@ FURTHER_DELTAS = (1e-25, SMALLEST_DELTA)
 SCOUT = 1.0 / 5.0
 """Width of cells in this search, in local standard deviations."""
 FINEST = 1.0 / 1000.0
+LOGARITHMIC = ("epsilon", "mu")
+"""Quantities that change like the logarithm of a probability; all others are probabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Quantity to compute: epsilon at a delta, or delta at an epsilon, for one adjacency."""
+    """Quantity to compute: epsilon at a delta, or delta at an epsilon, for one adjacency.
+
+    Subclasses ask for other quantities.
+
+    Attributes:
+        asks: Name of the quantity.
+        at: The number at which it is asked.
+        adjacency: Direction, or "add-remove" for the worse of both.
+        falls: Whether the quantity falls as the privacy loss grows; then the upper distribution proves its
+            lower end.
+    """
+
+    falls: ClassVar[bool] = False
 
     asks: str
     at: float
     adjacency: str
 
     @property
+    def scale(self) -> float | None:
+        """The probability that sets the extent of the tails; None if it is the answer."""
+        return self.at if self.asks == "epsilon" else None
+
+    @property
     def guess(self) -> float:
-        """The delta of the question if it is given, otherwise a small delta."""
-        return self.at if self.asks == "epsilon" else 1e-20
+        """The scale of the question if it is known, otherwise a small probability."""
+        return 1e-20 if self.scale is None else self.scale
+
+    def ends(self, bracket: RatioBracket) -> tuple[float, float]:
+        """Return the lower and the upper bound from a bracket."""
+        processed, dominating = self.lower(bracket.lower), self.upper(bracket.upper)
+        return (dominating, processed) if self.falls else (processed, dominating)
 
     def upper(self, distribution: RatioDistribution) -> float:
-        """Return the upper bound from an upper distribution."""
+        """Return the bound from an upper distribution: the upper bound, unless the quantity falls."""
         read = profile.epsilon_upper if self.asks == "epsilon" else profile.delta_upper
         return read(distribution, self.at, self.adjacency)
 
     def lower(self, distribution: RatioDistribution) -> float:
-        """Return the lower bound from a lower distribution."""
+        """Return the bound from a lower distribution: the lower bound, unless the quantity falls."""
         read = profile.epsilon_lower if self.asks == "epsilon" else profile.delta_lower
         return read(distribution, self.at, self.adjacency)
 
@@ -76,16 +101,16 @@ def enclose(
         combinations: Number of combinations of two distributions in a build, which sets the first resolution.
         ease: Factor on the initial width of a cell, if the default width is known to be too small.
         tight: Whether the lower distribution bounds the quantity: False if the upper distribution is derived
-            from a reduction that is not tight.
+            from a reduction that is not tight. Only quantities that grow can be asked then.
 
     Returns:
         Lower end, upper end, detail.
     """
     lower, upper = outer
-    delta = question.at if question.asks == "epsilon" else min(upper, FIRST_DELTA)
+    delta = min(upper, FIRST_DELTA) if question.scale is None else question.scale
     if delta < SMALLEST_DELTA:
         return lower, upper, f"closed-form bounds; delta below {SMALLEST_DELTA:g}"
-    scouting = question.asks == "delta"  # a coarse search finds the extent of the tails
+    scouting = question.scale is None  # a coarse search finds the extent of the tails
     finest = ease * first_fineness(question.asks, tolerance, combinations)
     fineness = SCOUT if scouting else finest
     detail = "closed-form bounds"
@@ -99,7 +124,7 @@ def enclose(
             bracket = build(Resolution(fineness=fineness, tail=tail))
         except LikelihoodRangeError as error:
             return lower, upper, f"closed-form bounds; {error}"
-        new_upper, new_lower = question.upper(bracket.upper), question.lower(bracket.lower)
+        new_lower, new_upper = question.ends(bracket)
         lower, upper = max(lower, new_lower) if tight else lower, min(upper, new_upper)
         detail = f"{bracket.upper.x.size} cells of 1/{1.0 / fineness:.0f} standard deviation, tail {tail:.0e}"
         if scouting:
@@ -112,7 +137,7 @@ def enclose(
             continue
         gap = new_upper / new_lower - 1.0 if new_lower > 0.0 else math.inf
         rounding = bracket.upper.value_error + bracket.lower.value_error
-        if question.asks == "delta":
+        if question.asks not in LOGARITHMIC:
             rounding = new_lower * (bracket.upper.mass_error + bracket.lower.mass_error)
         stuck = last_gap is not None and not gap < 0.9 * last_gap
         if (
@@ -176,20 +201,20 @@ def from_below(
 def enough(asks: str, tolerance: float, value: float) -> float:
     """Return the relative width at which to stop.
 
-    A delta far below 1e-11 changes by many times the relative change of its epsilon; the same work gives a
-    width in proportion to its logarithm.
+    A probability far below 1e-11 changes by many times the relative change of its epsilon; the same work
+    gives a width in proportion to its logarithm.
     """
-    return tolerance if asks == "epsilon" or value <= 0.0 else tolerance * max(1.0, -math.log(value) / 25.0)
+    return tolerance if asks in LOGARITHMIC or value <= 0.0 else tolerance * max(1.0, -math.log(value) / 25.0)
 
 
 def first_fineness(asks: str, tolerance: float, combinations: int) -> float:
     """Return the width of a cell, in local standard deviations, that should give the requested tolerance.
 
     Every combination adds a relative variance of about a quarter of the squared width, which changes epsilon
-    by half of it; delta is several times more sensitive.
+    by half of it; a probability is several times more sensitive.
     """
     width = min(1.0 / 6.0, math.sqrt(6.0 * tolerance / (combinations + 2)))
-    return width if asks == "epsilon" else 0.3 * width
+    return width if asks in LOGARITHMIC else 0.3 * width
 
 
 def cost(question: Question, s: float, tolerance: float, combinations: int) -> Cost:

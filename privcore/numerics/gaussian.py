@@ -6,7 +6,15 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from privcore.numerics.rounding import GAUSSIAN_LOG_DELTA, GAUSSIAN_SIGMA
+from privcore.numerics.rounding import (
+    GAUSSIAN_LOG_DELTA,
+    GAUSSIAN_RATE,
+    GAUSSIAN_SIGMA,
+    NORMAL_QUANTILES,
+)
+
+SMALLEST_RATE = 1e-300
+"""Smallest positive end of a rate; the normal distribution function loses digits below the normal range."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
@@ -105,6 +113,37 @@ def gaussian_epsilon_bounds(sigma: float, delta: float) -> tuple[float, float]:
     upper = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, 1) > target, 0.0, beyond, guess)[1]
     lower = last_true(lambda epsilon: _log_delta_bound(sigma, epsilon, -1) > target, 0.0, upper, guess)[0]
     return lower, upper
+
+
+def gaussian_rate_bounds(rate: float, shift: float) -> tuple[float, float]:
+    r"""Return proved ends of $\Phi(\Phi^{-1}(r) + \mu)$, the trade-off curve of the Gaussian mechanism.
+
+    For a mechanism with noise multiplier 1/mu it is the largest true positive rate at the false positive rate
+    r, and with -mu for mu the smallest false positive rate at the true positive rate r.
+
+    Args:
+        rate: Probability in [1e-300, 1).
+        shift: Distance mu between the means in standard deviations, of either sign; an error of 2^-51,
+            four roundings, is accounted for.
+
+    Returns:
+        Lower end and upper end, in [0, 1]; below 1e-300, 0 and 1e-300.
+
+    Reference:
+        Dong, Roth and Su (2022), arXiv:1905.02383, Equation (6).
+
+    Example:
+        >>> gaussian_rate_bounds(0.01, 1.0)
+        (0.092362248..., 0.092362248...)
+    """
+    quantile = float(scipy.special.ndtri(rate))
+    slack = NORMAL_QUANTILES * (1.0 + abs(quantile) + abs(shift))
+    lower = float(scipy.special.ndtr(quantile + shift - slack)) * (1.0 - GAUSSIAN_RATE)
+    upper = float(scipy.special.ndtr(quantile + shift + slack)) * (1.0 + GAUSSIAN_RATE)
+    return (
+        math.nextafter(lower, 0.0) if lower > SMALLEST_RATE else 0.0,
+        min(1.0, math.nextafter(max(upper, SMALLEST_RATE), 2.0)),
+    )
 
 
 def _epsilon_about(sigma: float, target: float, beyond: float) -> float:

@@ -88,6 +88,10 @@ GAUSSIAN_LOG_DELTA = 1e-14
 sigma in [1e-8, 1e14] and epsilon in [-100, 1e4]. The error comes from erfcx, log_ndtr and Gauss
 quadrature."""
 
+GAUSSIAN_RATE = 2.0**-50
+"""Checked: 8 u, relative error of the normal distribution function at a normal quantile plus a shift, after a
+move of the argument by `NORMAL_QUANTILES` times 1 plus the sizes of both terms."""
+
 LOG_EXCEEDANCE = 4e-14
 """Checked: error of the logarithm of -ln P(all outputs below a threshold), and of values computed from it,
 relative to max(1, its size), for thresholds and means up to 2000 and counts up to 1e15; log_ndtr and 34

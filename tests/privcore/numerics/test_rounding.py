@@ -55,7 +55,7 @@ from privcore.membership.regression.likelihood_ratio import RegressionDraws, log
 from privcore.membership.regression.threshold import _erf_between
 from privcore.numerics import rounding
 from privcore.numerics.binomial import window
-from privcore.numerics.gaussian import log_gaussian_delta
+from privcore.numerics.gaussian import gaussian_rate_bounds, log_gaussian_delta
 from tests.privcore.numerics import balls
 from tests.privcore.numerics.balls import above, below, moved, near, spread
 
@@ -173,6 +173,19 @@ def test_differences_of_normal_quantiles_stay_within_their_slack(often: int) -> 
         if found > 0.0:
             assert below(found, balls.quantile(arb(a)) - balls.quantile(arb(b))), (a, b)
     assert 2.0 > refuted_mu(special.ndtr(1.0), special.ndtr(-1.0)) > 2.0 - 4.0 * rounding.NORMAL_QUANTILES
+
+
+def test_rates_of_the_gaussian_trade_off_stay_within_their_slack(often: int) -> None:
+    rates = [1e-300, 1e-30, 1e-3, 0.5, 1.0 - 1e-9, 1.0 - 2.0**-53]
+    grid = [(r, side * m) for r in rates for m in (0.0, 1e-9, 0.1, 3.0, 20.0, 60.0) for side in (-1.0, 1.0)]
+    drawn = list(spread(35, 300 * often, (1e-300, 0.999), (1e-6, 50.0)))
+    for rate, shift in (*grid, *drawn, *((rate, -shift) for rate, shift in drawn)):
+        low, high = gaussian_rate_bounds(rate, shift)
+        truth = balls.normal(balls.quantile(arb(rate)) + arb(shift))
+        assert 0.0 <= low < high <= 1.0
+        assert low == 0.0 or below(low, truth), (rate, shift)
+        assert high == 1.0 or above(high, truth), (rate, shift)
+        assert high < 1.1e-300 or rounding.GAUSSIAN_RATE <= (high - low) / high <= 1e-8 or high == 1.0
 
 
 def test_rests_of_the_exponential_series_stay_within_their_slack(often: int) -> None:
