@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import (
@@ -14,6 +13,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.method import Cost
+from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 
 SMALLEST_DELTA = 1e-100
 """Smallest delta for which the products of two tail masses are in the range of doubles."""
@@ -36,17 +36,16 @@ LOGARITHMIC = ("epsilon", "mu")
 class Question:
     """Quantity to compute: epsilon at a delta, or delta at an epsilon, for one adjacency.
 
-    Subclasses ask for other quantities.
+    Subclasses ask for other quantities. If `falls` is true, the quantity falls as the privacy loss grows, and
+    the upper distribution proves its lower end.
 
     Attributes:
         asks: Name of the quantity.
         at: The number at which it is asked.
-        adjacency: Direction, or "add-remove" for the worse of both.
-        falls: Whether the quantity falls as the privacy loss grows; then the upper distribution proves its
-            lower end.
+        adjacency: Direction, or a relation for the worse of both directions.
     """
 
-    falls: ClassVar[bool] = False
+    falls = False
 
     asks: str
     at: float
@@ -61,6 +60,16 @@ class Question:
     def guess(self) -> float:
         """The scale of the question if it is known, otherwise a small probability."""
         return 1e-20 if self.scale is None else self.scale
+
+    @property
+    def trivial(self) -> float:
+        """The quantity for two equal distributions, which is the end without any privacy loss."""
+        return 0.0 if self.asks == "epsilon" else math.nextafter(-math.expm1(min(0.0, self.at)), 0.0)
+
+    def gaussian(self, mu: float) -> tuple[float, float]:
+        """Return both ends of the quantity for N(mu, 1) against N(0, 1); mu may err by two roundings."""
+        bounds = gaussian_epsilon_bounds if self.asks == "epsilon" else gaussian_delta_bounds
+        return bounds(1.0 / mu, self.at)
 
     def ends(self, bracket: RatioBracket) -> tuple[float, float]:
         """Return the lower and the upper bound from a bracket."""

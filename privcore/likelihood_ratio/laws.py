@@ -248,16 +248,16 @@ def product(laws: tuple[Law, ...]) -> Law:
         >>> product((Gaussian(3.0), Gaussian(4.0)))
         Gaussian(mu=5.0)
     """
-    squares, counted = 0.0, dict[Law, int]()
+    squares, counted = list[float](), dict[Law, int]()
     for law in laws:
         base, times = (law.law, law.times) if isinstance(law, Composed) else (law, 1)
         if isinstance(base, Gaussian):
-            squares += times * base.mu * base.mu
+            squares.append(times * base.mu * base.mu)
         else:
             counted[base] = counted.get(base, 0) + times
     parts: list[Law] = [Composed(law, times) if times > 1 else law for law, times in counted.items()]
-    if squares > 0.0:
-        parts.append(Gaussian(math.sqrt(squares)))
+    if squares:
+        parts.append(Gaussian(math.sqrt(math.fsum(squares))))
     return parts[0] if len(parts) == 1 else Product(tuple(parts))
 
 

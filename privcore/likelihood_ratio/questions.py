@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,8 @@ from privcore.likelihood_ratio import tradeoff
 from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
-from privcore.numerics.rounding import FEW_FUNCTIONS, FEW_OPERATIONS
+from privcore.numerics.gaussian import gaussian_rate_bounds
+from privcore.numerics.rounding import FEW_FUNCTIONS, FEW_OPERATIONS, NOISE_BRACKET
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +24,13 @@ class PowerQuestion(Question):
         """The false positive rate."""
         return self.at
 
+    @property
+    def trivial(self) -> float:
+        return self.at
+
+    def gaussian(self, mu: float) -> tuple[float, float]:
+        return gaussian_rate_bounds(self.at, mu)
+
     def upper(self, distribution: RatioDistribution) -> float:
         return float(tradeoff.powers_upper(distribution, np.array([self.at]), self.adjacency)[0])
 
@@ -35,7 +42,7 @@ class PowerQuestion(Question):
 class RateQuestion(Question):
     """Smallest false positive rate at a true positive rate; of both orders, if both directions are asked."""
 
-    falls: ClassVar[bool] = True
+    falls = True
 
     asks: str = "false_positive_rate"
 
@@ -43,6 +50,13 @@ class RateQuestion(Question):
     def scale(self) -> float:
         """The true positive rate."""
         return self.at
+
+    @property
+    def trivial(self) -> float:
+        return self.at
+
+    def gaussian(self, mu: float) -> tuple[float, float]:
+        return gaussian_rate_bounds(self.at, -mu)
 
     def upper(self, distribution: RatioDistribution) -> float:
         return float(tradeoff.rates_lower(distribution, np.array([self.at]), self.adjacency)[0])
@@ -66,6 +80,13 @@ class MuQuestion(Question):
         """A fraction of the smallest false positive rate; a small mu changes the rates only a little."""
         return 1e-3 * self.at
 
+    @property
+    def trivial(self) -> float:
+        return 0.0
+
+    def gaussian(self, mu: float) -> tuple[float, float]:
+        return mu * (1.0 - NOISE_BRACKET), mu * (1.0 + NOISE_BRACKET)
+
     def upper(self, distribution: RatioDistribution) -> float:
         return tradeoff.mu_upper(distribution, self.at, self.adjacency)
 
@@ -88,6 +109,17 @@ class AdvantageQuestion(Question):
         return delta_lower(distribution, 0.0, "add-remove")
 
 
+@dataclass(frozen=True, kw_only=True)
+class AccuracyQuestion(Question):
+    """Delta that gives the accuracy at a prior; a delta below the scale hardly changes the accuracy."""
+
+    asks: str = "delta"
+
+    @property
+    def scale(self) -> float:
+        return 1e-9
+
+
 def accuracy_question(prior: float) -> Question:
     r"""Translate a prior into the delta that gives the Bayes accuracy; see `accuracy_bounds`.
 
@@ -97,7 +129,7 @@ def accuracy_question(prior: float) -> Question:
         ('remove', 1.098612)
     """
     odds = math.log1p(-prior) - math.log(prior)
-    return Question(asks="delta", at=abs(odds), adjacency="remove" if prior < 0.5 else "add")
+    return AccuracyQuestion(at=abs(odds), adjacency="remove" if prior < 0.5 else "add")
 
 
 def accuracy_bounds(prior: float, lower: float, upper: float) -> tuple[float, float]:

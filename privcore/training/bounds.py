@@ -7,9 +7,8 @@ from itertools import product as combinations_of
 from typing import Any
 
 from privcore.likelihood_ratio.enclose import Question, cost
-from privcore.likelihood_ratio.laws import Law, enclosed, product
+from privcore.likelihood_ratio.laws import Gaussian, Law, enclosed, product
 from privcore.method import Cost
-from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.numerics.rounding import FEW_OPERATIONS, NOISE_BRACKET, probability_at_most
 
 MOST_COMBINATIONS = 4
@@ -89,7 +88,7 @@ def _chosen(options: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def enclosed_run(
     bounds: Bounds, question: Question, tolerance: float, unamplified: float
 ) -> tuple[float, float, str]:
-    """Return a bracket of epsilon or delta of a run, and a note.
+    """Return a bracket of a quantity of a run, and a note.
 
     Args:
         bounds: Laws of the run.
@@ -98,28 +97,65 @@ def enclosed_run(
         unamplified: Distance mu of the Gaussian mechanism that reveals the steps of the example; it bounds
             the run from above.
     """
-    least, most = outermost(question, unamplified)
     if bounds.tight:
-        return enclosed(bounds.above[0].law, question, tolerance, (least, most))
-    upper, notes = most, "no amplification"
+        law = bounds.above[0].law
+        if isinstance(law, Gaussian):
+            return *closed_form(question, law.mu), "closed form"
+        return enclosed(law, question, tolerance, outermost(question, unamplified))
+    if question.falls:
+        return _falling(bounds, question, tolerance, unamplified)
+    lower, upper = outermost(question, unamplified)
+    notes = "no amplification"
     for each in bounds.above:
-        found, note = _moved(each, question, tolerance, (least, upper))
+        found, note = _dominated(each, question, tolerance, (lower, upper))
         if found < upper:
             upper, notes = found, note
-    lower = least
     for law in bounds.below:
         lower = max(lower, enclosed(law, question, tolerance, (lower, upper))[0])
     return lower, upper, f"upper end: {notes}"
 
 
+def _falling(
+    bounds: Bounds, question: Question, tolerance: float, unamplified: float
+) -> tuple[float, float, str]:
+    """Return a bracket of a false positive rate: the dominating laws prove its lower end."""
+    lower, upper = outermost(question, unamplified)
+    notes = "no amplification"
+    for each in bounds.above:
+        at = (question.at - each.moved) * (1.0 - FEW_OPERATIONS) if each.moved > 0.0 else question.at
+        if at <= 0.0:
+            continue
+        found, _, note = enclosed(each.law, replace(question, at=at), tolerance, (0.0, at))
+        found = (found - each.moved) * (1.0 - FEW_OPERATIONS) if each.moved > 0.0 else found
+        if found > lower:
+            lower, notes = found, note
+    for law in bounds.below:
+        upper = min(upper, enclosed(law, question, tolerance, (lower, upper))[1])
+    return lower, upper, f"lower end: {notes}"
+
+
+def closed_form(question: Question, mu: float) -> tuple[float, float]:
+    """Return a bracket of the quantity for the Gaussian mechanism with the distance mu of the means."""
+    ends = [end for side in (-1.0, 1.0) for end in question.gaussian(mu * (1.0 + side * NOISE_BRACKET))]
+    return min(ends), max(ends)
+
+
 def outermost(question: Question, unamplified: float) -> tuple[float, float]:
     """Return the bracket between equal pairs and no amplification."""
-    sigma = 1.0 / (unamplified * (1.0 + NOISE_BRACKET))
-    if question.asks == "epsilon":
-        return 0.0, gaussian_epsilon_bounds(sigma, question.at)[1]
-    return max(0.0, math.nextafter(-math.expm1(min(0.0, question.at)), 0.0)), gaussian_delta_bounds(
-        sigma, question.at
-    )[1]
+    lower, upper = closed_form(question, unamplified)
+    return (lower, question.trivial) if question.falls else (question.trivial, upper)
+
+
+def _dominated(
+    above: Above, question: Question, tolerance: float, outer: tuple[float, float]
+) -> tuple[float, str]:
+    """Return the upper bound that follows from a dominating law, and a note."""
+    if above.moved == 0.0:
+        _, upper, note = enclosed(above.law, question, tolerance, outer)
+        return upper, note
+    if question.asks in ("mu", "true_positive_rate"):
+        return _moved_power(above, question, tolerance, outer[1])
+    return _moved(above, question, tolerance, outer)
 
 
 def _moved(
@@ -131,10 +167,7 @@ def _moved(
     `top`, it suffices that the law has a delta of at most $\delta - (1 + e^{top}) \tau$; a smaller bound
     serves as the next `top`.
     """
-    if above.moved == 0.0:
-        _, upper, note = enclosed(above.law, question, tolerance, outer)
-        return upper, note
-    if question.asks == "delta":
+    if question.asks != "epsilon":
         if question.at > LARGEST_LOSS:
             return outer[1], ""
         _, upper, note = enclosed(above.law, question, tolerance, (outer[0], 1.0))
@@ -153,6 +186,19 @@ def _moved(
             return min(top, found[1]), found[2] or note
         top, note = found[1], found[2]
     return top, note
+
+
+def _moved_power(above: Above, question: Question, tolerance: float, most: float) -> tuple[float, str]:
+    r"""Return an upper bound of a true positive rate from a law within a total variation distance.
+
+    With the distance $\tau$, the rate at a is at most that of the law at $a + \tau$, plus $\tau$. For mu,
+    only the known bound is returned.
+    """
+    at = (question.at + above.moved) * (1.0 + FEW_OPERATIONS)
+    if question.asks == "mu" or at >= 1.0:
+        return most, ""
+    _, upper, note = enclosed(above.law, replace(question, at=at), tolerance, (at, 1.0))
+    return min(most, probability_at_most(upper + above.moved, FEW_OPERATIONS)), note
 
 
 def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:

@@ -37,6 +37,11 @@ class Certified(Method[P]):
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
+    def question(self, problem: P) -> Question:
+        """Return the question that the laws of the run answer."""
+        at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
+        return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
+
     def applies(self, problem: P) -> str | None:
         relation = RELATIONS[problem.adjacency]
         return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
@@ -44,23 +49,19 @@ class Certified(Method[P]):
     def cost(self, problem: P) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
-        return estimated(_bounds(problem), _question(problem), self.tolerance)
+        question = self.question(problem)
+        return estimated(_bounds(problem, question), question, self.tolerance)
 
     def answer(self, problem: P, seed: int) -> Answer:
-        relation = RELATIONS[problem.adjacency]
+        relation, question = RELATIONS[problem.adjacency], self.question(problem)
         mu = math.sqrt(math.fsum(phase.unamplified(relation) ** 2 for phase in problem.run()))
-        lower, upper, detail = enclosed_run(_bounds(problem), _question(problem), self.tolerance, mu)
+        lower, upper, detail = enclosed_run(_bounds(problem, question), question, self.tolerance, mu)
         return Answer.enclosure(lower, upper, detail=detail)
 
 
-def _question(problem: TrainingProblem) -> Question:
-    at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
-    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
-
-
-def _bounds(problem: TrainingProblem) -> Bounds:
+def _bounds(problem: TrainingProblem, question: Question) -> Bounds:
     relation = RELATIONS[problem.adjacency]
-    scale = getattr(problem, "delta", FIRST_DELTA)
+    scale = FIRST_DELTA if question.scale is None else question.scale
     return composed([phase.bounds(relation, scale) for phase in problem.run()])
 
 

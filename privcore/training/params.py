@@ -1,6 +1,6 @@
 """Parameters of training runs."""
 
-from privcore.parameter import Choice, Integer
+from privcore.parameter import Choice, Integer, Real
 from privcore.params import EXAMPLES
 
 REDRAW = Choice(
@@ -74,4 +74,39 @@ SAMPLED_EXAMPLES = Integer(
     upper=10**9,
     typical=(1000, 60_000),
     meaning=EXAMPLES.meaning,
+)
+FALSE_POSITIVE_RATE = Real(
+    name="false_positive_rate",
+    symbol=r"\alpha",
+    lower=1e-30,
+    upper=1.0,
+    upper_open=True,
+    typical=(1e-6, 1e-3, 0.01, 0.1),
+    meaning="False positive rate of a membership test: the share of tests that wrongly reject",
+)
+TRUE_POSITIVE_RATE = Real(
+    name="true_positive_rate",
+    symbol=r"\beta",
+    lower=1e-30,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.01, 0.1, 0.5, 0.9),
+    meaning="True positive rate of a membership test: the share of tests that rightly reject",
+)
+SMALLEST_FALSE_POSITIVE_RATE = Real(
+    name="smallest_false_positive_rate",
+    symbol=r"\alpha_0",
+    lower=1e-30,
+    upper=0.5,
+    typical=(1e-6, 1e-4, 0.01),
+    meaning="Smallest false positive rate at which mu is compared; the largest is 1 minus this rate",
+)
+MEMBER_PROBABILITY = Real(
+    name="member_probability",
+    symbol=r"\pi",
+    lower=1e-9,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.01, 0.5, 0.9),
+    meaning="Prior probability that the example is in the data set",
 )
