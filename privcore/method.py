@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, get_origin, get_type_hints
 
 from privcore.answer import Answer
-from privcore.errors import unknown
+from privcore.errors import DomainError, unknown
 from privcore.parameter import Parameter, Value
 from privcore.problem import Problem
 
@@ -73,8 +73,10 @@ class Method(ABC, Generic[P]):
 
     @classmethod
     def from_knobs(cls, given: Mapping[str, Any]) -> Self:
-        """Return the method with these options; an unknown name raises `UnknownNameError`."""
+        """Return the method with these options; an unknown name raises `PrivsweepError`."""
         for name in given:
+            if not cls.knobs:
+                raise DomainError(f"Expected no options of {cls.name}, got {name}.")
             if name not in cls.knobs:
                 raise unknown(f"option of {cls.name}", str(name), list(cls.knobs))
         return cls(**given)

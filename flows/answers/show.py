@@ -1,13 +1,14 @@
 """Answers as text: ends rounded outwards, with their methods and their source."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from flows.answers.ask import Asked
 from flows.answers.explain import Explanation
 from flows.answers.sourced import Sourced
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
-from privcore import Bracket, Problem
+from privcore import Bracket, Direction, Problem
 
 
 def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = None) -> None:
@@ -36,6 +37,11 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
     }
     if "adjacency" in fields:
         content["adjacency"] = fields["adjacency"]
+    estimates = estimates_of(answer.answer) if isinstance(answer.answer, Asked) else {}
+    if estimates:
+        content["estimates"] = estimates
+        if is_trivial(problem, bracket):
+            content |= {"kind": "estimate, not a bound", "method": ", ".join(estimates)}
     if answer.detail:
         content["detail"] = answer.detail
     if explanation is not None:
@@ -45,7 +51,7 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
         return
     if answer.status != "ok":
         return
-    print(bracket_text(problem, bracket))
+    show_headline(problem, bracket, estimates)
     rest = {name: value for name, value in fields.items() if name != "adjacency"}
     print(f"problem    {problem.name} {listed(rest)}")
     if "adjacency" in fields:
@@ -57,6 +63,11 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
         explanation.show()
 
 
+def is_trivial(problem: Problem, bracket: Bracket) -> bool:
+    """Return whether a bracket says nothing about the truth."""
+    return bracket.lower <= 0.0 and bracket.upper >= problem.largest
+
+
 def kind_of(problem: Problem, bracket: Bracket) -> str:
     """Return the kind of bound, such as `enclosure, proved`."""
     from_below, from_above = bracket.lower > 0.0, bracket.upper < problem.largest
@@ -64,6 +75,24 @@ def kind_of(problem: Problem, bracket: Bracket) -> str:
     if (name := names.get((from_below, from_above))) is None:
         return "no bound"
     return f"{name}, " + ("proved" if bracket.confidence == 1.0 else f"confidence {sure(bracket.confidence)}")
+
+
+def estimates_of(asked: Asked) -> dict[str, float]:
+    """Return the estimates, which prove nothing, by the names of their methods."""
+    replies = [reply for reply in asked.replies if reply.method.direction is Direction.ESTIMATE]
+    return {
+        reply.method.name: reply.answer.value
+        for reply in replies
+        if reply.answer.ok and reply.answer.value is not None
+    }
+
+
+def show_headline(problem: Problem, bracket: Bracket, estimates: Mapping[str, float]) -> None:
+    """Print the bracket, unless only estimates are known, and each estimate, marked as such."""
+    if not (estimates and is_trivial(problem, bracket)):
+        print(bracket_text(problem, bracket))
+    for name, value in estimates.items():
+        print(f"{problem.asks} is about {value:.6g}, an estimate by {name}, not a bound")
 
 
 def bracket_text(problem: Problem, bracket: Bracket) -> str:

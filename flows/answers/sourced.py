@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.answers.ask import LIMIT_SECONDS, Asked, ask, is_tight
 from flows.printing import listed
-from privcore import Bracket, Method, Problem
+from privcore import Bracket, Direction, Method, Problem
 from storage import Found, Store
 
 COMPUTED = "computed"
@@ -102,11 +102,13 @@ def computed(
 
     Args:
         problem: The question.
-        methods: As in `ask`.
+        methods: As in `ask`; if an estimate is among them, all are used.
         width: Relative width of a bracket that is tight.
         limit_seconds: As in `ask`.
     """
-    asked = ask(problem, methods, limit_seconds=limit_seconds, until=lambda asked: is_tight(asked, width))
+    estimates = any(method.direction is Direction.ESTIMATE for method in methods or ())
+    until = None if estimates else lambda asked: is_tight(asked, width)  # estimates come last
+    asked = ask(problem, methods, limit_seconds=limit_seconds, until=until)
     seconds = sum(reply.seconds for reply in asked.replies)
     told = f"computed now, {seconds:.2g} s"
     return Sourced(problem=problem, bracket=asked, answer=asked, source=COMPUTED, told=told)

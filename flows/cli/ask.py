@@ -64,7 +64,7 @@ def ask(
         return finish(asked)
     print(f"{question.name} {listed(question.as_fields())}")
     if asked.ok:
-        print(answers.bracket_text(question, asked))
+        answers.show_headline(question, asked, answers.estimates_of(asked) if chosen else {})
     answers.show_replies(asked)
     return finish(asked)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli import completion
-from privcore import ExitCode, Method, find
+from flows.spec.words import method_from
+from privcore import ExitCode, Method
 
 if TYPE_CHECKING:
     from flows.answers.ask import Asked
@@ -83,7 +84,7 @@ MethodNames = Annotated[
     typer.Option(
         "--method",
         metavar="NAME",
-        help="Method to use; repeat the option for several methods.",
+        help="Method to use, or 'NAME(option=value,...)'; repeat the option for several methods.",
         autocompletion=completion.methods,
     ),
 ]
@@ -140,8 +141,8 @@ def check_engine(engine: str, ray_address: str | None) -> None:
 
 
 def named_methods(names: list[str] | None) -> list[Method] | None:
-    """Return the methods of these names with default settings; None, for all methods, without names."""
-    return [find(name)() for name in names] if names else None
+    """Return the methods of these names, with their options; None, for all methods, without names."""
+    return [method_from(name) for name in names] if names else None
 
 
 def exit_code(status: str) -> ExitCode:

@@ -10,7 +10,7 @@ from typing import Any
 from flows.spec.grid import Grid
 from flows.spec.sweep import RULES, Sweep, from_spec, load
 from flows.spec.toml import SweepError
-from flows.spec.words import fields_from, number
+from flows.spec.words import fields_from, method_options, number
 from privcore.errors import PrivsweepError
 from privcore.method import Direction
 from privcore.parameter import Choice, Parameter, Text
@@ -29,7 +29,8 @@ def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ())
         name: Path of a TOML file, name of an embedded sweep, or of a problem.
         words: Fields of a problem: `field=value,value,...` or `field=linear(first,last,count)`, likewise
             `geometric` and `range`.
-        methods: Names of methods for a problem; by default few methods that bound its points.
+        methods: Methods for a problem, each a name or `name(option=value)`; by default few methods that bound
+            its points.
 
     Raises:
         SweepError: The sweep is missing or invalid.
@@ -52,7 +53,7 @@ def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
     product = {field: _axis(text, problem.parameters.get(field)) for field, text in _fields(words).items()}
 
     def spelled(names: Sequence[str]) -> Sweep:
-        grid = {"problem": name, "methods": list(names), "product": product}
+        grid = {"problem": name, "methods": [_method(each) for each in names], "product": product}
         digest = hashlib.blake2b(json.dumps(grid, sort_keys=True).encode(), digest_size=4).hexdigest()
         spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}, typed", "grid": [grid]}
         return from_spec(spec, "command line")
@@ -61,6 +62,12 @@ def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
         return spelled(methods)
     names = [method.name for method in answering(problem)]
     return spelled(_bounding(spelled(names[:1]).grids[0]) or names)
+
+
+def _method(word: str) -> str | dict[str, Any]:
+    """Return a method as in a sweep file: a name, or a table of a name with options."""
+    name, options = method_options(word)
+    return {"name": name, **options} if options else name
 
 
 def _bounding(grid: Grid) -> list[str]:

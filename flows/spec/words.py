@@ -1,11 +1,11 @@
-"""Words of a command line: numbers, and `field=value`."""
+"""Words of a command line: numbers, `field=value`, and methods with options."""
 
 import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from privcore import DomainError, find_problem
+from privcore import DomainError, Method, find, find_problem
 from privcore.parameter import Value
 
 
@@ -47,6 +47,40 @@ def fields_from(words: Sequence[str]) -> dict[str, Any]:
             raise DomainError(f"Expected each field once, got {name} twice.")
         fields[name] = number(text)
     return fields
+
+
+def method_from(word: str) -> Method:
+    """Return the method in a word: a name, or a name with options such as `name(option=value,option=value)`.
+
+    Raises:
+        PrivsweepError: The word has another form, or the name, an option or a value is unknown or invalid.
+
+    Example:
+        >>> method_from("allocation.montecarlo(samples=1e3)").identity()
+        {'samples': 1000}
+    """
+    name, options = method_options(word)
+    return find(name).from_knobs(options)
+
+
+def method_options(word: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a method and its options, from `name` or `name(option=value,option=value)`.
+
+    Raises:
+        DomainError: The word has another form, or an option is given twice.
+    """
+    spelled = re.fullmatch(r"([^()]+)(?:\(([^()]*)\))?", word.strip())
+    if not spelled:
+        raise DomainError(f"Expected a method as NAME or NAME(option=value,...), got {word!r}.")
+    name, options = spelled[1].strip(), {}
+    for pair in filter(None, (part.strip() for part in (spelled[2] or "").split(","))):
+        option, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not option or not text:
+            raise DomainError(f"Expected option=value in {word!r}, got {pair!r}.")
+        if option in options:
+            raise DomainError(f"Expected each option of {name} once, got {option} twice.")
+        options[option] = number(text)
+    return name, options
 
 
 def checked(problem: str, field: str, text: str) -> Value:

@@ -124,7 +124,7 @@ def test_an_estimate_alone_proves_nothing_and_says_so(privsweep: Command) -> Non
     words = ("epsilon", "--sampling", "poisson", "--sigma", "1", "--steps", "100", "--delta", "1e-5")
     rate = ("--sampling-probability", "0.01", "--method", "poisson.pld")
     assert privsweep(*words, *rate, "--explain") == 0
-    assert "kind       no bound" in privsweep.out
+    assert "kind       estimate, not a bound" in privsweep.out
     assert "nothing is proved" in privsweep.out
     assert privsweep(*words, *rate, "--explain", "--json") == 0
     assert ends(privsweep.json) == {"lower": None, "upper": None}
