@@ -13,8 +13,10 @@ from privcore.accountant.relation import Relation
 from privcore.accountant.steps import PrivateStep
 from privcore.errors import DomainError
 
-TOLERANCE = 1e-3
-"""Default relative width of the intervals; `dp-accounting` has a similar discretisation error."""
+TOLERANCE = 2e-3
+"""Default relative width of intervals of epsilon; `dp-accounting` has a similar discretisation error."""
+WIDER = 5.0
+"""Relative width of intervals of delta in units of that of epsilon: delta is several times as sensitive."""
 
 
 class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
@@ -28,7 +30,7 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
         sensitivity: Distance, in clipping norms, of the sums of neighbours under `REPLACE_ONE`: 1 or 2. The
             noise multiplier of a Gaussian event without sampling does not say which one it refers to, and
             such events are refused if the distance is not given.
-        tolerance: Requested relative width of the intervals.
+        tolerance: Requested relative width of intervals of epsilon; those of delta may be five times as wide.
 
     Raises:
         DomainError: The relation is not a relation of dp-accounting, or a number is outside its domain.
@@ -121,7 +123,7 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
             raise DomainError(f"Expected target_epsilon of at least 0, got {target_epsilon}.")
         if not self._private:
             return 1.0, 1.0
-        return self._composition.delta(float(target_epsilon), self._tolerance)
+        return self._composition.delta(float(target_epsilon), WIDER * self._tolerance)
 
     @property
     def _composition(self) -> Composition:

@@ -12,7 +12,7 @@ from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_b
 
 BOTH = "add-remove"
 """Both directions: a neighbouring relation is symmetric."""
-DATA_SETS = 2
+DATA_SETS = 3
 """Number of worst data sets whose lower bounds are compared."""
 
 
@@ -75,7 +75,7 @@ class Composition:
         """Noise multiplier of a Gaussian mechanism that dominates all steps with Gaussian noise.
 
         Counted: squares err by at most 6 u, products with counts and the sum add 2 u, the quotient 1 u, and
-        the root halves the sum; so the result errs by at most 5.5 u, and is moved outwards by `_moved`.
+        the root halves the sum; so the result errs by at most 5.5 u, and uses move it by 90 u.
         """
         total = math.fsum(count * step.square for step, count in self.counted)
         return math.sqrt(1.0 / total) if total > 0.0 else math.inf

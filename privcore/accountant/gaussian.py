@@ -6,16 +6,24 @@ from dataclasses import dataclass
 
 from privcore.accountant.relation import Relation
 from privcore.accountant.steps import PrivateStep, amplified, unamplified
-from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
+from privcore.likelihood_ratio.batches import (
+    Aligned,
+    Copies,
+    Opposed,
+    Repeated,
+    Replaced,
+    SignedSample,
+    Zeroed,
+)
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, Sampled
 from privcore.likelihood_ratio.mixture import Mixture, sampled
 from privcore.likelihood_ratio.pairs import Part, bracket_of
-from privcore.numerics.binomial import window
-from privcore.numerics.rounding import BINOMIAL_WINDOW, FEW_OPERATIONS
+from privcore.numerics.rounding import FEW_OPERATIONS
+from privcore.training.counts import truncation
 
 UNSEEN = 1e-280
-"""Upper bound of the probability of the counts beyond a window, and of the underflows in it."""
+"""Upper bound of the probability of counts that underflow."""
 
 
 def poisson(noise: float, rate: float, relation: Relation) -> PrivateStep:
@@ -56,7 +64,8 @@ def without_replacement(noise: float, rate: float, relation: Relation) -> Privat
         return unamplified(noise, distance)
     law = _without_replacement(noise, rate, relation)
     if relation is Relation.REPLACE_SPECIAL:
-        return amplified(noise, distance, law, Opposed(rate, s), Aligned(rate, s))
+        alone = Sampled(Gaussian(s), rate)
+        return amplified(noise, distance, law, Opposed(rate, s), Aligned(rate, s), alone)
     return amplified(noise, distance, law, Sampled(Gaussian(2.0 * s), rate))
 
 
@@ -70,16 +79,24 @@ def _without_replacement(noise: float, rate: float, relation: Relation) -> Law:
     return Sampled(Gaussian(2.0 * s), rate)
 
 
-def with_replacement(noise: float, examples: int, batch: int) -> PrivateStep:
-    """Return a step whose batch consists of independent uniform draws, if an example is added or removed.
+def with_replacement(noise: float, examples: int, batch: int, relation: Relation) -> PrivateStep:
+    """Return a step whose batch consists of independent uniform draws.
+
+    An example that is replaced may get the gradient 0, so its dominating distribution holds for zero-out.
 
     Args:
         noise: Noise multiplier, > 0.
         examples: Number of examples, including the removed example; at least 2.
         batch: Number of draws, at least 1.
+        relation: Neighbouring relation.
     """
-    law = Copies(batch, 1.0 / examples, 2.0 / noise)
-    return amplified(noise, 2.0 * batch, law, law)
+    s, rate = 1.0 / noise, 1.0 / examples
+    far = Copies(batch, rate, 2.0 * s)
+    if relation is Relation.ADD_OR_REMOVE_ONE:
+        return amplified(noise, 2.0 * batch, far, far)
+    if relation is Relation.REPLACE_ONE:
+        return amplified(noise, 2.0 * batch, Repeated(batch, rate, s), far)
+    return amplified(noise, float(batch), Repeated(batch, rate, s), Copies(batch, rate, s))
 
 
 @dataclass(frozen=True)
@@ -137,23 +154,9 @@ def truncated(noise: float, rate: float, examples: int, largest: int, relation: 
     """
     if largest >= examples:
         return poisson(noise, rate, relation)
-    slack = 1.0 + 4.0 * BINOMIAL_WINDOW
-    others, everyone = window(examples - 1, rate), window(examples, rate)
-    full = others.at_least(largest)
-    filled = min(1.0, full * slack + UNSEEN)
-    free = float(others.law[: max(0, largest - others.first)].sum()) * slack + UNSEEN
-    free = min(free, math.nextafter(1.0 - full / slack, 2.0))
-    beyond = everyone.at_least(largest + 1) * slack + UNSEEN
-    share = full / slack * examples
-    inside = min(1.0, largest * beyond / share * slack) if share > UNSEEN / BINOMIAL_WINDOW else 1.0
-    parts = poisson(noise, rate, relation), without_replacement(noise, inside, relation)
-    upper = Blend((free, filled), tuple(part.dominating or _gaussian(part) for part in parts))
-    counts = everyone.counts.clip(max=largest)
-    marginal = float(counts @ everyone.law) / examples / slack
+    cut = truncation(examples, rate, largest)
+    parts = poisson(noise, rate, relation), without_replacement(noise, cut.rate, relation)
+    laws = tuple(part.dominating or Gaussian(math.sqrt(part.square)) for part in parts)
+    upper = Blend((cut.room, cut.full + UNSEEN), laws)
     distance = 1.0 if relation is Relation.REPLACE_SPECIAL else 2.0
-    return amplified(noise, distance, upper, _poisson(noise, marginal, relation))
-
-
-def _gaussian(step: PrivateStep) -> Law:
-    """Return the distribution of a step without sampling."""
-    return Gaussian(math.sqrt(step.square))
+    return amplified(noise, distance, upper, _poisson(noise, cut.mean, relation))

@@ -213,13 +213,12 @@ def _without_replacement(event: Any, setting: StepSetting) -> PrivateStep | None
 
 
 def _with_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
-    _needs(event, setting.relation, Relation.ADD_OR_REMOVE_ONE)
     noise = _gaussian_noise(event, setting)
     examples = integer_of(event, "source_dataset_size", 2, MOST_EXAMPLES)
     batch = integer_of(event, "sample_size", 0, MOST_EXAMPLES)
     if batch == 0 or _silenced(noise):
         return None
-    return with_replacement(noise, examples, batch)
+    return with_replacement(noise, examples, batch, setting.relation)
 
 
 def _truncated(event: Any, setting: StepSetting) -> PrivateStep | None:

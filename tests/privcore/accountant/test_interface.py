@@ -118,7 +118,6 @@ def test_a_refused_tree_changes_nothing() -> None:
         dp_event.PoissonSampledDpEvent(0.5, dp_event.LaplaceDpEvent(1.0)),
         dp_event.DiscreteLaplaceDpEvent(1.0, 1),
         dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0], [1.0]),
-        dp_event.SampledWithReplacementDpEvent(10, 2, GAUSSIAN),
     ],
 )
 def test_events_without_a_law_for_replacements_are_refused(event: dp_event.DpEvent) -> None:
