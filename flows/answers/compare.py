@@ -7,7 +7,8 @@ from typing import Any
 from flows.answers.ask import CONFLICT, contradiction
 from flows.answers.catalogue import meaning_of
 from flows.answers.explain import SAMPLING_FIELDS, Explanation
-from flows.answers.parse import SAMPLING, training_question
+from flows.answers.parse import training_question
+from flows.answers.samplers import problem_of
 from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import Sourced
 from flows.answers.training_run import TrainingRun
@@ -96,8 +97,8 @@ def problems(
         poisson = {"steps": fields["steps"], "epochs": fields["epochs"], "sampling_probability": rate}
     found = {
         "allocation": allocation,
-        "poisson": find_problem(SAMPLING["poisson"]).from_fields(rest | poisson),
-        "none": find_problem(SAMPLING["none"]).from_fields(fields),
+        "poisson": problem_of("poisson").from_fields(rest | poisson),
+        "none": problem_of("none").from_fields(fields),
     }
     if fields["participations"] == 1:
         adjacency = str(fields["adjacency"])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
-from flows.answers.training_run import TrainingRun
+from flows.answers.samplers import completed, problem_of, with_steps
 from flows.printing import exactly
 from flows.spec.words import number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
@@ -91,9 +91,6 @@ def _echo(value: Any) -> Any:
 
 # ---------------------------------------------------------------------- a training run as a problem
 
-SAMPLING = {"allocation": "allocation-epsilon", "poisson": "poisson-epsilon", "none": "unamplified-epsilon"}
-"""Schemes that choose the examples of a step, each with the problem about its privacy."""
-
 
 def training_question(
     sampling: str,
@@ -116,20 +113,17 @@ def training_question(
     Raises:
         PrivsweepError: Options contradict one another or do not belong to this sampling.
     """
-    if sampling not in SAMPLING:
-        raise DomainError(f"Expected sampling in {{{', '.join(SAMPLING)}}}, got sampling={sampling!r}.")
-    kind = find_problem(SAMPLING[sampling])
+    kind = problem_of(sampling)
     fields = {name: number(text) for name, text in options.items() if text is not None}
     for name in fields:
         if name not in kind.parameters:
             raise DomainError(
                 f"Expected no {name} with sampling {sampling}: {kind.name} does not have this field."
             )
-    notes: list[str] = []
     size = None if examples is None else int(EXAMPLES.check(number(examples)))
-    if batch_size is not None:
-        notes += _add_steps(fields, size, number(batch_size), sampling)
-    return kind, fields, notes + large_delta(fields.get("delta"), size)
+    batch = None if batch_size is None else number(batch_size)
+    fields, notes = with_steps(sampling, kind.parameters, fields, size=size, batch=batch)
+    return kind, completed(sampling, fields), notes + large_delta(fields.get("delta"), size)
 
 
 def large_delta(delta: object, examples: int | None) -> list[str]:
@@ -138,19 +132,3 @@ def large_delta(delta: object, examples: int | None) -> list[str]:
         return []
     told = f"delta={exactly(delta)} is not below 1/examples={1.0 / examples:.3g}"
     return [f"{told}: a mechanism that publishes one example in full may satisfy it."]
-
-
-def _add_steps(fields: dict[str, Any], size: int | None, batch: object, sampling: str) -> list[str]:
-    """Add the fields that examples and batch size determine, and return notes about them."""
-    if size is None:
-        raise DomainError("Expected examples together with batch_size, got batch_size alone.")
-    if "steps" in fields:
-        raise DomainError("Expected steps or batch_size, got both.")
-    if "sampling_probability" in fields:
-        raise DomainError("Expected sampling_probability or batch_size, got both.")
-    run = TrainingRun.checked({"examples": size, "batch_size": batch, "participations": 1} | fields)
-    rounding = run.safe("poisson" if sampling == "poisson" else "allocation")
-    fields["steps"] = rounding.steps
-    if rounding.sampling_probability is not None:
-        fields["sampling_probability"] = rounding.sampling_probability
-    return run.notes(sampling)

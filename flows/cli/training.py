@@ -28,15 +28,18 @@ from flows.cli.training_options import (
     Delta,
     Epochs,
     Examples,
+    LargestBatch,
     Participations,
     Probability,
+    Redraw,
+    RunFile,
     Sampling,
     Sigma,
     Steps,
     StoredOnly,
 )
 from flows.spec.words import number
-from privcore import Problem
+from privcore import DomainError, Problem, find_problem
 from privcore.params import SIGMA
 
 if TYPE_CHECKING:
@@ -55,8 +58,11 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     adjacency: Adjacency = None,
     sampling: Sampling = "allocation",
     sampling_probability: Probability = None,
+    redraw: Redraw = None,
+    largest_batch: LargestBatch = None,
     examples: Examples = None,
     batch_size: BatchSize = None,
+    run: RunFile = None,
     method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
     stored_only: StoredOnly = False,
@@ -79,6 +85,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
         sampling,
         examples,
         batch_size,
+        run=run,
         sigma=sigma,
         steps=steps,
         delta=delta,
@@ -86,6 +93,8 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
         epochs=epochs,
         adjacency=adjacency,
         sampling_probability=sampling_probability,
+        redraw=redraw,
+        largest_batch=largest_batch,
     )
     problem = kind.asked(fields)
     if not method or stored_only:
@@ -113,6 +122,8 @@ def noise(  # noqa: PLR0913
     adjacency: Adjacency = None,
     sampling: Sampling = "allocation",
     sampling_probability: Probability = None,
+    redraw: Redraw = None,
+    largest_batch: LargestBatch = None,
     examples: Examples = None,
     batch_size: BatchSize = None,
     method: MethodNames = None,
@@ -145,6 +156,8 @@ def noise(  # noqa: PLR0913
         epochs=epochs,
         adjacency=adjacency,
         sampling_probability=sampling_probability,
+        redraw=redraw,
+        largest_batch=largest_batch,
     )
     target, gap, methods = (
         TARGET.check(number(epsilon)),
@@ -210,12 +223,30 @@ def steps_of(  # noqa: PLR0913
 
 
 def _question(
-    sampling: str, examples: str | None, batch_size: str | None, **options: str | None
+    sampling: str,
+    examples: str | None,
+    batch_size: str | None,
+    run: str | None = None,
+    **options: str | None,
 ) -> tuple[type[Problem], dict[str, Any]]:
     """Build the problem from the options and print its notes to standard error."""
+    if run is not None:
+        return _phases(run, options | {"examples": examples, "batch_size": batch_size})
     kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
     tell(notes)
     return kind, fields
+
+
+def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], dict[str, Any]]:
+    """Build the problem about a run of phases."""
+    from flows.answers.run_file import run_question
+
+    given = {name: number(text) for name, text in options.items() if text is not None}
+    for name in given:
+        if name not in ("adjacency", "delta", "examples"):
+            option = name.replace("_", "-")
+            raise DomainError(f"Expected {name} in the phases of the run, got --{option} with --run.")
+    return find_problem("run-epsilon"), run_question(run, given)
 
 
 def tell(notes: list[str]) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from flows.answers.samplers import SAMPLING
 from flows.cli import completion
 
 Sigma = Annotated[
@@ -23,16 +24,17 @@ Adjacency = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
-        help="Neighbouring relation: add-remove (default), add or remove.",
-        autocompletion=completion.words("add-remove", "add", "remove"),
+        help="Neighbouring relation: add-remove, zero-out or replace-one, or a direction: add or remove.",
+        autocompletion=completion.words("add-remove", "zero-out", "replace-one", "add", "remove"),
     ),
 ]
 Sampling = Annotated[
     str,
     typer.Option(
         metavar="WORD",
-        help="Choice of examples: allocation, poisson or none.",
-        autocompletion=completion.words("allocation", "poisson", "none"),
+        help="Choice of examples: allocation, poisson, shuffling, balls-in-bins, fixed-size, "
+        "with-replacement, truncated-poisson or none.",
+        autocompletion=completion.words(*SAMPLING),
     ),
 ]
 Probability = Annotated[
@@ -40,7 +42,29 @@ Probability = Annotated[
     typer.Option(
         "--sampling-probability",
         metavar="NUMBER",
-        help="Probability that a step uses an example; only for poisson.",
+        help="Probability that a step uses an example.",
+    ),
+]
+Redraw = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="Steps of an example over several epochs: drawn once, or in each-epoch.",
+        autocompletion=completion.words("once", "each-epoch"),
+    ),
+]
+LargestBatch = Annotated[
+    str | None,
+    typer.Option(
+        "--largest-batch", metavar="NUMBER", help="Size to which truncated-poisson cuts larger batches."
+    ),
+]
+RunFile = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="FILE",
+        help="TOML file of a run of several phases, or its phases in one line of text.",
     ),
 ]
 Examples = Annotated[

@@ -109,7 +109,7 @@ class AllocationCertified(Method[Answered]):
         if not exact(t, k) and upper > lower * (1.0 + self.tolerance):
             overlap = _overlap(problem)
             if overlap < upper:  # this bound does not cover the direction add
-                add = reduced("add")[1] if problem.adjacency == "add-remove" else 0.0
+                add = reduced("add")[1] if problem.adjacency != "remove" else 0.0
                 upper = min(upper, max(overlap, add))
         delta = question.at if question.asks == "epsilon" else upper
         if not exact(t, k) and upper > lower * (1.0 + self.tolerance) and delta >= SMALLEST_DELTA:

@@ -40,6 +40,7 @@ _UNAMPLIFIED = proved(
     epochs=grows(proofs.COMPOSED),
     steps=grows(proofs.PUBLIC),
 )
+NO_REPLACEMENT = "The method covers one example more or less (or set to zero), and not a replaced example."
 _USES = (product("participations", "epochs", monotone=grows(proofs.USES_COMPOSED)),)
 _UNUSED = MappingProxyType({"steps": proofs.PUBLIC})
 
@@ -60,7 +61,7 @@ class PoissonEpsilon(AtDelta, SampledSteps):
     products = _POISSON_STEPS
 
     epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
+    adjacency: Annotated[str, allocation_params.REPLACEABLE] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class PoissonDelta(AtEpsilon, SampledSteps):
     products = _POISSON_STEPS
 
     epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
+    adjacency: Annotated[str, allocation_params.REPLACEABLE] = "add-remove"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +115,8 @@ class UnamplifiedEpsilon(Allocated, PublicSteps, AtDelta, GaussianNoise):
     monotone = proved(**_UNAMPLIFIED, **AT_DELTA)
     products, irrelevant = _USES, _UNUSED
 
+    adjacency: Annotated[str, allocation_params.REPLACEABLE] = "add-remove"
+
 
 @dataclass(frozen=True, kw_only=True)
 class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
@@ -122,6 +125,8 @@ class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
     name = "unamplified-delta"
     monotone = proved(**_UNAMPLIFIED, **AT_EPSILON)
     products, irrelevant = _USES, _UNUSED
+
+    adjacency: Annotated[str, allocation_params.REPLACEABLE] = "add-remove"
 
 
 Poisson = PoissonEpsilon | PoissonDelta

@@ -11,6 +11,7 @@ from privcore.allocation.moments import FRACTIONS, allocation_moments
 from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.allocation.reduction import Blocks, blocks
 from privcore.answer import Answer
+from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true
 from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
@@ -137,7 +138,7 @@ class AllocationDirect(Method[Allocation]):
         parts = blocks(problem.steps, problem.participations, problem.epochs)
         read = self._epsilon if isinstance(problem, AllocationEpsilon) else self._delta
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
-        directions = ("remove", "add") if problem.adjacency == "add-remove" else (problem.adjacency,)
+        directions = DIRECTIONS[problem.adjacency]
         found = [read(problem.sigma, parts, at, direction) for direction in directions]
         upper, detail = max(found)
         return Answer.at_most(upper, detail=detail)

@@ -23,10 +23,20 @@ LOCAL_EPSILON = Real(
 ADJACENCY = Choice(
     name="adjacency",
     symbol=r"\sim",
-    choices=("add-remove", "remove", "add"),
+    choices=("add-remove", "remove", "add", "zero-out"),
     meaning=(
         "Neighbouring relation: remove (the first data set has the example), add (the second has it), or the "
-        "worse of the two"
+        "worse of the two; zero-out (its gradient becomes 0) is equal to add-remove"
+    ),
+)
+REPLACEABLE = Choice(
+    name="adjacency",
+    symbol=r"\sim",
+    choices=("add-remove", "remove", "add", "zero-out", "replace-one"),
+    meaning=(
+        "Neighbouring relation: remove (the first data set has the example), add (the second has it), or the "
+        "worse of the two; zero-out (its gradient becomes 0) is equal to add-remove; replace-one (its "
+        "gradient becomes any other clipped gradient)"
     ),
 )
 SHUFFLING_ADJACENCY = Choice(

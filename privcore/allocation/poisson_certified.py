@@ -1,6 +1,7 @@
 """Proved lower and upper bounds of Poisson sampling: the likelihood ratio, bracketed in convex order."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, get_args
@@ -8,8 +9,10 @@ from typing import Annotated, get_args
 from privcore import params
 from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.answer import Answer
+from privcore.likelihood_ratio.batches import SignedSample
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
 from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering
+from privcore.likelihood_ratio.laws import Composed
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
@@ -22,7 +25,9 @@ class PoissonCertified(Method[Poisson]):
 
     The likelihood ratio of one step is $1 - \lambda + \lambda Y$ with $Y$ lognormal; that of all steps is the
     product of i.i.d. copies, built by binary powering. After every product, its distribution is rounded to a
-    grid: by a mean-preserving spread for the upper end, and to conditional means for the lower end.
+    grid: by a mean-preserving spread for the upper end, and to conditional means for the lower end. If one
+    example is replaced, a step is a pair of mixtures with opposite means: half-spaces are the best tests, for
+    every threshold, so this pair is the worst one (docs/training-runs.md).
     """
 
     name = "poisson.certified"
@@ -42,7 +47,7 @@ class PoissonCertified(Method[Poisson]):
     def answer(self, problem: Poisson, seed: int) -> Answer:
         times = problem.steps * problem.epochs
         lower, upper, detail = enclose(
-            partial(poisson, 1.0 / problem.sigma, problem.sampling_probability, times),
+            self._build(problem),
             _question(problem),
             self.tolerance,
             copies=times,
@@ -50,6 +55,13 @@ class PoissonCertified(Method[Poisson]):
             combinations=powering(times),
         )
         return Answer.enclosure(lower, upper, detail=detail)
+
+    def _build(self, problem: Poisson) -> Callable[[Resolution], RatioBracket]:
+        """Return the function that builds the bracket of all steps."""
+        s, rate, times = 1.0 / problem.sigma, problem.sampling_probability, problem.steps * problem.epochs
+        if problem.adjacency == "replace-one":
+            return Composed(SignedSample(rate, s), times).bracket
+        return partial(poisson, s, rate, times)
 
 
 def _question(problem: Poisson) -> Question:
@@ -60,6 +72,8 @@ def _question(problem: Poisson) -> Question:
 def _closed_form(problem: Poisson) -> tuple[float, float]:
     """Return the bracket between participation in no step and in every step; exact for probability 1."""
     sigma = problem.sigma / math.sqrt(problem.steps * problem.epochs)
+    if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
+        sigma *= 0.5
     if isinstance(problem, PoissonEpsilon):
         lower, upper = gaussian_epsilon_bounds(sigma, problem.delta)
     else:

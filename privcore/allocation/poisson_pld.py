@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import scipy
 
-from privcore.allocation.comparisons import Poisson, PoissonEpsilon
+from privcore.allocation.comparisons import NO_REPLACEMENT, Poisson, PoissonEpsilon
 from privcore.answer import Answer, Status
+from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.method import Cost, Direction, Method
 from privcore.papers import DOROSHENKO
 
@@ -139,7 +140,7 @@ def _composed(sigma: float, rate: float, steps: int, adjacency: str) -> tuple[An
             steps, _TRUNCATION
         )
         for direction, (lowest, mass) in pairs.items()
-        if adjacency in (direction, "add-remove")
+        if direction in DIRECTIONS[adjacency]
     )
 
 
@@ -158,6 +159,8 @@ class PoissonPld(Method[Poisson]):
     shares = ("sigma", "steps", "sampling_probability", "epochs", "adjacency")
 
     def applies(self, problem: Poisson) -> str | None:
+        if problem.adjacency == "replace-one":
+            return NO_REPLACEMENT
         shift = 1.0 / problem.sigma
         largest_loss = shift * (_TAIL + 0.5 * shift)
         if largest_loss > _LARGEST_LOSS:
@@ -176,7 +179,7 @@ class PoissonPld(Method[Poisson]):
 
     def cost(self, problem: Poisson) -> Cost:
         grid = choose_grid(problem.sigma, problem.sampling_probability, problem.steps * problem.epochs)
-        directions = 2 if problem.adjacency == "add-remove" else 1
+        directions = len(DIRECTIONS[problem.adjacency])
         points = directions * (grid.points + grid.composed_points)
         return Cost(seconds=0.005 + 5e-7 * points, bytes=1e6 + 150.0 * points)
 

@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import scipy
 
-from privcore.allocation.comparisons import Poisson, PoissonEpsilon
+from privcore.allocation.comparisons import NO_REPLACEMENT, Poisson, PoissonEpsilon
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
@@ -98,6 +98,9 @@ class PoissonRenyi(Method[Poisson]):
     direction = Direction.UPPER
     reference = f"{MIRONOV}, Theorems 4 and 5"
     shares = ("sigma", "sampling_probability")
+
+    def applies(self, problem: Poisson) -> str | None:
+        return NO_REPLACEMENT if problem.adjacency == "replace-one" else None
 
     def cost(self, problem: Poisson) -> Cost:
         return Cost(seconds=0.06, bytes=5e6)

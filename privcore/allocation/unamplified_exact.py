@@ -27,6 +27,8 @@ class UnamplifiedExact(Method[Answered]):
 
     def answer(self, problem: Answered, seed: int) -> Answer:
         sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
+        if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
+            sigma *= 0.5
         if isinstance(problem, UnamplifiedEpsilon):
             lower, upper = gaussian_epsilon_bounds(sigma, problem.delta)
         else:

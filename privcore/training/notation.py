@@ -17,7 +17,7 @@ GRAMMAR = "{SAMPLING(FIELD=VALUE,...); ..., with SAMPLING one of " + ", ".join(P
 _FIELD = re.compile(r"\s*([a-z_]+)\s*=\s*([^=]+)")
 
 
-def phase(sampling: str, fields: Mapping[str, Any]) -> Phase:
+def phase_named(sampling: str, fields: Mapping[str, Any]) -> Phase:
     """Return the phase with this sampling and these fields.
 
     Raises:
@@ -34,7 +34,7 @@ def phases(text: str) -> tuple[Phase, ...]:
     """Return the phases of a text; the result is shared.
 
     Raises:
-        UnknownNameError: As in `phase`.
+        UnknownNameError: As in `phase_named`.
         DomainError: The text does not match the grammar, or a field is outside its domain.
 
     Example:
@@ -63,7 +63,7 @@ def _phase(call: re.Match[str]) -> Phase:
         known = PHASES[call[1]].parameters.get(name) if call[1] in PHASES else None
         read = None if isinstance(known, Choice) else number(value)
         fields[name] = value if read is None else read
-    return phase(call[1], fields)
+    return phase_named(call[1], fields)
 
 
 def written(run: tuple[Phase, ...]) -> str:

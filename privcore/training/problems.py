@@ -6,7 +6,7 @@ from typing import Annotated
 from privcore import params
 from privcore.problem import AtMost, Problem, falls, grows, proved
 from privcore.training import params as training_params
-from privcore.training.notation import PHASES_TEXT, phase, phases
+from privcore.training.notation import PHASES_TEXT, phase_named, phases
 from privcore.training.phase import Phase
 
 _PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
@@ -34,7 +34,7 @@ class TrainingProblem(Problem):
     def run(self) -> tuple[Phase, ...]:
         """Return the phases of the run."""
         fields = {name: value for name, value in self.as_fields().items() if name not in _ASKED}
-        return (phase(self.name.rpartition("-")[0], fields),)
+        return (phase_named(self.name.rpartition("-")[0], fields),)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,108 @@
+"""Samplers of a training run, by the words of `--sampling`, and their neighbouring relations."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from flows.answers.training_run import TrainingRun
+from privcore import DomainError, Problem, find_problem
+
+SAMPLING = {
+    "allocation": "allocation-epsilon",
+    "poisson": "poisson-epsilon",
+    "shuffling": "shuffling-epsilon",
+    "balls-in-bins": "balls-in-bins-epsilon",
+    "fixed-size": "fixed-size-epsilon",
+    "with-replacement": "with-replacement-epsilon",
+    "truncated-poisson": "truncated-poisson-epsilon",
+    "none": "unamplified-epsilon",
+}
+"""Schemes that choose the examples of a step, each with the problem about its privacy."""
+
+MORE_STEPS = ("poisson", "fixed-size", "with-replacement", "truncated-poisson")
+"""Schemes whose steps draw their batches independently, so that every further step reveals more."""
+
+KEPT = (
+    "Expected --redraw once or each-epoch with sampling {} and several epochs: steps that are drawn once and "
+    "kept reveal more than steps that are drawn in each epoch."
+)
+RELATION = (
+    "Expected --adjacency with sampling {}: add-remove, zero-out or replace-one; the answers differ much, "
+    "and there is no usual choice."
+)
+
+
+def problem_of(sampling: str) -> type[Problem]:
+    """Return the kind of problem about epsilon of a scheme.
+
+    Raises:
+        DomainError: There is no such scheme.
+    """
+    if sampling not in SAMPLING:
+        raise DomainError(f"Expected sampling in {{{', '.join(SAMPLING)}}}, got sampling={sampling!r}.")
+    return find_problem(SAMPLING[sampling])
+
+
+def completed(sampling: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with what a scheme implies, where only one value makes sense.
+
+    A single epoch has no order to keep, and for balls-in-bins sampling add-remove equals zero-out. Everything
+    else that changes the answer must be given.
+
+    Args:
+        sampling: One of `SAMPLING`.
+        fields: Fields of the problem that were given.
+
+    Raises:
+        DomainError: The neighbouring relation or the redraw is missing, and the answer depends on it.
+    """
+    kind, found = problem_of(sampling), dict(fields)
+    if "redraw" in kind.parameters and "redraw" not in found:
+        if found.get("epochs", 1) != 1:
+            raise DomainError(KEPT.format(sampling))
+        if sampling == "balls-in-bins":
+            found["redraw"] = "each-epoch"
+    if "adjacency" not in found and "adjacency" not in kind.defaults():
+        if sampling != "balls-in-bins":
+            raise DomainError(RELATION.format(sampling))
+        found["adjacency"] = "add-remove"
+    return found
+
+
+def with_steps(
+    sampling: str, parameters: Collection[str], fields: Mapping[str, Any], *, size: object, batch: object
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the fields with those that examples and batch size determine, and notes about them.
+
+    Args:
+        sampling: One of `SAMPLING`.
+        parameters: Names of all fields of the problem, or of the phase.
+        fields: Fields that were given.
+        size: Number of examples; None if unknown.
+        batch: Examples in a batch; None if unknown.
+
+    Raises:
+        DomainError: Fields contradict one another.
+    """
+    found, notes = dict(fields), list[str]()
+    if size is not None and "examples" in parameters:
+        found["examples"] = size
+    if batch is None:
+        return found, notes
+    if size is None:
+        raise DomainError("Expected examples together with batch_size, got batch_size alone.")
+    if "batch_size" in parameters:
+        found["batch_size"] = batch
+    if "sampling_probability" in fields:
+        raise DomainError("Expected sampling_probability or batch_size, got both.")
+    independent = sampling in MORE_STEPS
+    if "steps" in fields and not (independent and sampling != "poisson"):
+        raise DomainError("Expected steps or batch_size, got both.")
+    known = {name: fields[name] for name in ("epochs", "participations") if name in fields}
+    run = TrainingRun.checked({"examples": size, "batch_size": batch, "participations": 1} | known)
+    rounding = run.safe("poisson" if independent else "allocation")
+    if "steps" not in fields:
+        found["steps"] = rounding.steps
+        notes = run.notes("poisson" if independent else sampling if sampling == "none" else "allocation")
+    if "sampling_probability" in parameters:
+        found["sampling_probability"] = rounding.sampling_probability
+    return found, notes

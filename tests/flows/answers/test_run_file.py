@@ -1,0 +1,119 @@
+"""Runs of phases from files and from one line, and the samplers of the command line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.answers.parse import training_question
+from flows.answers.run_file import run_question
+from flows.answers.samplers import SAMPLING
+from privcore import DomainError, PrivsweepError, find_problem
+
+RUN = """
+adjacency = "zero-out"
+delta = 1e-6
+examples = 60000
+
+[[phase]]
+sampling = "shuffling"
+sigma = 2
+batch_size = 256
+epochs = 2
+redraw = "each-epoch"
+
+[[phase]]
+sampling = "poisson"
+sigma = 1.1
+sampling_probability = 0.01
+steps = 30
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "run.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_file_lists_phases_with_their_own_sampling_and_noise(tmp_path: Path) -> None:
+    fields = run_question(written(tmp_path, RUN), {})
+    assert fields == {
+        "adjacency": "zero-out",
+        "delta": 1e-6,
+        "phases": "shuffling(sigma=2,steps=234,epochs=2,redraw=each-epoch); "
+        "poisson(sigma=1.1,sampling_probability=0.01,steps=30)",
+    }
+    find_problem("run-epsilon").from_fields(fields)
+
+
+def test_options_replace_what_the_file_says(tmp_path: Path) -> None:
+    fields = run_question(written(tmp_path, RUN), {"delta": 1e-5, "adjacency": "replace-one"})
+    assert (fields["delta"], fields["adjacency"]) == (1e-5, "replace-one")
+
+
+def test_a_run_is_also_one_line_of_text() -> None:
+    fields = run_question("none(sigma=1,steps=3)", {"delta": 1e-5, "adjacency": "add-remove"})
+    assert fields["phases"] == "none(sigma=1,steps=3)"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("adjacency", "# adjacency"), "Expected adjacency"),
+        (
+            ('sampling = "poisson"', 'sampling = "poison"'),
+            "Phase 2: Unknown sampling poison. Did you mean",
+        ),
+        (("sigma = 1.1", "sigma = -1"), "Phase 2: Expected sigma"),
+        (("sigma = 1.1", "sigma = 1.1\nseed = 3"), "Phase 2: Unknown field of poisson seed"),
+        (("steps = 30", "batch_size = 7"), "Phase 2: Expected sampling_probability or batch_size, got both"),
+        (("delta = 1e-6", "detla = 1e-6"), "Unknown key of a run detla. Did you mean delta?"),
+        (('redraw = "each-epoch"', ""), "Phase 1: Expected redraw for shuffling"),
+        (("[[phase]]", "[phase]"), "Cannot read the run|at least one table"),
+        (("delta = 1e-6", "delta = = 1"), "Cannot read the run"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_sentence(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    with pytest.raises(PrivsweepError, match=words):
+        run_question(written(tmp_path, RUN.replace(*change)), {})
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DomainError, match=r"Cannot read the run .*missing\.toml: No such file"):
+        run_question(str(tmp_path / "missing.toml"), {})
+
+
+GIVEN: dict[str, str | None] = {"sigma": "1", "delta": "1e-5"}
+
+
+def test_every_sampling_takes_examples_batch_size_and_epochs() -> None:
+    further = {
+        "balls-in-bins": {"redraw": "once"},
+        "shuffling": {"redraw": "once"},
+        "truncated-poisson": {"largest_batch": "300", "adjacency": "zero-out"},
+        "fixed-size": {"adjacency": "zero-out"},
+        "with-replacement": {"adjacency": "zero-out"},
+    }
+    for sampling in SAMPLING:
+        options = GIVEN | {"epochs": "3"} | further.get(sampling, {})
+        kind, fields, _ = training_question(sampling, options, examples="60000", batch_size="256")
+        problem = kind.from_fields(fields)
+        assert problem.as_fields()["steps"] in (234, 235), sampling
+        assert problem.as_fields()["epochs"] == 3, sampling
+
+
+@pytest.mark.parametrize("sampling", ["fixed-size", "with-replacement", "truncated-poisson"])
+def test_a_relation_that_changes_the_answer_is_not_guessed(sampling: str) -> None:
+    options = GIVEN | ({"largest_batch": "300"} if sampling == "truncated-poisson" else {})
+    with pytest.raises(DomainError, match="Expected --adjacency with sampling"):
+        training_question(sampling, options, examples="60000", batch_size="256")
+
+
+@pytest.mark.parametrize("sampling", ["balls-in-bins", "shuffling"])
+def test_a_redraw_that_changes_the_answer_is_not_guessed(sampling: str) -> None:
+    options: dict[str, Any] = GIVEN | {"epochs": "3", "steps": "10"}
+    with pytest.raises(DomainError, match="Expected --redraw once or each-epoch"):
+        training_question(sampling, options)
+    kind, fields, _ = training_question(sampling, GIVEN | {"steps": "10"})
+    kind.from_fields(fields)
