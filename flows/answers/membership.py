@@ -88,7 +88,8 @@ class Known:
         if self.privacy is not None:
             epsilon, delta, neighbours = self.privacy
             given = {"claimed_epsilon": epsilon, "claimed_delta": delta, "neighbours": neighbours} | odds
-            what = f"({epsilon:g}, {delta:g})-DP, {neighbours}"
+            relation = "replace-one" if neighbours == "substitution" else neighbours
+            what = f"({epsilon:g}, {delta:g})-DP, {relation}"
             yield _evidence(what, "all", "membership-private-advantage", given)
         if self.bits is not None:
             given = {"bits": self.bits, "records": self._records("--bits")}

@@ -8,7 +8,7 @@ from typing import Any
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
 from flows.answers.samplers import completed, problem_of, with_steps
 from flows.printing import exactly
-from flows.spec.words import number
+from flows.spec.words import SYNONYMS, number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
 from privcore.params import EXAMPLES
 
@@ -120,6 +120,8 @@ def training_question(
             raise DomainError(
                 f"Expected no {name} with sampling {sampling}: {kind.name} does not have this field."
             )
+    if (word := fields.get("adjacency")) in SYNONYMS:
+        fields["adjacency"] = SYNONYMS[str(word)]
     size = None if examples is None else int(EXAMPLES.check(number(examples)))
     batch = None if batch_size is None else number(batch_size)
     fields, notes = with_steps(sampling, kind.parameters, fields, size=size, batch=batch)

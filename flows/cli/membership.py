@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from flows.answers.membership import AccuracyWeights, Known, sandwich
+from flows.cli import completion
 from flows.cli.options import Json
 from flows.printing import as_json, exactly, rounded_down, rounded_up, show
-from flows.spec.words import checked, number
+from flows.spec.words import RELATIONS, checked, number, relation_between_records
 from privcore import DomainError, ExitCode
 
 
@@ -31,9 +32,16 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     delta: Annotated[
         str, typer.Option(metavar="NUMBER", help="Failure probability delta of the private learner.")
     ] = "0",
-    neighbours: Annotated[
-        str, typer.Option(metavar="WORD", help="Neighbouring relation: substitution or add-remove.")
-    ] = "substitution",
+    adjacency: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Neighbouring relation of --epsilon: add-remove (default, since it gives the larger "
+            "advantage) or replace-one.",
+            autocompletion=completion.words(*RELATIONS),
+        ),
+    ] = None,
+    neighbours: Annotated[str | None, typer.Option(hidden=True)] = None,
     bits: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="Number of bits that the learner releases.")
     ] = None,
@@ -66,15 +74,18 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     The advantage is 0 for guessing and 1 for certainty; the security is 1 minus the advantage. The upper
     bounds hold for every attack on every learner that satisfies the facts, over training runs and records.
     """
+    if adjacency is not None and neighbours is not None:
+        raise DomainError("Expected --adjacency or its former name --neighbours, got both.")
+    stated = neighbours if adjacency is None else adjacency
     privacy = None
     if epsilon is not None:
         privacy = (
             float(checked("membership-private-advantage", "claimed_epsilon", epsilon)),
             float(checked("membership-private-advantage", "claimed_delta", delta)),
-            str(checked("membership-private-advantage", "neighbours", neighbours)),
+            relation_between_records("add-remove" if stated is None else stated),
         )
-    elif delta != "0" or neighbours != "substitution":
-        raise DomainError("Expected --delta and --neighbours with --epsilon only.")
+    elif delta != "0" or stated is not None:
+        raise DomainError("Expected --delta and --adjacency with --epsilon only.")
     trials = None
     if attack is not None:
         counts = [number(text) for text in attack]

@@ -49,6 +49,34 @@ def fields_from(words: Sequence[str]) -> dict[str, Any]:
     return fields
 
 
+RELATIONS = {
+    "add-remove": "one record is added or removed",
+    "replace-one": "one record is replaced by another; also called substitution",
+}
+"""Neighbouring relations of a claimed epsilon, with their meanings."""
+
+SYNONYMS = {"substitution": "replace-one"}
+"""Words for neighbouring relations that are accepted in place of others."""
+
+
+def relation_between_records(word: str) -> str:
+    """Return the neighbouring relation of a claimed epsilon, under its stored name.
+
+    Raises:
+        DomainError: The word is unknown.
+
+    Example:
+        >>> relation_between_records("replace-one"), relation_between_records("add-remove")
+        ('substitution', 'add-remove')
+    """
+    word = SYNONYMS.get(word, word)
+    if word not in RELATIONS:
+        meanings = "; ".join(f"{name}: {meaning}" for name, meaning in RELATIONS.items())
+        names = ", ".join(RELATIONS)
+        raise DomainError(f"Expected adjacency in {{{names}}} ({meanings}), got adjacency={word!r}.")
+    return "substitution" if word == "replace-one" else word
+
+
 def method_from(word: str) -> Method:
     """Return the method in a word: a name, or a name with options such as `name(option=value,option=value)`.
 

@@ -2,14 +2,16 @@
 
 import json
 import math
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flows.answers.ask import ask
 from flows.answers.membership import AccuracyWeights, Known, sandwich
 from flows.cli.app import run
-from privcore import DomainError
+from privcore import DomainError, find_problem
 
 
 def content(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, Any]:
@@ -100,8 +102,17 @@ def test_a_column_of_categories_is_a_law_and_a_sample(
         (("--law", "uniform(3)", "--records", "9", "--member-weight", "0"), "Expected member_weight in"),
         (("--law", "uniform(3)", "--records", "9", "--nonmember-share", "1"), "Expected nonmember_share in"),
         (("--law", "column(none.csv,city)", "--records", "9"), "Expected a file"),
-        (("--delta", "0.1", "--bits", "1", "--records", "9"), "Expected --delta and --neighbours with"),
-        (("--epsilon", "1", "--neighbours", "cousins"), "Expected neighbours in"),
+        (("--delta", "0.1", "--bits", "1", "--records", "9"), "Expected --delta and --adjacency with"),
+        (("--adjacency", "add-remove", "--bits", "1"), "Expected --delta and --adjacency with"),
+        (
+            ("--epsilon", "1", "--neighbours", "cousins"),
+            "Expected adjacency in {add-remove, replace-one} (add-remove: one record is added or removed;",
+        ),
+        (("--epsilon", "1", "--adjacency", ""), "Expected adjacency in {add-remove, replace-one}"),
+        (
+            ("--epsilon", "1", "--adjacency", "add-remove", "--neighbours", "add-remove"),
+            "Expected --adjacency or its former name --neighbours, got both.",
+        ),
         (("--attack", "9", "5", "0", "5"), "Expected true_positives <= members"),
         (("--attack", "a", "5", "0", "5"), "Expected four counts for --attack, got a 5 0 5."),
         (("--attack", "-1", "5", "0", "5"), "Expected four counts for --attack, got -1 5 0 5."),
@@ -117,6 +128,39 @@ def test_misuse_is_one_sentence_and_code_2(
     assert captured.out == ""
     assert captured.err.startswith(f"privsweep: {sentence}"), captured.err
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [(), ("--adjacency", "add-remove"), ("--neighbours", "add-remove")])
+def test_an_epsilon_is_for_adding_or_removing_a_record_as_in_other_commands(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    shown = content(capsys, "--epsilon", 1, *words)
+    assert shown["bounds"][0]["fields"]["neighbours"] == "add-remove"
+    assert shown["advantage"]["upper"] == pytest.approx(math.tanh(0.5), rel=1e-12)
+
+
+@pytest.mark.parametrize("option", ["--adjacency", "--neighbours"])
+@pytest.mark.parametrize("word", ["replace-one", "substitution"])
+def test_replacing_a_record_has_two_names_in_both_options(
+    capsys: pytest.CaptureFixture[str], option: str, word: str
+) -> None:
+    shown = content(capsys, "--epsilon", 1, option, word)
+    assert shown["bounds"][0]["fields"]["neighbours"] == "substitution"
+    assert shown["advantage"]["upper"] == pytest.approx(math.tanh(0.25), rel=1e-12)
+
+
+def test_the_default_relation_never_gives_the_smaller_bound() -> None:
+    kind, draw = find_problem("membership-private-advantage"), random.Random(3)
+    for _ in range(60):
+        fields = {
+            "claimed_epsilon": draw.choice([0.0, 10 ** draw.uniform(-3, 1.3)]),
+            "claimed_delta": draw.choice([0.0, 1.0, 10 ** draw.uniform(-9, 0)]),
+            "odds": 10 ** draw.uniform(-2, 2),
+        }
+        replaced, added = (
+            ask(kind.from_fields({**fields, "neighbours": word})) for word in ("substitution", "add-remove")
+        )
+        assert replaced.upper <= added.upper * (1.0 + 1e-12), fields
 
 
 def test_nothing_known_is_refused_in_python_too() -> None:

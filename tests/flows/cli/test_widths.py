@@ -59,7 +59,8 @@ def command_of(words: str) -> tuple[str, list[str]]:
     whole = typer.main.get_command(cli.app)
     assert isinstance(whole, TyperGroup)
     each = cli.command(words) if words in cli.COMMANDS else whole.commands[words] if words else whole
-    return each.help or "", [name for parameter in each.params for name in parameter.opts if "--" in name]
+    shown = [parameter for parameter in each.params if not getattr(parameter, "hidden", False)]
+    return each.help or "", [name for parameter in shown for name in parameter.opts if "--" in name]
 
 
 @pytest.mark.parametrize("words", ["", "report", "table", "page", *cli.COMMANDS])
