@@ -121,7 +121,7 @@ class Choice(Parameter):
         choices: The words.
         former: Pairs of a word of earlier releases and the word that replaces it: stores and sweep files
             may have the former word. Questions of users may not, see `refuse_former`.
-        refusal: Sentence for a user who asks for a former word.
+        refusal: Message for a question with a former word.
     """
 
     choices: tuple[str, ...]

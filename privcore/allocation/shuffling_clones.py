@@ -36,7 +36,7 @@ class ShufflingClones(Method[Shuffling]):
     name = "shuffling.clones"
     problems = get_args(Shuffling)
     direction = Direction.UPPER
-    reference = f"{FELDMAN_MCMILLAN}, Theorem 3.1; approximate differential privacy as proved in the code"
+    reference = f"{FELDMAN_MCMILLAN}, Theorem 3.1; batches, noise and epochs: docs/shuffling.md"
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 

@@ -50,7 +50,7 @@ class ShufflingComposed(Method[Shuffling]):
     name = "shuffling.composed"
     problems = get_args(Shuffling)
     direction = Direction.LOWER
-    reference = f"{CHUA_SHUFFLING} (means 2 against 1); joint conditional means as proved in the code"
+    reference = f"{CHUA_SHUFFLING} (means 2 against 1); joint conditional means: docs/shuffling.md"
     shares = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
@@ -76,9 +76,7 @@ class ShufflingComposed(Method[Shuffling]):
     def _fineness(self, problem: Shuffling) -> float:
         """Return the width of cells in local standard deviations."""
         combinations = powering(problem.steps) + powering(scheme(problem)[1])
-        return (1.0 if problem.asks == "epsilon" else 0.6) * first_fineness(
-            "epsilon", self.tolerance, combinations
-        )
+        return 0.7 * first_fineness("epsilon", self.tolerance, combinations)  # the lower end has no other
 
 
 def scheme(problem: Shuffling) -> tuple[float, int]:

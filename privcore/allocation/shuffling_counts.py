@@ -49,7 +49,7 @@ def counts(pair_epsilon: float, clone_rate: float, others: int, res: Resolution)
     """Return a bracket whose upper distribution dominates the counts of one epoch, to be shared.
 
     Fewer clones are more informative, and every block of the number of clones is replaced by its smallest
-    value. The lower distribution is that of these blocks, so it is no lower bound; it guides the grid.
+    value. The lower distribution belongs to these blocks, too: it guides the grid and bounds nothing.
 
     Args:
         pair_epsilon: Epsilon of the pure differential privacy of the step, example against neighbour, > 0.
