@@ -26,10 +26,13 @@ class Above:
     Attributes:
         law: The law.
         moved: Each of P and Q lies within this total variation distance of a pair that the law dominates.
+        meant: Epsilon for which this approximation was chosen, if it depends on epsilon; it is not tried
+            where another bound is below half of it.
     """
 
     law: Law
     moved: float = 0.0
+    meant: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,11 @@ def composed(parts: Sequence[Bounds]) -> Bounds:
     if len(parts) == 1:
         return parts[0]
     above = [
-        Above(product(tuple(each.law for each in one)), sum(each.moved for each in one))
+        Above(
+            product(tuple(each.law for each in one)),
+            moved=sum(each.moved for each in one),
+            meant=max(each.meant for each in one),
+        )
         for one in _chosen([part.above for part in parts])
     ]
     below = [product(one) for one in _chosen([part.below for part in parts])]
@@ -104,10 +111,14 @@ def enclosed_run(
         return enclosed(law, question, tolerance, outermost(question, unamplified))
     if question.falls:
         return _falling(bounds, question, tolerance, unamplified)
-    lower, upper = outermost(question, unamplified)
-    notes = "no amplification"
+    lower, most = outermost(question, unamplified)
+    upper, notes = most, "no amplification"
+    worse = 0
     for each in bounds.above:
+        if (question.asks == "epsilon" and each.meant > 2.0 * upper) or worse > 1:
+            continue
         found, note = _dominated(each, question, tolerance, (lower, upper))
+        worse = 0 if found < upper else worse + (each.meant > 0.0 and upper < most)
         if found < upper:
             upper, notes = found, note
     for law in bounds.below:
@@ -173,19 +184,23 @@ def _moved(
         _, upper, note = enclosed(above.law, question, tolerance, (outer[0], 1.0))
         extra = (1.0 + math.exp(question.at)) * above.moved
         return min(outer[1], probability_at_most(min(1.0, upper + extra), FEW_OPERATIONS)), note
-    top, note = outer[1], ""
+    best, note = outer[1], ""
+    top = min(best, above.meant) if above.meant > 0.0 else best
     for _ in range(6):
         if not top <= LARGEST_LOSS:
-            return outer[1], ""
+            break
         rest = question.at - (1.0 + math.exp(top)) * above.moved * (1.0 + FEW_OPERATIONS)
-        rest *= 1.0 - FEW_OPERATIONS
         if rest <= 0.0:
             break
-        found = enclosed(above.law, replace(question, at=rest), tolerance, (0.0, top))
-        if found[1] >= 0.999 * top:
-            return min(top, found[1]), found[2] or note
-        top, note = found[1], found[2]
-    return top, note
+        asked = replace(question, at=rest * (1.0 - FEW_OPERATIONS))
+        _, found, detail = enclosed(above.law, asked, tolerance, (0.0, math.inf))
+        if found > top:
+            break
+        best, note = min(best, found), detail
+        if found > 0.999 * top:
+            break
+        top = found
+    return best, note
 
 
 def _moved_power(above: Above, question: Question, tolerance: float, most: float) -> tuple[float, str]:

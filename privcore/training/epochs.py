@@ -6,17 +6,24 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation.reduction import MOST_CHOSEN, blocks, exact
+from privcore.allocation.shuffling_counts import counts
+from privcore.allocation.shuffling_one_epoch import Clones
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.enclose import powering
 from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, OneOfSteps, product
 from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.symmetric import chosen
+from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds
 from privcore.training.counts import occupancies
 from privcore.training.phase import Owned, Phase, repeated
 
+GUESSES = tuple(20.0 / 1.35**k for k in range(16))
+"""Values of epsilon, falling, for which the approximation of Gaussian steps by pure ones is chosen."""
+BUDGET, SPLIT = 0.6, 0.3
+"""Shares of delta for this approximation, and of this for the pair, as in `shuffling.clones`."""
 MOST_OCCUPIED = 30
 """Largest group whose assignments to steps are counted."""
 
@@ -94,7 +101,42 @@ class Shuffling(Phase):
         below: tuple[Law, ...] = (OneOfSteps(Gaussian(one_epoch), t),)
         if relation == "zero-out":
             below = (ShuffledBelow(one_epoch, t), *below)
-        return Bounds(above=(Above(Gaussian(mu)),), below=tuple(repeated(law, times) for law in below))
+        above = [Above(Gaussian(mu))]
+        if self.redraw == "each-epoch" or self.epochs == 1:
+            above += self._clones(relation, scale)
+        return Bounds(above=tuple(above), below=tuple(repeated(law, times) for law in below))
+
+    def _clones(self, relation: str, scale: float) -> list[Above]:
+        """Return the dominating laws of counts of clones, for a few guesses of epsilon."""
+        distance = 2.0 if relation == "replace-one" else 1.0
+        clones = Clones(sigma=self.sigma, others=self.steps - 1, distance=distance)
+        budget = BUDGET * scale / self.epochs
+        found = [(guess, clones.terms(guess, budget, SPLIT)) for guess in GUESSES]
+        return [
+            Above(
+                repeated(ClonesAbove(*terms[:2], clones.others), self.epochs),
+                moved=min(1.0, self.epochs * terms[2] * (1.0 + CLONE_COUNTS)),
+                meant=guess,
+            )
+            for guess, terms in found
+            if terms
+        ]
+
+
+@dataclass(frozen=True)
+class ClonesAbove(Law):
+    """Law of the counts of clones of one shuffled epoch; only the upper distribution is valid."""
+
+    pair_epsilon: float
+    clone_rate: float
+    others: int
+
+    def build(self, res: Resolution) -> RatioBracket:
+        return counts(self.pair_epsilon, self.clone_rate, self.others, res)
+
+    @property
+    def width(self) -> float:
+        return min(self.pair_epsilon, 5.0)
 
 
 @dataclass(frozen=True)

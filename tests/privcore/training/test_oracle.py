@@ -37,19 +37,17 @@ ASKED = ("delta", "epsilon", "direction", "adjacency", "fpr", "order", "prior", 
 
 
 def rows() -> list[Row]:
-    """Return the rows about epsilon or delta, without shuffling, which has its own tests."""
+    """Return the rows about epsilon or delta."""
     with TABLE.open() as lines:
-        return [
-            row
-            for row in csv.DictReader(lines)
-            if row["quantity"] in ("epsilon", "delta") and row["scheme"] not in SHUFFLED
-        ]
+        return [row for row in csv.DictReader(lines) if row["quantity"] in ("epsilon", "delta")]
 
 
 def phase(scheme: str, given: dict[str, Any]) -> str:
     """Return the text of a phase."""
     fields = {FIELDS.get(name, name): value for name, value in given.items() if name not in ASKED}
-    name = NAMES.get(scheme, scheme)
+    name = "shuffling" if scheme in SHUFFLED else NAMES.get(scheme, scheme)
+    if scheme in SHUFFLED:
+        fields["redraw"] = SHUFFLED[scheme]
     if name == "balls-in-bins":
         fields["redraw"] = "once"
     if name == "none":

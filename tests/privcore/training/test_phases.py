@@ -1,0 +1,191 @@
+"""Phases of a run: limits to known schemes, orders between schemes, and counts by enumeration."""
+
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from privcore import Answer, Point, PrivsweepError, evaluate, find
+from privcore.training import PHASES, phases, written
+from privcore.training.counts import occupancies, truncation
+from tests.privcore.draws import problem
+
+
+def answered(text: str, adjacency: str = "add-remove", **at: Any) -> Answer:
+    asked = problem("run-delta" if "epsilon" in at else "run-epsilon", phases=text, adjacency=adjacency, **at)
+    answer = evaluate(Point(problem=asked, method=find("runs.certified")()))
+    assert answer.ok, answer
+    assert answer.lower <= answer.upper, answer
+    return answer
+
+
+def meet(one: Answer, other: Answer) -> bool:
+    """Return whether two enclosures of the same number intersect."""
+    return max(one.lower, other.lower) <= min(one.upper, other.upper)
+
+
+SAME = [
+    ("fixed-size(sigma=2,sampling_probability=1,steps=7)", "none(sigma=1,steps=7)", "add-remove"),
+    ("fixed-size(sigma=2,sampling_probability=1,steps=7)", "none(sigma=2,steps=7)", "zero-out"),
+    ("fixed-size(sigma=2,sampling_probability=1,steps=7)", "none(sigma=2,steps=7)", "replace-one"),
+    ("poisson(sigma=2,sampling_probability=1,steps=7)", "none(sigma=2,steps=7)", "replace-one"),
+    ("balls-in-bins(sigma=2,steps=1,epochs=4,redraw=once)", "none(sigma=1,steps=1)", "add-remove"),
+    ("balls-in-bins(sigma=2,steps=9,redraw=once)", "allocation(sigma=2,steps=9)", "add-remove"),
+    ("shuffling(sigma=2,steps=1,epochs=3,redraw=each-epoch)", "none(sigma=2,steps=3)", "zero-out"),
+    ("shuffling(sigma=2,steps=1,epochs=3,redraw=once)", "none(sigma=2,steps=3)", "replace-one"),
+    (
+        "with-replacement(sigma=2,examples=50,batch_size=1,steps=7)",
+        "fixed-size(sigma=2,sampling_probability=0.02,steps=7)",
+        "add-remove",
+    ),
+    (
+        "truncated-poisson(sigma=2,sampling_probability=0.1,examples=9,largest_batch=9,steps=7)",
+        "poisson(sigma=2,sampling_probability=0.1,steps=7)",
+        "replace-one",
+    ),
+    ("allocation(sigma=2,steps=4,participations=4,epochs=3)", "none(sigma=2,steps=12)", "zero-out"),
+    (
+        "poisson(sigma=1,sampling_probability=0.1,steps=4); none(sigma=2,steps=3)",
+        "none(sigma=2,steps=2); poisson(sigma=1,sampling_probability=0.1,steps=4); none(sigma=2,steps=1)",
+        "add-remove",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "adjacency"), SAME)
+def test_limits_of_a_sampler_are_samplers_that_are_known(one: str, other: str, adjacency: str) -> None:
+    for at in ({"delta": 1e-6}, {"epsilon": 0.7}):
+        assert meet(answered(one, adjacency, **at), answered(other, adjacency, **at)), at
+
+
+MORE_PRIVATE = [  # the first is at least as private as the second
+    (
+        "balls-in-bins(sigma=2,steps=9,epochs=5,redraw=each-epoch)",
+        "balls-in-bins(sigma=2,steps=9,epochs=5,redraw=once)",
+    ),
+    ("allocation(sigma=2,steps=9,epochs=5)", "shuffling(sigma=2,steps=9,epochs=5,redraw=each-epoch)"),
+    (
+        "poisson(sigma=2,sampling_probability=0.1,steps=20)",
+        "truncated-poisson(sigma=2,sampling_probability=0.1,examples=100,largest_batch=12,steps=20)",
+    ),
+    (
+        "poisson(sigma=2,sampling_probability=0.1,steps=20)",
+        "fixed-size(sigma=2,sampling_probability=0.1,steps=20)",
+    ),
+    ("poisson(sigma=2,sampling_probability=0.1,steps=20)", "none(sigma=2,steps=20)"),
+]
+
+
+@pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
+@pytest.mark.parametrize(("better", "worse"), MORE_PRIVATE)
+def test_the_lower_end_of_a_better_sampler_is_below_the_upper_end_of_a_worse_one(
+    better: str, worse: str, adjacency: str
+) -> None:
+    assert answered(better, adjacency, delta=1e-6).lower <= answered(worse, adjacency, delta=1e-6).upper
+
+
+def test_truncation_matters_less_the_larger_the_largest_batch() -> None:
+    ends = [
+        answered(
+            f"truncated-poisson(sigma=1,sampling_probability=0.05,examples=1000,largest_batch={b},steps=100)",
+            delta=1e-5,
+        ).upper
+        for b in (70, 85, 90, 200)
+    ]
+    assert ends == sorted(ends, reverse=True)
+    assert ends[0] == pytest.approx(5.4435, rel=0.01)
+    assert ends[1] == pytest.approx(3.5049, rel=0.01)
+
+
+def test_drawn_runs_have_a_lower_end_below_the_upper_end() -> None:
+    rng = random.Random(7)
+    for _ in range(12):
+        sigma, rate, steps = rng.uniform(0.8, 5.0), 10.0 ** rng.uniform(-3.0, -0.3), rng.randint(1, 400)
+        kinds = [
+            f"poisson(sigma={sigma},sampling_probability={rate},steps={steps})",
+            f"fixed-size(sigma={2.0 * sigma},sampling_probability={rate},steps={steps})",
+            f"shuffling(sigma={sigma},steps={steps},epochs=2,redraw=each-epoch)",
+            f"balls-in-bins(sigma={sigma},steps={steps},epochs=3,redraw=once)",
+            f"allocation(sigma={sigma},steps={steps + 2},participations=2)",
+        ]
+        run = "; ".join(rng.sample(kinds, 2))
+        for adjacency in ("zero-out", "replace-one"):
+            answered(run, adjacency, delta=1e-6)
+
+
+def test_the_occupancies_of_steps_are_those_of_all_assignments() -> None:
+    for group, steps in ((2, 2), (3, 2), (4, 3), (5, 4)):
+        exact = Counter(
+            sum(times * times for times in Counter(bins).values())
+            for bins in itertools.product(range(steps), repeat=group)
+        )
+        found = occupancies(group, steps)
+        assert found.keys() == exact.keys()
+        for size, times in exact.items():
+            assert times / steps**group <= found[size] <= times / steps**group * (1.0 + 1e-9)
+
+
+def test_the_rates_of_truncated_batches_are_those_of_all_samples() -> None:
+    for n, q, largest in ((5, Fraction(1, 2), 2), (6, Fraction(1, 4), 3), (4, Fraction(3, 4), 1)):
+        mean = full = in_full = cut = Fraction(0)
+        for sample in itertools.product((False, True), repeat=n):
+            probability = math.prod((q if drawn else 1 - q) for drawn in sample)
+            size, others = sum(sample), sum(sample[1:])
+            included = Fraction(min(size, largest), size) if sample[0] else Fraction(0)
+            mean += probability * included
+            cut += probability * (size > largest)
+            if others >= largest:
+                full += probability
+                in_full += probability * included
+        found = truncation(n, float(q), largest)
+        assert mean * (1 - Fraction(1, 10**6)) <= Fraction(found.mean) <= mean
+        assert full <= Fraction(found.full) <= full * (1 + Fraction(1, 10**6))
+        assert 1 - full <= Fraction(found.room) <= (1 - full) * (1 + Fraction(1, 10**6))
+        assert in_full / full <= Fraction(found.rate) <= in_full / full * (1 + Fraction(1, 10**6))
+        assert cut <= Fraction(found.cut) <= cut * (1 + Fraction(1, 10**6))
+
+
+def test_every_phase_is_written_as_it_is_read() -> None:
+    for text in problem_texts():
+        assert written(phases(text)) == text
+        assert written(phases(written(phases(text.replace(",", " , "))))) == text
+
+
+def problem_texts() -> list[str]:
+    from privcore.training.notation import PHASES_TEXT
+
+    assert {call.split("(")[0] for text in PHASES_TEXT.typical for call in text.split("; ")} == set(PHASES)
+    return list(PHASES_TEXT.typical)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("none(sigma=1)", "Expected steps for none"),
+        ("none(sigma=1,steps=2,steps=3)", "Expected steps once"),
+        ("none(sigma=1,steps)", "Expected FIELD=VALUE"),
+        ("none(sigma=0,steps=1)", "Expected sigma in"),
+        ("nine(sigma=1,steps=1)", "Unknown sampling nine"),
+        ("; ;", "Expected phases in"),
+        ("none", "Expected phases in"),
+        ("; ".join(["none(sigma=1,steps=1)"] * 1001), "Expected at most 1000 phases"),
+    ],
+)
+def test_a_wrong_phase_is_refused_in_one_sentence(text: str, words: str) -> None:
+    with pytest.raises(PrivsweepError, match=words) as refusal:
+        phases(text)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_relation_that_no_theorem_covers_is_declined() -> None:
+    asked = problem(
+        "run-epsilon",
+        phases="shuffling(sigma=1,steps=9,redraw=once)",
+        adjacency="add-remove",
+        delta=1e-6,
+    )
+    assert "number of batches" in (find("runs.certified")().applies(asked) or "")
