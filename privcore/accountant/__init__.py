@@ -1,5 +1,6 @@
 """Accountant to plug in: events of dp-accounting, histories of Opacus, calibration in jax_privacy."""
 
 from privcore.accountant.accountant import PrivsweepAccountant
+from privcore.accountant.opacus import OpacusRun, from_opacus
 
-__all__ = ["PrivsweepAccountant"]
+__all__ = ["OpacusRun", "PrivsweepAccountant", "from_opacus"]
