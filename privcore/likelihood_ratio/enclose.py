@@ -36,13 +36,9 @@ LOGARITHMIC = ("epsilon", "mu")
 class Question:
     """Quantity to compute: epsilon at a delta, or delta at an epsilon, for one adjacency.
 
-    Subclasses ask for other quantities. If `falls` is true, the quantity falls as the privacy loss grows, and
-    the upper distribution proves its lower end.
-
-    Attributes:
-        asks: Name of the quantity.
-        at: The number at which it is asked.
-        adjacency: Direction, or a relation for the worse of both directions.
+    Subclasses ask for other quantities, named by `asks`. If `falls` is true, the quantity falls as the
+    privacy loss grows, and the upper distribution proves its lower end. An adjacency with two directions asks
+    for the worse direction.
     """
 
     falls = False

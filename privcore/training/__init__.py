@@ -1,6 +1,7 @@
 """Training runs as training code performs them: samplers, several epochs, phases, and groups of examples."""
 
 from privcore.training.notation import phase_named, phases, written
+from privcore.training.numbers import RunProfile, run_profile
 from privcore.training.phases import PHASES
 
-__all__ = ["PHASES", "phase_named", "phases", "written"]
+__all__ = ["PHASES", "RunProfile", "phase_named", "phases", "run_profile", "written"]

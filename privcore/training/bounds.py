@@ -15,6 +15,7 @@ MOST_COMBINATIONS = 4
 """Largest number of products of the laws of different phases that are tried for one end."""
 MANY = 16
 """Number of phases from which only the first laws of all phases are multiplied."""
+Ends = tuple[float, float]
 LARGEST_LOSS = 600.0
 """Largest epsilon at which a bound moved by a total variation distance is used."""
 
@@ -112,18 +113,33 @@ def enclosed_run(
     if question.falls:
         return _falling(bounds, question, tolerance, unamplified)
     lower, most = outermost(question, unamplified)
-    upper, notes = most, "no amplification"
-    worse = 0
-    for each in bounds.above:
+    upper, notes = dominated_run(bounds.above, question, tolerance, (lower, most))
+    for law in bounds.below:
+        lower = max(lower, enclosed(law, question, tolerance, (lower, upper))[0])
+    return lower, upper, f"upper end: {notes}"
+
+
+def dominated_run(
+    above: Sequence[Above], question: Question, tolerance: float, outer: Ends
+) -> tuple[float, str]:
+    """Return the best upper bound that follows from dominating laws, and a note.
+
+    Args:
+        above: The laws.
+        question: Quantity to compute.
+        tolerance: Requested relative width.
+        outer: A known bracket, whose upper end is returned if no law gives a smaller one.
+    """
+    lower, most = outer
+    upper, notes, worse = most, "no amplification", 0
+    for each in above:
         if (question.asks == "epsilon" and each.meant > 2.0 * upper) or worse > 1:
             continue
         found, note = _dominated(each, question, tolerance, (lower, upper))
         worse = 0 if found < upper else worse + (each.meant > 0.0 and upper < most)
         if found < upper:
             upper, notes = found, note
-    for law in bounds.below:
-        lower = max(lower, enclosed(law, question, tolerance, (lower, upper))[0])
-    return lower, upper, f"upper end: {notes}"
+    return upper, notes
 
 
 def _falling(

@@ -1,4 +1,4 @@
-"""Proved ends of membership tests on training runs, from the same laws as epsilon and delta."""
+"""Proved ends of membership tests on training runs, from the same distributions as epsilon."""
 
 from dataclasses import dataclass, replace
 

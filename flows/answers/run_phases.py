@@ -1,0 +1,34 @@
+"""The phases of a training run from options of the command line, for numbers that need the run itself."""
+
+from collections.abc import Mapping
+
+from flows.answers.parse import training_question
+from privcore.params import DELTA
+from privcore.training import PHASES, phase_named, written
+
+
+def one_phase(
+    sampling: str, options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
+) -> tuple[str, str, list[str]]:
+    """Return the text of a run of one phase, its adjacency, and notes about it, one sentence each.
+
+    The words mean the same as in `privsweep epsilon`; without sampling, only the steps that use the example
+    count.
+
+    Args:
+        sampling: Scheme that chooses the examples of a step.
+        options: Text of every field of its problem that has an option; None if it was not given.
+        examples: Size of the training set; with a batch size, it gives the number of steps.
+        batch_size: Examples in a batch.
+
+    Raises:
+        PrivsweepError: Options contradict one another or do not belong to this sampling.
+    """
+    kind, given, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
+    fields = kind.asked({**given, "delta": DELTA.typical[0]}).as_fields()
+    known = {name: value for name, value in fields.items() if name in PHASES[sampling].parameters}
+    if known.get("redraw") == "one-epoch":  # a single epoch has no order to keep
+        known["redraw"] = "each-epoch"
+    if sampling == "none":
+        known = {"sigma": fields["sigma"], "steps": int(fields["participations"]) * int(fields["epochs"])}
+    return written((phase_named(sampling, known),)), str(fields["adjacency"]), notes

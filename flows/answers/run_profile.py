@@ -1,0 +1,30 @@
+"""The output of the profile of one training run: a table with both ends, or JSON."""
+
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
+from privcore.training import RunProfile
+
+
+def print_profile(profile: RunProfile, json: bool) -> None:
+    """Print a profile as a table with its meaning, or as JSON.
+
+    Args:
+        profile: The profile.
+        json: Whether to print JSON.
+    """
+    if json:
+        print(as_json(profile.as_content()))
+        return
+    rows = [
+        [line.quantity, listed(line.at), rounded_down(line.lower), rounded_up(line.upper)]
+        for line in profile.lines
+    ]
+    show(
+        ["quantity", "at", "lower", "upper"],
+        rows,
+        title=f"{profile.phases} adjacency={profile.adjacency}",
+        heading="quantity",
+    )
+    print(
+        "mu holds for false positive rates from the smallest rate to 1 minus this rate; over all rates it is "
+        f"that of the run without sampling, {exactly(float(rounded_up(profile.unamplified)))}"
+    )

@@ -1,0 +1,129 @@
+"""The trade-off curve of one training run as a chart with both ends: a picture, or an HTML report."""
+
+from pathlib import Path
+from textwrap import shorten
+
+from scipy import special
+
+from flows.answers.export import target_of
+from flows.figures.draw import FORMATS, draw
+from flows.figures.figure import Figure, Picture
+from flows.figures.panels import BLUE, GREY, ORANGE, Panel, Trace
+from flows.printing import listed, rounded_down, rounded_up
+from flows.reports.document import Document, Heading, Paragraph, TextTable
+from flows.reports.html import html
+from flows.reports.plot import Mark, Plot
+from privcore import Bracket, DomainError
+from privcore.training import RunProfile
+from storage.disk import write_atomically
+
+SUFFIXES = (*FORMATS, "html")
+X_NAME, Y_NAME = "false positive rate", "true positive rate"
+_RUN, _REVEALED, _GUESS = "this run: between both proved ends", "without sampling", "guessing"
+_LONGEST = 90
+"""Most characters of the phases in a title."""
+
+
+def check_chart(path: Path) -> Path:
+    """Return the file of a chart, with links resolved.
+
+    Raises:
+        DomainError: The suffix is not that of a chart, or no file can be written there.
+    """
+    if path.suffix.lower().removeprefix(".") not in SUFFIXES:
+        raise DomainError(f"Expected --chart with a file .{', .'.join(SUFFIXES)}, got {path.name}.")
+    return target_of(path)
+
+
+def draw_profile(profile: RunProfile, path: Path) -> None:
+    """Write the chart of a profile to a file; its suffix decides about the format.
+
+    Args:
+        profile: The profile.
+        path: The file; it is replaced.
+
+    Raises:
+        DomainError: As in `check_chart`.
+    """
+    target, kind = check_chart(path), path.suffix.lower().removeprefix(".")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "html":
+        write_atomically(target, html(profile_report(profile)).encode())
+    else:
+        draw(_picture(profile), target, kind)
+
+
+def _title(profile: RunProfile) -> str:
+    phases = shorten(profile.phases, _LONGEST, placeholder=" ...")
+    return f"Membership tests on {phases}, {profile.adjacency}"
+
+
+def _revealed(profile: RunProfile) -> list[float]:
+    """Return the true positive rates without sampling, for a picture."""
+    return [float(special.ndtr(special.ndtri(rate) + profile.unamplified)) for rate in profile.rates]
+
+
+def _picture(profile: RunProfile) -> Picture:
+    rates, (lower, upper) = tuple(profile.rates), profile.powers
+    traces = (
+        Trace(label=_RUN, color=BLUE, x=rates, y=tuple(upper), band=(tuple(lower), tuple(upper))),
+        Trace(label="", color=BLUE, x=rates, y=tuple(lower), width=0.8),
+        Trace(
+            label=_REVEALED,
+            color=ORANGE,
+            x=rates,
+            y=tuple(_revealed(profile)),
+            style="--",
+            width=1.0,
+            layer=5,
+        ),
+        Trace(label=_GUESS, color=GREY, x=rates, y=rates, style=":", width=1.0),
+    )
+    panel = Panel(
+        x_label=X_NAME,
+        y_label=Y_NAME,
+        traces=traces,
+        scales=("log", "log"),
+        x_limits=(rates[0], 1.0),
+        y_limits=(rates[0], 1.0),
+    )
+    figure = Figure(name="profile", title=_title(profile), panels=lambda _: ((panel,),), legend_below=True)
+    return Picture(figure=figure, title=_title(profile), rows=((panel,),))
+
+
+def profile_report(profile: RunProfile) -> Document:
+    """Return a profile as a report with its table and its chart."""
+    marks = [
+        Mark(
+            x=rate,
+            series="this run",
+            bracket=Bracket(lower=low, upper=high, lower_by="runs.curves", upper_by="runs.curves"),
+            largest=1.0 + 1e-9,
+        )
+        for rate, low, high in zip(profile.rates, *profile.powers, strict=True)
+    ]
+    rows = [
+        [line.quantity, listed(line.at), rounded_down(line.lower), rounded_up(line.upper)]
+        for line in profile.lines
+    ]
+    mu = rounded_up(profile.unamplified)
+    return Document(
+        name="profile",
+        blocks=[
+            Heading(text="Profile of a training run", level=1),
+            Paragraph(text=f"The run is `{profile.phases}`, the neighbouring relation {profile.adjacency}."),
+            TextTable(title="Numbers of the run", names=["quantity", "at", "lower", "upper"], rows=rows),
+            Paragraph(
+                text="`mu` holds for false positive rates from the smallest rate to 1 minus this rate; over "
+                f"all rates it is that of the run without sampling, {mu}."
+            ),
+            Plot(
+                name="trade-off",
+                title="Largest true positive rate of a membership test",
+                x_name=X_NAME,
+                y_name=Y_NAME,
+                series_name="",
+                marks=marks,
+            ),
+        ],
+    )
