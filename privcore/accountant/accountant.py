@@ -1,7 +1,9 @@
 """Accountant for dp-accounting, jax_privacy and Opacus: both ends of epsilon and delta, both proved."""
 
 from collections import Counter
+from typing import Any
 
+import numpy as np
 from dp_accounting import NeighboringRelation, PrivacyAccountant
 from dp_accounting.dp_event import DpEvent
 
@@ -124,6 +126,62 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
         if not self._private:
             return 1.0, 1.0
         return self._composition.delta(float(target_epsilon), WIDER * self._tolerance)
+
+    def get_true_positive_rates(self, false_positive_rates: Any) -> Any:
+        """Return the upper end of the true positive rate of a membership test, at each false positive rate.
+
+        Args:
+            false_positive_rates: A rate in [0, 1], or several.
+        """
+        if np.ndim(false_positive_rates) == 0:
+            return self.get_true_positive_rate_interval(float(false_positive_rates))[1]
+        rates = np.asarray(false_positive_rates, dtype=float)
+        found = [self.get_true_positive_rate_interval(float(rate))[1] for rate in rates.ravel()]
+        return np.array(found).reshape(rates.shape)
+
+    def get_true_positive_rate_interval(self, false_positive_rate: float) -> tuple[float, float]:
+        """Return both ends of the largest true positive rate of a test with a false positive rate.
+
+        The null hypothesis is the data set without the example, or with it, if this rate is larger.
+
+        Args:
+            false_positive_rate: Rate in [0, 1].
+
+        Raises:
+            DomainError: The rate is outside [0, 1].
+        """
+        if not 0.0 <= false_positive_rate <= 1.0:
+            raise DomainError(f"Expected a false positive rate in [0, 1], got {false_positive_rate}.")
+        if not self._private:
+            return 1.0, 1.0
+        return self._composition.true_positive_rate(float(false_positive_rate), WIDER * self._tolerance)
+
+    def get_gdp_parameter_estimate(self, false_positive_rates: Any) -> float:
+        """Return the upper end of mu, at false positive rates from the smallest given one on.
+
+        Without a smallest rate, the mu of a run with sampling is that of the run without sampling.
+
+        Args:
+            false_positive_rates: Rates; the smallest one must be in (0, 1/2).
+        """
+        return self.get_gdp_parameter_interval(float(np.min(false_positive_rates)))[1]
+
+    def get_gdp_parameter_interval(self, smallest_rate: float) -> tuple[float, float]:
+        r"""Return both ends of the smallest mu such that a Gaussian mechanism has no smaller power.
+
+        The powers are compared at all false positive rates from a to 1 - a.
+
+        Args:
+            smallest_rate: Smallest false positive rate a, in (0, 1/2).
+
+        Raises:
+            DomainError: The rate is outside (0, 1/2).
+        """
+        if not 0.0 < smallest_rate < 0.5:
+            raise DomainError(f"Expected a smallest false positive rate in (0, 1/2), got {smallest_rate}.")
+        if not self._private:
+            return float("inf"), float("inf")
+        return self._composition.mu(float(smallest_rate), self._tolerance)
 
     @property
     def _composition(self) -> Composition:

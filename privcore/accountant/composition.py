@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from privcore.accountant.steps import SLACK, PrivateStep
 from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.laws import Composed, Gaussian, Law, enclosed, product
+from privcore.likelihood_ratio.questions import MuQuestion, PowerQuestion
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 
 BOTH = "add-remove"
@@ -54,6 +55,41 @@ class Composition:
             return 0.0, self._infinite
         outer = self._delta_outer(epsilon)
         return self._ends(Question(asks="delta", at=epsilon, adjacency=BOTH), tolerance, outer)
+
+    def true_positive_rate(self, false_positive_rate: float, tolerance: float) -> tuple[float, float]:
+        """Return both ends of the largest true positive rate of a membership test, of both orders.
+
+        Args:
+            false_positive_rate: Rate in [0, 1].
+            tolerance: Requested relative width.
+        """
+        if not self.counted or false_positive_rate >= 1.0:
+            return false_positive_rate, false_positive_rate
+        if false_positive_rate <= 0.0:
+            return 0.0, self._infinite
+        question = PowerQuestion(at=false_positive_rate, adjacency=BOTH)
+        return self._ends(question, tolerance, self._rate_outer(question, 1.0))
+
+    def mu(self, smallest_rate: float, tolerance: float) -> tuple[float, float]:
+        """Return both ends of the largest mu at false positive rates from a smallest rate on.
+
+        Args:
+            smallest_rate: Smallest false positive rate a, in (0, 1/2); the largest one is 1 - a.
+            tolerance: Requested relative width.
+        """
+        if not self.counted:
+            return 0.0, 0.0
+        question = MuQuestion(at=smallest_rate, adjacency=BOTH)
+        return self._ends(question, tolerance, self._rate_outer(question, math.inf))
+
+    def _rate_outer(self, question: PowerQuestion | MuQuestion, largest: float) -> tuple[float, float]:
+        """Return a bracket in closed form, if a Gaussian mechanism dominates; it is tight for one alone."""
+        lower, upper = question.trivial, largest
+        if self._sigma < math.inf and self._reach == 0.0 and self._infinite == 0.0:
+            upper = question.gaussian(SLACK / self._sigma)[1]
+        if self._gaussian_alone:
+            lower = question.gaussian(1.0 / (self._sigma * SLACK))[0]
+        return lower, upper
 
     def _ends(self, question: Question, tolerance: float, outer: tuple[float, float]) -> tuple[float, float]:
         """Return both ends; if their distributions differ, each is computed separately."""
