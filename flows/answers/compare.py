@@ -23,6 +23,7 @@ ZERO_OUT = (
 )
 SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
+UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
 ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
 
 Answering = Callable[[Problem], Sourced | None]
@@ -131,14 +132,24 @@ def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeR
         asked: The problems, from `problems`.
         answering: Function that answers a problem.
     """
-    for name in ("allocation", "poisson", "shuffling", "none"):
-        problem = asked.get(name)
-        if problem is None:
-            why = ONCE.format(asked["none"].as_fields()["participations"])
-            yield SchemeRow(sampling=name, problem=None, status="not_applicable", notes=(why,))
-            continue
-        relation = ZERO_OUT.format(problem.as_fields()["adjacency"])
-        yield _row(name, problem, answering(problem), *((relation,) if name == "shuffling" else ()))
+    none = answering(asked["none"])
+    for name in ("allocation", "poisson"):
+        yield _row(name, asked[name], answering(asked[name]))
+    yield _shuffling(asked, none, answering)
+    yield _row("none", asked["none"], none)
+
+
+def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: Answering) -> SchemeRow:
+    """Return the row of shuffling, which has its own neighbouring relation, and often no better upper end."""
+    problem = asked.get("shuffling")
+    if problem is None:
+        why = ONCE.format(asked["none"].as_fields()["participations"])
+        return SchemeRow(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
+    answer = answering(problem)
+    notes = [ZERO_OUT.format(problem.as_fields()["adjacency"])]
+    if answer is not None and answer.ok and none is not None and none.ok:
+        notes += [UNAMPLIFIED] if answer.bracket.upper >= none.bracket.upper else []
+    return _row("shuffling", problem, answer, *notes)
 
 
 def print_rows(

@@ -39,9 +39,16 @@ COMPARED: Mapping[str, Any] = {
     "schemes": [
         {"title": "Random allocation", "problem": "allocation-epsilon"},
         {"title": "Poisson sampling", "problem": "poisson-epsilon", "ratio": "sampling_probability"},
-        {"title": "Shuffling, one example a step", "problem": "shuffling-epsilon", "once": True},
+        {
+            "title": "Shuffling, zero-out",
+            "problem": "shuffling-epsilon",
+            "once": True,
+            "redraw": {"one": "one-epoch", "several": "each-epoch"},
+            "adjacency": {"add-remove": "zero-out"},
+        },
         {"title": "No amplification", "problem": "unamplified-epsilon"},
     ],
 }
 """The schemes that the macro `compare` of the store shows side by side: `ratio` is participations / steps,
-and `once` means one participation in one epoch."""
+`once` means one participation in an epoch, `redraw` has the words for one and for several epochs, and
+`adjacency` the words that replace others."""

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from privcore import Answer, Point, find, find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store
 from storage.export import write_store_sql
 from storage.located import located
 from storage.schema import VERSION_KEY
-from tests.storage.made_up import epsilon, put, rows
+from tests.storage.made_up import epsilon, put, row, rows
 from tests.storage.plain import plainly
 from tests.storage.test_parts import republish
 
@@ -69,6 +70,27 @@ def test_columns_that_were_added_later_are_null_or_their_default(root: Path, bes
         (ours,) = store.sql(COUNT).to_pylist()
     assert list(ours.values()) == [2 + beside_today, 1, "add-remove", 0]
     assert plainly(root, COUNT) == [[[*map(str, ours.values())]]]
+
+
+def test_a_former_word_is_read_as_the_word_that_replaces_it(root: Path) -> None:
+    problem = find_problem("shuffling-epsilon").from_fields({"sigma": 1.0, "steps": 10, "delta": 1e-5})
+    point = Point(problem=problem, method=find("shuffling.largest")())
+    part = put(root, row(problem, Answer.at_least(2.0), method=point.method))
+    table = pq.read_table(part, partitioning=None).drop_columns(["epochs", "redraw"])
+    place = table.column_names.index("adjacency")
+    former = pa.array(["add-remove"], table.schema.field("adjacency").type)
+    republish(part, table.set_column(place, "adjacency", former))
+    write_store_sql(located(root))
+    query = "select point_id, adjacency, epochs, redraw from shuffling_epsilon"
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql(query).to_pylist() == [
+            {"point_id": point.id, "adjacency": "zero-out", "epochs": 1, "redraw": "one-epoch"}
+        ]
+        found = store.lookup(problem)
+        assert found is not None
+        assert found.lower == 2.0
+    assert plainly(root, query) == [[[point.id, "zero-out", "1", "one-epoch"]]]
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,23 @@ def test_compare_puts_schemes_side_by_side(store: Store) -> None:
     assert "shuffling-epsilon" not in store.sql(query)["problem"].to_pylist()
 
 
+def test_compare_asks_shuffling_with_new_orders_and_for_zero_out(root: Path) -> None:
+    kind, largest = find_problem("shuffling-epsilon"), find("shuffling.largest")()
+    fields: dict[str, Any] = {"sigma": 1.0, "steps": 10, "delta": 1e-5}
+    orders: list[dict[str, Any]] = [
+        {},
+        {"epochs": 2, "redraw": "each-epoch"},
+        {"epochs": 2, "redraw": "once"},
+    ]
+    problems = [kind.from_fields(fields | order) for order in orders]
+    put(root, [row(asked, Answer.at_least(1.0 + i), method=largest) for i, asked in enumerate(problems)])
+    with open_store(root) as store:
+        for epochs, low in ((1, 1.0), (2, 2.0)):
+            asked = f"sigma := 1, steps := 10, delta := 1e-5, epochs := {epochs}"
+            found = store.sql(f"select problem, lower from compare({asked})").to_pylist()
+            assert {"problem": "shuffling-epsilon", "lower": low} in found
+
+
 def test_a_macro_does_not_hide_a_contradiction(root: Path) -> None:
     put(
         root,

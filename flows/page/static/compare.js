@@ -8,7 +8,10 @@ import { exactly } from "./numbers.js";
 
 /** The texts of a scheme's question for the fields of an allocation. */
 function asked(scheme, problem, base) {
-  const all = scheme.ratio ? { ...base, [scheme.ratio]: base.participations / base.steps } : base;
+  const all = { ...base };
+  if (scheme.ratio) all[scheme.ratio] = base.participations / base.steps;
+  if (scheme.redraw) all.redraw = base.epochs === 1 ? scheme.redraw.one : scheme.redraw.several;
+  if (scheme.adjacency) all.adjacency = scheme.adjacency[base.adjacency] ?? base.adjacency;
   return Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(all[name])]));
 }
 
@@ -24,8 +27,8 @@ export async function compare(source, base) {
     source.catalogue.compare.schemes.map(async (scheme) => {
       const problem = source.catalogue.problems[scheme.problem];
       if (!problem) return { scheme, found: null, reason: "nothing stored" };
-      if (scheme.once && (base.participations !== 1 || base.epochs !== 1)) {
-        return { scheme, found: null, reason: "answered for one participation in one epoch only" };
+      if (scheme.once && base.participations !== 1) {
+        return { scheme, found: null, reason: "answered for one participation in an epoch only" };
       }
       try {
         const table = await source.table(scheme.problem);

@@ -108,6 +108,15 @@ def test_both_ends_of_shuffling_are_those_of_all_epochs(privsweep: Command) -> N
     assert often["shuffling"]["notes"][0].startswith("The neighbouring relation of this row is zero-out")
 
 
+def test_shuffling_says_whether_it_has_a_better_upper_end_than_no_amplification(privsweep: Command) -> None:
+    for sigma, better in (("1.1", False), ("10", True)):
+        row = by_sampling(privsweep, "--sigma", sigma, *RUN[2:], "--epochs", "5")["shuffling"]
+        sentences = [
+            note for note in row["notes"] if note.startswith("The upper end is that of no amplification")
+        ]
+        assert len(sentences) == (0 if better else 1)
+
+
 def test_shuffling_has_the_direction_that_was_asked_for(privsweep: Command) -> None:
     rows = by_sampling(privsweep, *RUN, "--adjacency", "add")
     assert rows["shuffling"]["adjacency"] == rows["allocation"]["adjacency"] == "add"

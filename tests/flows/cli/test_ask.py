@@ -140,6 +140,39 @@ def test_ask_refuses_with_one_sentence(privsweep: Command, words: list[str], sen
     assert privsweep.out == ""
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", "shuffling-epsilon", "sigma=1", "steps=10", "delta=1e-5", "adjacency=add-remove"),
+        ("lookup", "shuffling-epsilon", "sigma=1", "steps=10", "delta=1e-5", "adjacency=add-remove"),
+        ("run", "shuffling-epsilon", "sigma=1", "steps=10", "delta=1e-5", "adjacency=zero-out,add-remove"),
+        ("plan", "shuffling-epsilon", "sigma=1", "steps=10", "delta=1e-5", "adjacency=add-remove"),
+        (
+            "epsilon",
+            "--sampling",
+            "shuffling",
+            "--sigma",
+            "1",
+            "--steps",
+            "10",
+            "--delta",
+            "1e-5",
+            "--adjacency",
+            "add-remove",
+        ),
+    ],
+    ids=lambda words: words[0],
+)
+def test_add_remove_is_refused_for_shuffling_with_the_reason(
+    privsweep: Command, store: Path, words: tuple[str, ...]
+) -> None:
+    place = () if words[0] == "ask" else ("--store", store)
+    assert privsweep(*words, *place) == 2
+    assert "add-remove is not defined for fixed batches, since the number of batches" in privsweep.err
+    assert privsweep.err.count("\n") == 1
+    assert privsweep.out == ""
+
+
 def test_whole_numbers_may_be_written_with_an_exponent(privsweep: Command) -> None:
     assert privsweep("ask", *ONE, "steps=1e4", "--json") == 0
     assert privsweep.json["fields"]["steps"] == 10_000
