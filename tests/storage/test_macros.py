@@ -119,7 +119,10 @@ def test_a_macro_answers_for_every_row_of_a_table(store: Store) -> None:
         ("steps := 50, delta := 1e-5", "Expected sigma in [0.001, 1000000], got nothing."),
         ("sigma := 1, steps := 2.5, delta := 1e-5", "Expected steps in {1, ..., 1000000000}, got 2.5."),
         ("sigma := 1, steps := 2, delta := 1", "Expected delta in (0, 1), got 1."),
-        (f"{POINT}, adjacency := 'both'", "Expected adjacency in {add-remove, remove, add}, got both."),
+        (
+            f"{POINT}, adjacency := 'both'",
+            "Expected adjacency in {add-remove, remove, add, zero-out}, got both.",
+        ),
     ],
 )
 def test_a_value_outside_its_domain_is_refused(store: Store, arguments: str, sentence: str) -> None:
