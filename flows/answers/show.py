@@ -1,7 +1,8 @@
 """Answers as text: ends rounded outwards, with their methods and their source."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import Asked
@@ -11,13 +12,34 @@ from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, s
 from privcore import Bracket, Direction, Problem
 
 
-def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Aside:
+    """A fact that is printed after an answer.
+
+    Attributes:
+        key: Its key in JSON.
+        content: Its content in JSON.
+        text: Its lines as text.
+    """
+
+    key: str
+    content: Mapping[str, Any]
+    text: str
+
+
+def print_answer(
+    answer: Sourced,
+    json: bool,
+    explanation: Explanation | None = None,
+    asides: Sequence[Aside] = (),
+) -> None:
     """Print an answer: the bracket, its kind, the methods of its ends, and its source.
 
     Args:
         answer: The answer; if its status is not `ok`, only JSON is printed.
         json: Whether to print JSON.
         explanation: The explanation to print as well.
+        asides: Facts to print as well.
     """
     problem, bracket = answer.problem, answer.bracket
     fields = problem.as_fields()
@@ -44,6 +66,7 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
             content |= {"kind": "estimate, not a bound", "method": ", ".join(estimates)}
     if answer.detail:
         content["detail"] = answer.detail
+    content |= {aside.key: aside.content for aside in asides}
     if explanation is not None:
         content["explanation"] = explanation.as_content()
     if json:
@@ -59,6 +82,8 @@ def print_answer(answer: Sourced, json: bool, explanation: Explanation | None = 
     print(f"kind       {content['kind']}")
     print(f"method     {content['method']}")
     print(f"source     {answer.told}")
+    for aside in asides:
+        print(aside.text)
     if explanation is not None:
         explanation.show()
 

@@ -28,7 +28,7 @@ COMMANDS = {
     "schema": ("sweep:schema", "Print the JSON Schema of the TOML format of sweeps, for completion and checks in editors."),
     "status": ("status:status", "Show how many points of each sweep are stored, how many failed, and whether it is running."),
     "epsilon": ("training:epsilon", "Bound epsilon of one training run from below and from above."),
-    "noise": ("training:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
+    "noise": ("noise:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
     "profile": ("profile:profile", "Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run."),
     "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
     "compare": ("compare:compare", "Bound epsilon of one training run for allocation, Poisson sampling, shuffling and no amplification."),

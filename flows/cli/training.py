@@ -1,8 +1,7 @@
-"""Commands about one training run: epsilon, noise and steps."""
+"""Commands about one training run: epsilon and steps."""
 
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -33,19 +32,13 @@ from flows.cli.training_options import (
     Probability,
     Redraw,
     RunFile,
-    Sampling,
+    SamplingIfGiven,
     Sigma,
     Steps,
     StoredOnly,
 )
 from flows.spec.words import number
 from privcore import DomainError, Problem, find_problem
-from privcore.params import SIGMA
-
-if TYPE_CHECKING:
-    from flows.answers.ask import Asked
-    from flows.answers.noise_confirmed import Again
-    from storage import Store
 
 
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments
@@ -56,7 +49,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     participations: Participations = None,
     epochs: Epochs = None,
     adjacency: Adjacency = None,
-    sampling: Sampling = "allocation",
+    sampling: SamplingIfGiven = None,
     sampling_probability: Probability = None,
     redraw: Redraw = None,
     largest_batch: LargestBatch = None,
@@ -74,120 +67,55 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     """Bound epsilon of one training run from below and from above.
 
     The answer comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
-    otherwise it is computed now.
+    otherwise it is computed now. Without --sampling, the answer is for random allocation, and epsilon with
+    Poisson sampling and with shuffled batches follows.
     """
     from flows.answers.explain import explained
-    from flows.answers.show import print_answer
-    from flows.answers.sourced import computed, from_store
+    from flows.answers.other_samplers import LIMIT_SECONDS as SHORT
+    from flows.answers.other_samplers import other_samplers
+    from flows.answers.show import Aside, print_answer
+    from flows.answers.sourced import Sourced, computed, from_store
     from flows.cli.uncovered import uncovered
 
-    kind, fields = _question(
+    def answered(question: Problem) -> Sourced:
+        if found := stored_answer(opened, question, any_width=False):
+            return from_store(question, found)
+        return computed(question, limit_seconds=min(limit_seconds, SHORT))
+
+    given = {
+        "sigma": sigma,
+        "steps": steps,
+        "delta": delta,
+        "participations": participations,
+        "epochs": epochs,
+        "adjacency": adjacency,
+    }
+    kind, fields = question(
         sampling,
         examples,
         batch_size,
         run=run,
-        sigma=sigma,
-        steps=steps,
-        delta=delta,
-        participations=participations,
-        epochs=epochs,
-        adjacency=adjacency,
+        **given,
         sampling_probability=sampling_probability,
         redraw=redraw,
         largest_batch=largest_batch,
     )
     problem = kind.asked(fields)
-    if not method or stored_only:
-        with reading(store, allow_degraded=allow_degraded) as opened:
-            if not method and (found := stored_answer(opened, problem, any_width=stored_only)):
-                answer = from_store(problem, found)
-                return print_answer(answer, json, explained(answer, opened) if explain else None)
-            if stored_only:
-                raise uncovered(opened, problem)
-    with waiting(f"computing {problem.name}"):
-        answer = computed(problem, named_methods(method), limit_seconds=limit_seconds)
-    print_answer(answer, json, explained(answer) if explain and answer.ok else None)
+    methods, asides = named_methods(method), list[Aside]()
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        if not method and (found := stored_answer(opened, problem, any_width=stored_only)):
+            answer = from_store(problem, found)
+        elif stored_only:
+            raise uncovered(opened, problem)
+        else:
+            with waiting(f"computing {problem.name}"):
+                answer = computed(problem, methods, limit_seconds=limit_seconds)
+        if sampling is None and run is None and not (method or stored_only) and answer.ok:
+            with waiting("computing other samplers"):
+                others = other_samplers(given, answered, examples=examples, batch_size=batch_size)
+                asides.append(others.aside())
+        print_answer(answer, json, explained(answer, opened) if explain and answer.ok else None, asides)
     return finish(answer)
-
-
-def noise(  # noqa: PLR0913
-    *,
-    epsilon: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Target: the largest epsilon that is allowed.")
-    ],
-    steps: Steps = None,
-    delta: Delta = None,
-    participations: Participations = None,
-    epochs: Epochs = None,
-    adjacency: Adjacency = None,
-    sampling: Sampling = "allocation",
-    sampling_probability: Probability = None,
-    redraw: Redraw = None,
-    largest_batch: LargestBatch = None,
-    examples: Examples = None,
-    batch_size: BatchSize = None,
-    method: MethodNames = None,
-    precision: Annotated[
-        str,
-        typer.Option(metavar="NUMBER", help="Relative distance to a sigma proved not to suffice."),
-    ] = "1e-3",
-    store: StorePath = DEFAULT_STORE,
-    limit_seconds: LimitSeconds = 300.0,
-    explain: Explain = False,
-    json: Json = False,
-    allow_degraded: AllowDegraded = False,
-) -> None:
-    """Find the least noise multiplier whose epsilon is proved to be at most a target.
-
-    With the same options and this noise multiplier, `privsweep epsilon` prints an upper end of at most the
-    target.
-    """
-    from flows.answers.noise import PRECISION, TARGET, find_noise
-    from flows.answers.noise_confirmed import asked_again, confirmed
-    from flows.answers.noise_output import print_noise
-
-    kind, fields = _question(
-        sampling,
-        examples,
-        batch_size,
-        steps=steps,
-        delta=delta,
-        participations=participations,
-        epochs=epochs,
-        adjacency=adjacency,
-        sampling_probability=sampling_probability,
-        redraw=redraw,
-        largest_batch=largest_batch,
-    )
-    target, gap, methods = (
-        TARGET.check(number(epsilon)),
-        PRECISION.check(number(precision)),
-        named_methods(method),
-    )
-    with (
-        reading(store, allow_degraded=allow_degraded) as opened,
-        waiting(f"searching the noise for epsilon {epsilon}"),
-    ):
-        least = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
-        again = asked_again(target, methods, limit_seconds=limit_seconds)
-        found = confirmed(
-            least, again if methods else _or_stored(opened, again), precision=gap, largest=SIGMA.upper
-        )
-    if found.least is None and found.short is not None and found.gap > gap:
-        tell(["The methods prove nothing between the two values of sigma, and more time does not help."])
-    print_noise(found, json, explain=explain)
-
-
-def _or_stored(store: "Store", again: "Again") -> "Again":
-    """Return a function that answers as another one, or as the store if it has a larger upper end."""
-
-    def answer(problem: Problem) -> "Asked":
-        asked, found = again(problem), stored_answer(store, problem, any_width=False)
-        if found is None or not asked.ok or found.upper <= asked.upper:
-            return asked
-        return replace(asked, upper=found.upper, upper_by=found.upper_method or "")
-
-    return answer
 
 
 def steps_of(  # noqa: PLR0913
@@ -222,8 +150,8 @@ def steps_of(  # noqa: PLR0913
         finish(one)
 
 
-def _question(
-    sampling: str,
+def question(
+    sampling: str | None,
     examples: str | None,
     batch_size: str | None,
     run: str | None = None,
@@ -232,6 +160,7 @@ def _question(
     """Build the problem from the options and print its notes to standard error."""
     if run is not None:
         return _phases(run, options | {"examples": examples, "batch_size": batch_size})
+    sampling = "allocation" if sampling is None else sampling
     kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
     tell(notes)
     return kind, fields

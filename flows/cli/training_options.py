@@ -28,15 +28,14 @@ Adjacency = Annotated[
         autocompletion=completion.words("add-remove", "zero-out", "replace-one", "add", "remove"),
     ),
 ]
-Sampling = Annotated[
-    str,
-    typer.Option(
-        metavar="WORD",
-        help="Choice of examples: allocation, poisson, shuffling, balls-in-bins, fixed-size, "
-        "with-replacement, truncated-poisson or none.",
-        autocompletion=completion.words(*SAMPLING),
-    ),
-]
+_SAMPLING = typer.Option(
+    metavar="WORD",
+    help="Choice of examples: allocation (default), poisson, shuffling, balls-in-bins, fixed-size, "
+    "with-replacement, truncated-poisson or none.",
+    autocompletion=completion.words(*SAMPLING),
+)
+Sampling = Annotated[str, _SAMPLING]
+SamplingIfGiven = Annotated[str | None, _SAMPLING]
 Probability = Annotated[
     str | None,
     typer.Option(

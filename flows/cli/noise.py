@@ -1,0 +1,122 @@
+"""The command noise: the least noise multiplier for a target epsilon."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.options import (
+    DEFAULT_STORE,
+    AllowDegraded,
+    Explain,
+    Json,
+    LimitSeconds,
+    MethodNames,
+    StorePath,
+    named_methods,
+    reading,
+    waiting,
+)
+from flows.cli.store import stored_answer
+from flows.cli.training import question, tell
+from flows.cli.training_options import (
+    Adjacency,
+    BatchSize,
+    Delta,
+    Epochs,
+    Examples,
+    LargestBatch,
+    Participations,
+    Probability,
+    Redraw,
+    SamplingIfGiven,
+    Steps,
+)
+from flows.spec.words import number
+from privcore import Problem
+from privcore.params import SIGMA
+
+if TYPE_CHECKING:
+    from flows.answers.ask import Asked
+    from flows.answers.noise_confirmed import Again
+    from storage import Store
+
+
+def noise(  # noqa: PLR0913
+    *,
+    epsilon: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Target: the largest epsilon that is allowed.")
+    ],
+    steps: Steps = None,
+    delta: Delta = None,
+    participations: Participations = None,
+    epochs: Epochs = None,
+    adjacency: Adjacency = None,
+    sampling: SamplingIfGiven = None,
+    sampling_probability: Probability = None,
+    redraw: Redraw = None,
+    largest_batch: LargestBatch = None,
+    examples: Examples = None,
+    batch_size: BatchSize = None,
+    method: MethodNames = None,
+    precision: Annotated[
+        str,
+        typer.Option(metavar="NUMBER", help="Relative distance to a sigma proved not to suffice."),
+    ] = "1e-3",
+    store: StorePath = DEFAULT_STORE,
+    limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
+    json: Json = False,
+    allow_degraded: AllowDegraded = False,
+) -> None:
+    """Find the least noise multiplier whose epsilon is proved to be at most a target.
+
+    With the same options and this noise multiplier, `privsweep epsilon` prints an upper end of at most the
+    target.
+    """
+    from flows.answers.noise import PRECISION, TARGET, find_noise
+    from flows.answers.noise_confirmed import asked_again, confirmed
+    from flows.answers.noise_output import print_noise
+
+    kind, fields = question(
+        sampling,
+        examples,
+        batch_size,
+        steps=steps,
+        delta=delta,
+        participations=participations,
+        epochs=epochs,
+        adjacency=adjacency,
+        sampling_probability=sampling_probability,
+        redraw=redraw,
+        largest_batch=largest_batch,
+    )
+    target, gap, methods = (
+        TARGET.check(number(epsilon)),
+        PRECISION.check(number(precision)),
+        named_methods(method),
+    )
+    with (
+        reading(store, allow_degraded=allow_degraded) as opened,
+        waiting(f"searching the noise for epsilon {epsilon}"),
+    ):
+        least = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
+        again = asked_again(target, methods, limit_seconds=limit_seconds)
+        found = confirmed(
+            least, again if methods else _or_stored(opened, again), precision=gap, largest=SIGMA.upper
+        )
+    if found.least is None and found.short is not None and found.gap > gap:
+        tell(["The methods prove nothing between the two values of sigma, and more time does not help."])
+    print_noise(found, json, explain=explain)
+
+
+def _or_stored(store: "Store", again: "Again") -> "Again":
+    """Return a function that answers as another one, or as the store if it has a larger upper end."""
+
+    def answer(problem: Problem) -> "Asked":
+        asked, found = again(problem), stored_answer(store, problem, any_width=False)
+        if found is None or not asked.ok or found.upper <= asked.upper:
+            return asked
+        return replace(asked, upper=found.upper, upper_by=found.upper_method or "")
+
+    return answer
