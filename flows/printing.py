@@ -197,22 +197,23 @@ def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence
     return "\n".join([title, *text] if title else text)
 
 
-def labelled(label: str, text: str) -> str:
+def labelled(label: str, text: str, indent: int = _INDENT) -> str:
     """Return a label with a text next to it, broken into lines; formulas keep their own lines.
 
     Args:
         label: Name of the text.
         text: Paragraphs, with an empty line between them.
+        indent: Width of the column of labels.
     """
     lines = []
     width = min(_WIDTH, _terminal_width() or _WIDTH)
     for paragraph in text.split("\n\n"):
         wrapped = textwrap.wrap(
-            paragraph, max(width - _INDENT, _INDENT), break_long_words=False, break_on_hyphens=False
+            paragraph, max(width - indent, indent), break_long_words=False, break_on_hyphens=False
         )
         lines += paragraph.splitlines() if "$$" in paragraph else wrapped
     first, *rest = lines or [""]
-    return "\n".join([f"{label:<{_INDENT}}{first}", *(" " * _INDENT + line for line in rest)]).rstrip()
+    return "\n".join([f"{label:<{indent}}{first}", *(" " * indent + line for line in rest)]).rstrip()
 
 
 def _is_number(cell: str) -> bool:

@@ -1,4 +1,4 @@
-"""One training run under four schemes that choose the examples of a step, side by side."""
+"""One training run under the schemes that choose the examples of a step, side by side."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +24,9 @@ ZERO_OUT = (
 SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
+FIXED_ADJACENCY = {"add-remove": "zero-out", "remove": "zero-out-remove", "add": "zero-out-add"}
+"""Relations of the other rows, and of batches of fixed size."""
+KEPT_BINS = "Every example is in the same step of all epochs; drawn again in each epoch, this is allocation."
 ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
 
 Answering = Callable[[Problem], Sourced | None]
@@ -35,7 +38,7 @@ class SchemeRow:
     """The row of one scheme that chooses examples.
 
     Attributes:
-        sampling: Its name: `allocation`, `poisson`, `shuffling` or `none`.
+        sampling: Its name, a word of `--sampling`.
         problem: The problem; None if the scheme does not apply to the run.
         answer: The answer, or None if nothing is stored.
         bracket: Both ends; None without an answer.
@@ -101,8 +104,14 @@ def problems(
         "poisson": problem_of("poisson").from_fields(rest | poisson),
         "none": problem_of("none").from_fields(fields),
     }
+    adjacency = str(fields["adjacency"])
+    fixed = {"adjacency": FIXED_ADJACENCY.get(adjacency, adjacency)}
+    found["fixed-size"] = problem_of("fixed-size").from_fields(rest | poisson | fixed)
+    if fields["epochs"] != 1:
+        names = ("steps", "epochs", "participations")
+        bins = {name: fields[name] for name in names} | {"redraw": "once"}
+        found["balls-in-bins"] = problem_of("balls-in-bins").from_fields(rest | bins)
     if fields["participations"] == 1:
-        adjacency = str(fields["adjacency"])
         relation = SHUFFLED_ADJACENCY.get(adjacency, adjacency)
         redraw = "one-epoch" if fields["epochs"] == 1 else "each-epoch"
         shuffled = {"epochs": fields["epochs"], "redraw": redraw, "adjacency": relation}
@@ -135,6 +144,9 @@ def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeR
     none = answering(asked["none"])
     for name in ("allocation", "poisson"):
         yield _row(name, asked[name], answering(asked[name]))
+    yield _row("fixed-size", asked["fixed-size"], answering(asked["fixed-size"]), ZERO_OUT.format("zero-out"))
+    if "balls-in-bins" in asked:
+        yield _row("balls-in-bins", asked["balls-in-bins"], answering(asked["balls-in-bins"]), KEPT_BINS)
     yield _shuffling(asked, none, answering)
     yield _row("none", asked["none"], none)
 
@@ -183,7 +195,7 @@ def print_rows(
             notes.insert(0, f"{shown}: {meaning_of(type(row.problem))}")
         if row.bracket is not None and row.answer is not None:
             notes.insert(1, f"source: {row.answer.told}")
-        print(labelled(row.sampling, "\n\n".join(notes)))
+        print(labelled(row.sampling, "\n\n".join(notes), indent=15))
     for sampling, reason in reasons.items():
         if reason is not None:
             print(f"\n{sampling}", end="")

@@ -51,7 +51,7 @@ def by_sampling(privsweep: Command, *words: object) -> dict[str, Any]:
 
 def test_every_row_is_the_answer_to_its_own_question(privsweep: Command) -> None:
     rows = by_sampling(privsweep, *RUN)
-    assert list(rows) == ["allocation", "poisson", "shuffling", "none"]
+    assert list(rows) == ["allocation", "poisson", "fixed-size", "shuffling", "none"]
     assert rows["poisson"]["fields"]["sampling_probability"] == 0.01
     for name in ("allocation", "poisson", "none"):
         row = rows[name]

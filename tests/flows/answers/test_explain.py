@@ -100,11 +100,11 @@ def test_two_methods_are_explained_one_by_one(privsweep: Command) -> None:
     assert privsweep("compare", *words, "--explain", "--json") == 0
     rows = {row["sampling"]: row for row in privsweep.json["rows"]}
     found = ends(rows["shuffling"])
-    assert found["lower"]["method"] == "shuffling.largest"
+    assert found["lower"]["method"] == "shuffling.composed"
     assert (found["upper"]["method"], found["upper"]["problem"]) == ("shuffling.clones", "shuffling-epsilon")
     assert ends(rows["allocation"])["lower"]["theorem"] == find("allocation.certified").reference
     assert privsweep("compare", *words, "--explain") == 0
-    assert privsweep.out.count("  theorem") == 5
+    assert privsweep.out.count("  theorem") == 6
 
 
 def test_noise_explains_both_sides(privsweep: Command) -> None:
