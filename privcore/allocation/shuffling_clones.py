@@ -41,7 +41,10 @@ class ShufflingClones(Method[Shuffling]):
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
     def cost(self, problem: Shuffling) -> Cost:
-        return Cost(seconds=0.15 if problem.epochs == 1 else 0.5, bytes=1e6 if problem.epochs == 1 else 5e7)
+        several = 0.2 if problem.asks == "epsilon" else 0.4
+        return Cost(
+            seconds=0.15 if problem.epochs == 1 else several, bytes=1e6 if problem.epochs == 1 else 5e7
+        )
 
     def answer(self, problem: Shuffling, seed: int) -> Answer:
         distance = 2.0 if problem.adjacency == "replace-one" else 1.0

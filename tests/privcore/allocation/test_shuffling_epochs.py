@@ -103,6 +103,21 @@ def test_two_steps_stay_below_the_quadrature_of_the_pair(row: dict[str, str]) ->
         assert (1.0 - close) * exact <= profile.delta_lower(law, given["epsilon"], "remove") <= exact
 
 
+@pytest.mark.parametrize("s", [0.3, 1.0, 1.7])
+def test_two_steps_agree_with_a_quadrature_over_both_outputs(s: float) -> None:
+    """Also in direction add, in which cells of the ratio lose most."""
+    z, width = np.linspace(-9.0, 9.0 + 2.0 * s, 1201, retstep=True)
+    density = np.exp(-0.5 * z * z) * (width / math.sqrt(2.0 * math.pi))
+    far, near = np.exp(2.0 * s * z - 2.0 * s * s), np.exp(s * z - 0.5 * s * s)
+    a, b = 0.5 * np.add.outer(far, far), 0.5 * np.add.outer(near, near)
+    base, joint = np.multiply.outer(density, density), opposed(s, 2, FINE)
+    for epsilon in (0.0, 0.3, 1.0):
+        kappa = math.exp(epsilon)
+        for direction, gap in (("remove", a - kappa * b), ("add", b - kappa * a)):
+            exact = float(np.sum(base * np.maximum(gap, 0.0)))
+            assert 0.99 * exact <= profile.delta_lower(joint, epsilon, direction) <= 1.0001 * exact
+
+
 @pytest.mark.parametrize(("sigma", "steps", "epochs"), [(1.0, 20, 1), (2.0, 20, 3), (0.7, 5, 2), (3.0, 1, 4)])
 def test_the_lower_distributions_agree_with_a_simulation_of_both_densities(
     sigma: float, steps: int, epochs: int
