@@ -1,7 +1,7 @@
 """The trade-off curve of one training run as a chart with both ends: a picture, or an HTML report."""
 
 from pathlib import Path
-from textwrap import shorten
+from textwrap import wrap
 
 from scipy import special
 
@@ -20,8 +20,8 @@ from storage.disk import write_atomically
 SUFFIXES = (*FORMATS, "html")
 X_NAME, Y_NAME = "false positive rate", "true positive rate"
 _RUN, _REVEALED, _GUESS = "this run: between both proved ends", "without sampling", "guessing"
-_LONGEST = 90
-"""Most characters of the phases in a title."""
+_LONGEST, _WIDTH = 130, 80
+"""Most characters of the phases in a title, and of its lines."""
 
 
 def check_chart(path: Path) -> Path:
@@ -54,8 +54,10 @@ def draw_profile(profile: RunProfile, path: Path) -> None:
 
 
 def _title(profile: RunProfile) -> str:
-    phases = shorten(profile.phases, _LONGEST, placeholder=" ...")
-    return f"Membership tests on {phases}, {profile.adjacency}"
+    phases = profile.phases.replace(",", ", ")
+    if len(phases) > _LONGEST:
+        phases = phases[:_LONGEST].rpartition(",")[0] + ", ..."
+    return "\n".join(wrap(f"Membership tests on {phases} under {profile.adjacency}", _WIDTH))
 
 
 def _revealed(profile: RunProfile) -> list[float]:

@@ -109,6 +109,7 @@ def test_the_profile_agrees_with_the_problems_about_each_number(sampled: RunProf
             assert line.upper <= 1.01 * line.lower
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("phases", "adjacency"), [(SHUFFLED, "zero-out"), (CUT, "remove"), (CUT, "zero-out-add")]
 )
@@ -250,6 +251,7 @@ def test_a_mistake_is_one_sentence_and_exits_with_2(
     assert reason in command.err
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf", "html"])
 def test_a_chart_is_written_in_every_format(kind: str, sampled: RunProfile, tmp_path: Path) -> None:
     path = tmp_path / "charts" / f"roc.{kind}"
