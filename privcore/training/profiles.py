@@ -9,7 +9,7 @@ from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioBr
 from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question, tier
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.laws import Gaussian, Law
+from privcore.likelihood_ratio.laws import Composed, Gaussian, Law
 from privcore.likelihood_ratio.questions import PowerQuestion
 from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
 from privcore.training.bounds import Ends, closed_form, composed, dominated_run, outermost
@@ -45,6 +45,8 @@ class Profile:
         self.bounds = composed([phase.bounds(self.relation, self.scale) for phase in run])
         self.unamplified = math.sqrt(math.fsum(phase.unamplified(self.relation) ** 2 for phase in run))
         self.brackets: dict[Law, RatioBracket] = {}
+        self.fewer: dict[Law, Law] = {}
+        """Laws for lower ends, with fewer steps if a law is beyond doubles, which is post-processing."""
         law = self.bounds.above[0].law
         self.exact = law.mu if self.bounds.tight and isinstance(law, Gaussian) else None
 
@@ -80,7 +82,7 @@ class Profile:
             if above.moved == 0.0 and above.law in self.brackets:
                 found = powers_upper(self.brackets[above.law].upper, rates, self.adjacency)
                 upper = np.minimum(upper, found)
-        for law in self.bounds.below:
+        for law in self.fewer.values():
             if law in self.brackets:
                 lower = np.maximum(lower, powers_lower(self.brackets[law].lower, rates, self.adjacency))
         return lower, upper
@@ -92,13 +94,23 @@ class Profile:
             return False
         built = False
         for law in laws:
-            tail = max(tier(SHARE * self.scale) * tier(1.0 / law.copies), SMALLEST_DELTA)
-            try:
-                self.brackets[law] = law.bracket(Resolution(fineness=fineness, tail=tail))
-                built = True
-            except LikelihoodRangeError:
-                continue
+            built = self._try(law, fineness) or built
+        for law in self.bounds.below:
+            fewer = self.fewer.get(law, law)
+            while fewer not in self.brackets and isinstance(fewer, Composed) and fewer.times > 1:
+                fewer = Composed(fewer.law, fewer.times // 2)
+                built = self._try(fewer, fineness) or built
+            self.fewer[law] = fewer
         return built
+
+    def _try(self, law: Law, fineness: float) -> bool:
+        """Build the distributions of one law, and return whether they are in the range of doubles."""
+        tail = max(tier(SHARE * self.scale) * tier(1.0 / law.copies), SMALLEST_DELTA)
+        try:
+            self.brackets[law] = law.bracket(Resolution(fineness=fineness, tail=tail))
+        except LikelihoodRangeError:
+            return False
+        return True
 
     def _seconds(self, law: Law, fineness: float) -> float:
         """Return an estimate of the time that a distribution takes, from that of the last width of cells."""
@@ -115,7 +127,7 @@ class Profile:
             if above.moved == 0.0 and above.law in self.brackets
         ]
         processed = [
-            question.lower(self.brackets[law].lower) for law in self.bounds.below if law in self.brackets
+            question.lower(self.brackets[law].lower) for law in self.fewer.values() if law in self.brackets
         ]
         if question.falls:
             return max([lower, *dominating]), min([upper, *processed])

@@ -129,6 +129,16 @@ def test_a_run_beyond_doubles_keeps_its_closed_forms() -> None:
     assert all(line.upper > 0.9 for line in profile.lines if line.quantity == "true_positive_rate")
 
 
+def test_lower_ends_of_a_run_beyond_doubles_are_those_of_fewer_steps() -> None:
+    phases = "poisson(sigma=0.7,sampling_probability=0.1,steps={})"
+    many = run_profile(phases.format(10_000), "add-remove", {"delta": [1e-6]})
+    few = run_profile(phases.format(10_000 // 2**5), "add-remove", {"delta": [1e-6]})
+    for line, fewer in zip(many.lines, few.lines, strict=True):
+        if line.quantity in ("epsilon", "true_positive_rate", "advantage", "mu"):
+            assert 0.98 * fewer.lower <= line.lower <= line.upper, line
+    assert many.powers[0][-1] >= 0.98 * few.powers[0][-1]
+
+
 def test_bounds_that_hold_within_a_distance_count_in_a_profile() -> None:
     run, question = read(SHUFFLED), Question(asks="epsilon", at=1e-5, adjacency="zero-out")
     profile = Profile(run, "zero-out", [question])
