@@ -33,10 +33,11 @@ class OtherSamplers:
             "answered": "allocation",
             "given": False,
             "meaning": self._meaning(),
+            "comparison": f"with {_others(self.answers)}",
             "others": {name: _content(answer) for name, answer in self.answers.items()},
         }
-        others = ", ".join(f"{TITLES[name]} {_ends(answer)}" for name, answer in self.answers.items())
-        sentence = f"random allocation (not given): {self._meaning()}; with {others}: --sampling says which"
+        others = f"with {_others(self.answers)}"
+        sentence = f"random allocation (not given): {self._meaning()}; {others}: --sampling says which"
         return Aside(key="sampling", content=content, text=filled(f"sampling   {sentence}", indent=11))
 
     def _meaning(self) -> str:
@@ -64,6 +65,10 @@ def other_samplers(
         participations=int(asked["allocation"].as_fields()["participations"]),
         answers={name: answering(asked[name]) for name in TITLES if name in asked},
     )
+
+
+def _others(answers: Mapping[str, Sourced | None]) -> str:
+    return ", ".join(f"{TITLES[name]} {_ends(answer)}" for name, answer in answers.items())
 
 
 def _ends(answer: Sourced | None) -> str:

@@ -34,6 +34,7 @@ from flows.cli.training_options import (
     RunFile,
     SamplingIfGiven,
     Sigma,
+    StatementFormat,
     Steps,
     StoredOnly,
 )
@@ -61,6 +62,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     stored_only: StoredOnly = False,
     limit_seconds: LimitSeconds = 300.0,
     explain: Explain = False,
+    statement: StatementFormat = None,
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
@@ -75,6 +77,8 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.other_samplers import other_samplers
     from flows.answers.show import Aside, print_answer
     from flows.answers.sourced import Sourced, computed, from_store
+    from flows.answers.statement import checked_format
+    from flows.answers.statement import statement as statement_about
     from flows.cli.uncovered import uncovered
 
     def answered(question: Problem) -> Sourced:
@@ -82,6 +86,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
             return from_store(question, found)
         return computed(question, limit_seconds=min(limit_seconds, SHORT))
 
+    statement = None if statement is None else checked_format(statement)
     given = {
         "sigma": sigma,
         "steps": steps,
@@ -114,6 +119,13 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
             with waiting("computing other samplers"):
                 others = other_samplers(given, answered, examples=examples, batch_size=batch_size)
                 asides.append(others.aside())
+        if statement is not None and answer.ok:
+            made = statement_about(
+                answer, declared=sampling is not None or run is not None, aside=asides[0] if asides else None
+            )
+            if not json:
+                return print(made.text(statement))
+            asides.append(made.aside(statement))
         print_answer(answer, json, explained(answer, opened) if explain and answer.ok else None, asides)
     return finish(answer)
 

@@ -80,3 +80,12 @@ BatchSize = Annotated[
 StoredOnly = Annotated[
     bool, typer.Option("--stored-only", help="Never compute; exit with 3 if the store has no answer.")
 ]
+StatementFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--statement",
+        metavar="FORMAT",
+        help="Print a statement for a paper or a model card instead: text or markdown.",
+        autocompletion=completion.words("text", "markdown"),
+    ),
+]

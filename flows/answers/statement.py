@@ -1,0 +1,148 @@
+"""Statement about the privacy of a training run, to paste into a paper or a model card.
+
+Its parts are those of the statement of TensorFlow Privacy, with the trust model and the hazards of which NIST
+SP 800-226 warns: guarantee, unit of privacy, mechanism, proof, assumptions, and exclusions. They come from
+the declarations of the problem and of the methods, so every problem of a training run has a statement.
+"""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from flows.answers.catalogue import meaning_of
+from flows.answers.show import Aside, is_trivial
+from flows.answers.sourced import Sourced
+from flows.printing import exactly, listed, rounded_down, rounded_up
+from privcore import METHODS, DomainError, Problem
+
+FORMATS = ("text", "markdown")
+
+NEIGHBOURS = {
+    "add-remove": "one of them has {one} more than the other (add-remove)",
+    "remove": "the first has {one} more than the second (add-remove, in the direction remove)",
+    "add": "the second has {one} more than the first (add-remove, in the direction add)",
+    "zero-out": "the gradient of {one} is 0 in one of them (zero-out)",
+    "zero-out-remove": "the gradient of {one} is 0 in the second (zero-out, in the direction remove)",
+    "zero-out-add": "the gradient of {one} is 0 in the first (zero-out, in the direction add)",
+    "replace-one": "{one} of the first is replaced by another in the second (replace-one)",
+}
+"""Neighbouring relations in words, for two data sets; `{one}` is the unit of privacy."""
+
+ASSUMED = (
+    "the examples of each step are chosen as stated, with a secret seed",
+    "gradients are clipped to a fixed norm",
+    "sigma is the standard deviation of the Gaussian noise divided by this norm",
+    "the sum of the clipped gradients, with noise, is divided by a constant",
+    "the outputs of all steps may be published",
+)
+EXCLUDED = (
+    "the search for hyper-parameters",
+    "clipping norms, noise or stopping times that depend on the data",
+    "division by the realised size of a batch",
+    "other uses of the same data",
+    "errors of the implementation, such as predictable random numbers, and side channels",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A statement: labelled sentences, and its facts for JSON."""
+
+    parts: tuple[tuple[str, str], ...]
+    facts: dict[str, Any]
+
+    def text(self, form: str) -> str:
+        """Return one paragraph of text, or a list in Markdown."""
+        if form == "markdown":
+            return "\n".join(
+                ["**Differential privacy**", "", *(f"- *{name}:* {what}" for name, what in self.parts)]
+            )
+        return " ".join(f"{name}: {what}" for name, what in self.parts)
+
+    def aside(self, form: str) -> Aside:
+        """Return the statement for an answer in JSON."""
+        text = self.text(form)
+        return Aside(key="statement", content=self.facts | {"text": text}, text=text)
+
+
+def checked_format(word: str) -> str:
+    """Return the format of a statement; raises `DomainError` for another word."""
+    if word not in FORMATS:
+        raise DomainError(f"Expected --statement {' or '.join(FORMATS)}, got {word!r}.")
+    return word
+
+
+def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) -> Statement:
+    """Return the statement about an answer.
+
+    Args:
+        answer: The answer to a problem about epsilon at a delta, with a neighbouring relation.
+        declared: Whether the user declared the sampling.
+        aside: Answers for other samplers, if the sampling was not declared.
+
+    Raises:
+        DomainError: No upper end is proved, or the problem has another quantity.
+    """
+    problem, bracket, fields = answer.problem, answer.bracket, answer.problem.as_fields()
+    if problem.asks != "epsilon" or not {"delta", "adjacency"} <= fields.keys():
+        raise DomainError(f"Expected a problem about epsilon of a training run, got {problem.name}.")
+    if is_trivial(problem, bracket) or not bracket.upper_by or bracket.confidence < 1.0:
+        raise DomainError("Expected an answer with a proved upper end for --statement, got none.")
+    unit, adjacency, delta = unit_of(problem), str(fields["adjacency"]), exactly(fields["delta"])
+    upper, lower = rounded_up(bracket.upper), rounded_down(bracket.lower)
+    relation = NEIGHBOURS[adjacency].format(one=unit)
+    proofs = {"upper": _proof(bracket.upper_by), "lower": _proof(bracket.lower_by)}
+    least = f"; for the worst data sets it is not less than {lower}" if bracket.lower_by else ""
+    guarantee = f"({upper}, {delta})-differential privacy"
+    mechanism = f"{meaning_of(type(problem))} Parameters: {listed(fields)}."
+    if not declared:
+        others = f"; {aside.content['comparison']}" if aside else ""
+        mechanism += f" The sampling was not declared: the answer is for random allocation{others}."
+    below = f"; lower end: {proofs['lower']}" if proofs["lower"] not in (None, proofs["upper"]) else ""
+    parts = (
+        (
+            "Guarantee",
+            f"{guarantee}: epsilon is at most {upper} at delta={delta}{least}.",
+        ),
+        ("Unit of privacy", f"{unit}; two data sets are neighbours if {relation}."),
+        ("Accounted for", mechanism),
+        ("Proof", f"{'both ends' if not below and least else 'upper end'}: {proofs['upper']}{below}."),
+        ("Assumed", f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."),
+        ("Not covered", f"{'; '.join(EXCLUDED)}."),
+        ("Computed by", f"privsweep {version('privsweep')}, rounding errors included."),
+    )
+    return Statement(
+        parts=parts,
+        facts={
+            "unit": unit,
+            "adjacency": adjacency,
+            "neighbours": f"two data sets are neighbours if {relation}",
+            "delta": fields["delta"],
+            "lower": bracket.lower,
+            "upper": bracket.upper,
+            "lower_proof": proofs["lower"],
+            "upper_proof": proofs["upper"],
+            "mechanism": meaning_of(type(problem)),
+            "parameters": fields,
+            "sampler_declared": declared,
+            "assumed": list(ASSUMED),
+            "trust_model": "central",
+            "not_covered": list(EXCLUDED),
+            "version": version("privsweep"),
+        },
+    )
+
+
+def unit_of(problem: Problem) -> str:
+    """Return the unit of privacy: an example, or all examples of an owner."""
+    run = getattr(problem, "run", None)
+    owned = max((phase.owned for phase in run()), default=1) if run else 1
+    return "one example" if owned == 1 else f"one owner with at most {owned} examples"
+
+
+def _proof(method: str) -> str | None:
+    """Return the method of an end with its version and reference; None without a method."""
+    if not method:
+        return None
+    claims = METHODS.get(method)
+    return method if claims is None else f"{method}, version {claims.version} ({claims.reference})"

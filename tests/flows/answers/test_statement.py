@@ -1,0 +1,113 @@
+"""The statement about a training run: complete for every problem, and never better than what is proved."""
+
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from flows.answers.sourced import computed
+from flows.answers.statement import NEIGHBOURS, statement, unit_of
+from privcore import METHODS, DomainError, find_problem
+from privcore.parameter import Choice
+from tests.flows.small_store import Command, point, store_of
+
+RUNS = {
+    "allocation": ("--sigma", 2, "--steps", 20),
+    "poisson": ("--sigma", 2, "--steps", 20, "--sampling-probability", 0.1),
+    "shuffling": ("--sigma", 2, "--steps", 20, "--adjacency", "zero-out"),
+    "balls-in-bins": ("--sigma", 2, "--steps", 20, "--epochs", 2, "--redraw", "once"),
+    "fixed-size": ("--sigma", 2, "--steps", 20, "--adjacency", "replace-one", "--sampling-probability", 0.1),
+    "none": ("--sigma", 2),
+}
+PHASES = (
+    "--run",
+    "poisson(sigma=2,steps=9,sampling_probability=0.1); none(sigma=9,steps=1)",
+    "--adjacency",
+    "add-remove",
+)
+CASES = [(("--sampling", name), words) for name, words in RUNS.items()] + [
+    ((), PHASES),
+    ((), RUNS["allocation"]),
+]
+
+
+@pytest.fixture
+def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
+
+
+@pytest.mark.parametrize(("sampling", "words"), CASES, ids=str)
+def test_every_run_has_a_statement_with_rounded_ends_and_the_proofs(
+    privsweep: Command, sampling: tuple[str, ...], words: tuple[object, ...]
+) -> None:
+    asked = ("epsilon", *sampling, *words, "--delta", 1e-5, "--statement")
+    assert privsweep(*asked, "text", "--json") == 0, privsweep.err
+    content = privsweep.json
+    facts = content["statement"]
+    assert privsweep(*asked, "text") == 0
+    assert privsweep.out == facts["text"] + "\n"
+    high, low = re.findall(
+        r"epsilon is at most (\S+) at delta=1e-5; .* not less than (\S+)\.", privsweep.out
+    )[0]
+    assert float(low) <= content["lower"] <= content["upper"] <= float(high)
+    for end in ("lower", "upper"):
+        method = METHODS.get(content[f"{end}_method"])
+        assert method is not None
+        assert facts[f"{end}_proof"] == f"{method.name}, version {method.version} ({method.reference})"
+        assert facts[f"{end}_proof"] in privsweep.out
+    assert facts["parameters"] == content["fields"]
+    assert facts["sampler_declared"] is bool(sampling or words is PHASES)
+    for told in (*facts["assumed"], *facts["not_covered"], facts["neighbours"], facts["mechanism"]):
+        assert told in privsweep.out
+    assert f"privsweep {version('privsweep')}" in privsweep.out
+    assert privsweep(*asked, "markdown") == 0
+    lines = privsweep.out.splitlines()
+    assert lines[:2] == ["**Differential privacy**", ""]
+    assert all(re.fullmatch(r"- \*[A-Z][a-z ]+:\* .+\.", line) for line in lines[2:])
+
+
+def test_a_sampler_that_was_not_declared_is_named_with_two_others(privsweep: Command, tmp_path: Path) -> None:
+    words = ("epsilon", "--sigma", 2, "--steps", 20, "--delta", 1e-5, "--statement", "text")
+    assert privsweep(*words) == 0
+    assert "The sampling was not declared: the answer is for random allocation; with Poisson" in privsweep.out
+    stored = point("allocation-epsilon", "allocation.certified", sigma=2, steps=20, delta=1e-5)
+    assert privsweep(*words, "--store", store_of(tmp_path / "small", [stored]), "--stored-only") == 0
+    assert "The sampling was not declared: the answer is for random allocation." in privsweep.out
+
+
+@pytest.mark.parametrize(
+    "kind", ["allocation-epsilon", "shuffling-epsilon", "fixed-size-epsilon", "run-epsilon"]
+)
+def test_every_neighbouring_relation_has_words(kind: str) -> None:
+    relation = find_problem(kind).parameters["adjacency"]
+    assert isinstance(relation, Choice)
+    assert set(relation.choices) <= NEIGHBOURS.keys()
+
+
+def test_the_unit_of_privacy_is_an_owner_if_a_phase_groups_examples() -> None:
+    run = find_problem("run-epsilon").from_fields
+    one = run({"adjacency": "add-remove", "delta": 1e-5, "phases": "none(sigma=9,steps=1)"})
+    assert unit_of(one) == "one example"
+    phases = "poisson(sigma=9,steps=2,sampling_probability=0.1,group=3); none(sigma=9,steps=1)"
+    grouped = run({"adjacency": "add-remove", "delta": 1e-5, "phases": phases})
+    assert unit_of(grouped) == "one owner with at most 3 examples"
+    assert (
+        unit_of(find_problem("unamplified-epsilon").from_fields({"sigma": 1, "delta": 1e-5})) == "one example"
+    )
+
+
+def test_without_a_proved_upper_end_there_is_no_statement(privsweep: Command) -> None:
+    words = ("epsilon", "--sampling", "poisson", *RUNS["poisson"], "--delta", 1e-5)
+    assert privsweep(*words, "--method", "poisson.pld", "--statement", "text") == 2
+    assert (
+        privsweep.err == "privsweep: Expected an answer with a proved upper end for --statement, got none.\n"
+    )
+    assert privsweep(*words, "--statement", "html") == 2
+    assert privsweep.err == "privsweep: Expected --statement text or markdown, got 'html'.\n"
+    assert privsweep.out == ""
+    fields = {"sigma": 2, "steps": 9, "sampling_probability": 0.1, "epsilon": 1}
+    answer = computed(find_problem("poisson-delta").from_fields(fields))
+    with pytest.raises(DomainError, match="Expected a problem about epsilon of a training run, got poisson"):
+        statement(answer, declared=True)
