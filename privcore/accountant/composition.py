@@ -13,6 +13,8 @@ from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_b
 
 BOTH = "add-remove"
 """Both directions: a neighbouring relation is symmetric."""
+LARGEST_LOSS = 600.0
+"""At epsilons below minus this number, delta is bounded by 1."""
 DATA_SETS = 3
 """Number of worst data sets whose lower bounds are compared."""
 
@@ -119,6 +121,8 @@ class Composition:
     @cached_property
     def _infinite(self) -> float:
         """Upper bound of the probability of an infinite loss."""
+        if any(step.infinite == 1.0 for step, _ in self.counted):
+            return 1.0
         kept = math.fsum(count * math.log1p(-step.infinite) for step, count in self.counted if step.infinite)
         return min(1.0, -math.expm1(kept) * SLACK)
 
@@ -153,8 +157,10 @@ class Composition:
         """Return a bracket of delta in closed form; it is tight for a Gaussian mechanism alone."""
         if self._sigma < math.inf:
             lower = gaussian_delta_bounds(self._sigma * SLACK, epsilon)[0] if self._gaussian_alone else 0.0
-            beyond = epsilon - self._reach
-            upper = gaussian_delta_bounds(self._sigma / SLACK, beyond - abs(beyond) * (SLACK - 1.0))[1]
+            beyond = (epsilon - self._reach) - abs(epsilon - self._reach) * (SLACK - 1.0)
+            upper = 1.0
+            if beyond > -LARGEST_LOSS:
+                upper = gaussian_delta_bounds(self._sigma / SLACK, beyond)[1]
         else:
             # (e^r - e^epsilon) / (1 + e^r) for epsilon < r, the randomized response of the total loss r
             lower, room = 0.0, min(0.0, epsilon - self._reach)

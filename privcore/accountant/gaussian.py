@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from privcore.accountant.relation import Relation
-from privcore.accountant.steps import PrivateStep, amplified, unamplified
+from privcore.accountant.steps import SMALLEST_LOSS, PrivateStep, amplified, unamplified
 from privcore.likelihood_ratio.batches import (
     Aligned,
     Copies,
@@ -134,6 +134,8 @@ def mixture(noise: float, means: list[float], weights: list[float]) -> PrivateSt
         if weight > 0.0:
             shares[mean / noise] += weight
     kept = sorted(shares.items())
+    if kept[-1][0] < SMALLEST_LOSS:  # the likelihood ratios would be rounded to 1
+        return amplified(1.0, SMALLEST_LOSS, Gaussian(SMALLEST_LOSS))
     law = Shifts(tuple(weight for _, weight in kept), tuple(mean for mean, _ in kept))
     return amplified(1.0, kept[-1][0], law, law)
 

@@ -25,6 +25,12 @@ SUM_OF_PROBABILITIES = 1e-9
 """Largest deviation of a sum of probabilities from 1; the probabilities are then divided by their sum."""
 MOST_RATIOS = 1000
 """Largest sensitivity of discrete Laplace noise, and largest number of shifts of a mixture."""
+SMALLEST_LEVEL = 1e-100
+"""Smallest positive noise level; the square of its inverse is a double."""
+LARGEST_LEVEL = 1e6
+"""Largest finite noise level; the likelihood ratios at more noise would be rounded to 1."""
+SMALLEST_RATE = 1e-12
+"""Smallest positive sampling probability."""
 MOST_STEPS = 10**12
 """Largest number of steps of a run."""
 
@@ -68,19 +74,24 @@ def name_of(event: Any) -> str:
     return type(event).__name__
 
 
-def _level(event: Any, name: str) -> float:
-    """Return a number of an event that must be at least 0."""
+def _level(event: Any, name: str, least: float = SMALLEST_LEVEL, most: float = LARGEST_LEVEL) -> float:
+    """Return a noise level of an event, or another number of at least 0."""
     value = getattr(event, name)
     if not value >= 0.0:
         raise RefusedEventError(event, f"`{name}` must be at least 0, got {value}.")
+    if 0.0 < value < least or most < value < math.inf:
+        limits = f"0, infinite, or from {least:g} to {most:g}"
+        raise RefusedEventError(event, f"`{name}` must be {limits}, got {value}.")
     return float(value)
 
 
-def _probability(event: Any, name: str) -> float:
+def _probability(event: Any, name: str, least: float = 0.0) -> float:
     """Return a probability of an event."""
     value = getattr(event, name)
     if not 0.0 <= value <= 1.0:
         raise RefusedEventError(event, f"`{name}` must be in [0, 1], got {value}.")
+    if 0.0 < value < least:
+        raise RefusedEventError(event, f"`{name}` must be 0 or at least {least:g}, got {value}.")
     return float(value)
 
 
@@ -147,9 +158,14 @@ def _laplace(event: Any, setting: StepSetting) -> PrivateStep | None:
 
 def _discrete_laplace(event: Any, setting: StepSetting) -> PrivateStep | None:
     _needs(event, setting.relation, *_ONE_SIDED)
-    noise, sensitivity = _level(event, "noise_parameter"), integer_of(event, "sensitivity", 0, MOST_RATIOS)
-    if sensitivity == 0 or _silenced(noise):
+    noise, sensitivity = (
+        _level(event, "noise_parameter", 1e-6, 1e8),
+        integer_of(event, "sensitivity", 0, MOST_RATIOS),
+    )
+    if sensitivity == 0:
         return None
+    if _silenced(noise):  # an infinite parameter of this event means no noise
+        raise NotPrivateError
     return finite(discrete_laplace(noise, sensitivity))
 
 
@@ -162,15 +178,15 @@ def _response(event: Any, setting: StepSetting) -> PrivateStep | None:
 
 
 def _approximate(event: Any, setting: StepSetting) -> PrivateStep:
-    return black_box(_level(event, "epsilon"), _probability(event, "delta"))
+    return black_box(_level(event, "epsilon", 0.0, math.inf), _probability(event, "delta"))
 
 
 def _pure(event: Any, setting: StepSetting) -> PrivateStep:
-    return black_box(_level(event, "epsilon"), 0.0)
+    return black_box(_level(event, "epsilon", 0.0, math.inf), 0.0)
 
 
 def _poisson(event: Any, setting: StepSetting) -> PrivateStep | None:
-    rate, inner = _probability(event, "sampling_probability"), event.event
+    rate, inner = _probability(event, "sampling_probability", SMALLEST_RATE), event.event
     name = name_of(inner)
     if name not in ("GaussianDpEvent", "LaplaceDpEvent"):
         raise RefusedEventError(
@@ -223,7 +239,10 @@ def _with_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
 
 def _truncated(event: Any, setting: StepSetting) -> PrivateStep | None:
     _opposite(event, setting)
-    noise, rate = _level(event, "noise_multiplier"), _probability(event, "sampling_probability")
+    noise, rate = (
+        _level(event, "noise_multiplier"),
+        _probability(event, "sampling_probability", SMALLEST_RATE),
+    )
     examples = integer_of(event, "dataset_size", 0, MOST_EXAMPLES)
     largest = integer_of(event, "truncated_batch_size", 0, MOST_STEPS)
     if rate == 0.0 or examples == 0 or largest == 0 or _silenced(noise):

@@ -8,6 +8,8 @@ from privcore.likelihood_ratio.laws import Law, Sampled
 from privcore.numerics.rounding import FEW_FUNCTIONS
 
 SLACK = 1.0 + FEW_FUNCTIONS
+SMALLEST_LOSS = 1e-6
+"""Bound of the losses of a step if they are smaller, since their ratios would be rounded to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,8 @@ def amplified(noise: float, distance: float, dominating: Law, *attained: Law) ->
 def finite(law: Finite, attained: bool = True) -> PrivateStep:
     """Return a step with finitely many ratios."""
     losses = [loss for loss in law.losses if loss > -math.inf]
+    if max(losses[-1], -losses[0]) < SMALLEST_LOSS:
+        return finite(approximate(SMALLEST_LOSS, law.infinite), attained=False)
     return PrivateStep(
         dominating=law,
         attained=(law,) if attained else (),

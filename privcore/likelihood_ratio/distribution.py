@@ -177,6 +177,8 @@ def _rounded(
 
 def _lowest(distribution: RatioDistribution) -> float:
     """Return the smallest positive value."""
+    if distribution.x[-1] <= 0.0:  # the mean is at infinity
+        raise LikelihoodRangeError
     return float(distribution.x[0]) if distribution.x[0] > 0.0 else float(distribution.x[1])
 
 

@@ -51,6 +51,7 @@ def test_without_events_nothing_is_lost(relation: NeighboringRelation) -> None:
         dp_event.SampledWithReplacementDpEvent(10, 3, dp_event.GaussianDpEvent(0.0)),
         dp_event.TruncatedSubsampledGaussianDpEvent(10, 0.5, 3, 0.0),
         dp_event.MixtureOfGaussiansDpEvent(0.0, [1.0], [1.0]),
+        dp_event.DiscreteLaplaceDpEvent(math.inf, 2),
     ],
 )
 def test_a_step_without_noise_has_no_finite_epsilon(event: dp_event.DpEvent) -> None:
@@ -89,6 +90,7 @@ def test_a_step_that_never_uses_an_example_loses_nothing(event: dp_event.DpEvent
         (dp_event.SampledWithoutReplacementDpEvent(10, 11, GAUSSIAN), "`sample_size` must be an integer"),
         (dp_event.GaussianDpEvent(-1.0), "`noise_multiplier` must be at least 0, got -1.0"),
         (dp_event.GaussianDpEvent(math.nan), "`noise_multiplier`"),
+        (dp_event.GaussianDpEvent(1e-200), "from 1e-100 to 1e+06"),
         (dp_event.PoissonSampledDpEvent(1.5, GAUSSIAN), "`sampling_probability` must be in [0, 1], got 1.5"),
         (dp_event.RandomizedResponseDpEvent(0.5, 3), "neighboring_relation must be `REPLACE_ONE` or"),
         (dp_event.MixtureOfGaussiansDpEvent(1.0, [-1.0], [1.0]), "at least 0"),

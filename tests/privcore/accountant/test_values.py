@@ -4,8 +4,9 @@ import csv
 import json
 import math
 import random
+import time
 from collections import defaultdict
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ ADD, REPLACE, ZERO = (
 )
 ROWS = list(csv.DictReader((Path(__file__).parents[1] / "data" / "runs.csv").read_text().splitlines()))
 EVENTS = [row for row in ROWS if 24 <= int(row["id"][1:]) <= 50]
+GAUSSIAN = dp_event.GaussianDpEvent(1.0)
 LOSS_STEP = 1e-3
 """Loss step of dp-accounting in these tests."""
 
@@ -302,6 +304,58 @@ def test_ratios_beyond_the_range_of_doubles_leave_closed_forms() -> None:
     assert math.isfinite(accountant(ADD).compose(tiny, 10).get_epsilon(1e-5))
     loud = accountant(ADD).compose(dp_event.LaplaceDpEvent(1e-3), 2)
     assert encloses(loud.get_epsilon_interval(1e-5), 2000.0, 1e-3)
+
+
+EXTREMES = [
+    dp_event.ComposedDpEvent([dp_event.LaplaceDpEvent(9e-71), dp_event.GaussianDpEvent(0.008)]),
+    dp_event.ComposedDpEvent([dp_event.LaplaceDpEvent(1e6), dp_event.GaussianDpEvent(1e6)]),
+    dp_event.SelfComposedDpEvent(EpsilonDeltaDpEvent(0.0, 0.35), 10**6),
+    dp_event.SelfComposedDpEvent(EpsilonDeltaDpEvent(3e-33, 0.0), 1000),
+    dp_event.ComposedDpEvent([EpsilonDeltaDpEvent(6e64, 0.1), dp_event.PoissonSampledDpEvent(0.1, GAUSSIAN)]),
+    EpsilonDeltaDpEvent(1.0, 1.0),
+    dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(1e-12, GAUSSIAN), 10**6),
+    dp_event.SelfComposedDpEvent(
+        dp_event.SampledWithoutReplacementDpEvent(2, 1, dp_event.GaussianDpEvent(0.0177)), 7
+    ),
+    dp_event.TruncatedSubsampledGaussianDpEvent(
+        10**9, 1e-12, 1, dp_event.GaussianDpEvent(3.0).noise_multiplier
+    ),
+    dp_event.MixtureOfGaussiansDpEvent(1e6, [0.0, 1e-5], [0.5, 0.5]),
+    dp_event.DiscreteLaplaceDpEvent(1e8, 1000),
+]
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE, ZERO])
+@pytest.mark.parametrize("event", EXTREMES, ids=range(len(EXTREMES)))
+def test_extreme_events_have_ordered_ends(relation: NeighboringRelation, event: dp_event.DpEvent) -> None:
+    found = accountant(relation)
+    if not found.supports(event):
+        return
+    found.compose(event)
+    for delta in (0.0, 1e-110, 1e-9, 0.5):
+        lower, upper = found.get_epsilon_interval(delta)
+        assert 0.0 <= lower <= upper
+    for epsilon in (0.0, 1.0, 700.0, math.inf):
+        lower, upper = found.get_delta_interval(epsilon)
+        assert 0.0 <= lower <= upper <= 1.0
+
+
+def test_more_noise_never_costs_more_than_the_tolerance() -> None:
+    ends = [accountant(ADD).compose(training(0.7 * 1.03**k)).get_epsilon_interval(1e-6) for k in range(25)]
+    assert all(later[1] < earlier[0] for earlier, later in pairwise(ends))
+
+
+@pytest.mark.soak
+def test_a_warm_epsilon_of_a_training_run_takes_less_than_50_milliseconds() -> None:
+    rng, seconds = random.Random(1), []
+    for _ in range(40):
+        rate = rng.choice([64, 256, 1024]) / rng.choice([5000, 60_000, 10**6])
+        step = dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(rng.uniform(0.6, 3.0)))
+        found = accountant(ADD).compose(step, max(1, round(rng.randint(1, 50) / rate)))
+        start = time.process_time()
+        found.get_epsilon(1e-6)
+        seconds.append(time.process_time() - start)
+    assert sorted(seconds)[20] < 0.05
 
 
 def test_repeated_randomized_response_is_more_than_dp_accounting_counts() -> None:
