@@ -46,7 +46,7 @@ class Profile:
         self.unamplified = math.sqrt(math.fsum(phase.unamplified(self.relation) ** 2 for phase in run))
         self.brackets: dict[Law, RatioBracket] = {}
         self.fewer: dict[Law, Law] = {}
-        """Laws for lower ends, with fewer steps if a law is beyond doubles, which is post-processing."""
+        """Runs for lower ends: with fewer steps, which is post-processing, if ratios are beyond doubles."""
         law = self.bounds.above[0].law
         self.exact = law.mu if self.bounds.tight and isinstance(law, Gaussian) else None
 
@@ -104,7 +104,7 @@ class Profile:
         return built
 
     def _try(self, law: Law, fineness: float) -> bool:
-        """Build the distributions of one law, and return whether they are in the range of doubles."""
+        """Build a pair of distributions, and return whether they are in the range of doubles."""
         tail = max(tier(SHARE * self.scale) * tier(1.0 / law.copies), SMALLEST_DELTA)
         try:
             self.brackets[law] = law.bracket(Resolution(fineness=fineness, tail=tail))
