@@ -6,7 +6,12 @@ from functools import lru_cache
 import numpy as np
 
 from privcore.allocation.largest import Outputs, log_exceedances
-from privcore.likelihood_ratio.distribution import LARGEST_RATIO, RatioDistribution, Resolution
+from privcore.likelihood_ratio.distribution import (
+    LARGEST_RATIO,
+    LikelihoodRangeError,
+    RatioDistribution,
+    Resolution,
+)
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.likelihood_ratio.kernel import Array
 from privcore.numerics.rounding import UNIT
@@ -31,6 +36,9 @@ def largest_output(s: float, steps: int, res: Resolution) -> RatioDistribution:
         steps: Number t of steps.
         res: Width of the cells, and the mass beyond them.
 
+    Raises:
+        LikelihoodRangeError: The ratio of every cell exceeds the range of doubles.
+
     Reference:
         Chua et al. (2024), arXiv:2403.17673v2 and 2411.04205 (the largest coordinate).
 
@@ -53,6 +61,8 @@ def largest_output(s: float, steps: int, res: Resolution) -> RatioDistribution:
         mass, value = np.sqrt(q_low) * np.sqrt(q_high), np.sqrt(p_low / q_high) * np.sqrt(p_high / q_low)
         error = np.maximum(p_high / p_low, q_high / q_low) - 1.0
     keep = (error < _LARGEST_ERROR) & (p_low > 1e-280) & (q_low > 1e-280) & (value < LARGEST_RATIO)
+    if not keep.any():
+        raise LikelihoodRangeError
     order = np.argsort(value[keep])
     worst = 2.0 * float(np.max(error[keep], initial=0.0)) + 16.0 * UNIT
     return RatioDistribution(

@@ -143,6 +143,14 @@ def test_the_lower_distributions_agree_with_a_simulation_of_both_densities(
             assert joint >= 0.85 * (mean - error)
 
 
+def test_ratios_beyond_the_range_of_doubles_leave_the_test_on_one_output() -> None:
+    for sigma in (0.003, 0.05):
+        for name, at in (("shuffling-epsilon", {"delta": 1e-6}), ("shuffling-delta", {"epsilon": 0.1})):
+            fields = {"sigma": sigma, "steps": 5000, "epochs": 10, "redraw": "each-epoch", **at}
+            assert answer("shuffling.composed", name, **fields).ok
+            assert lower_end(name, **fields) > 0.0
+
+
 def test_a_coarser_grid_gives_a_smaller_lower_end() -> None:
     for epoch in EPOCHS:
         ends = []
