@@ -1,8 +1,8 @@
 """Statement about the privacy of a training run, to paste into a paper or a model card.
 
-Its parts are those of the statement of TensorFlow Privacy, with the trust model and the hazards of which NIST
-SP 800-226 warns: guarantee, unit of privacy, mechanism, proof, assumptions, and exclusions. They come from
-the declarations of the problem and of the methods, so every problem of a training run has a statement.
+Its parts are those of the statement of TensorFlow Privacy, with the trust model and the hazards that NIST
+SP 800-226 describes: guarantee, unit of privacy, mechanism, proof, assumptions, and exclusions. They come
+from the declarations of the problem and of the methods, so every problem of a training run has a statement.
 """
 
 from dataclasses import dataclass

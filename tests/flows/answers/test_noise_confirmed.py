@@ -59,7 +59,7 @@ def test_wide_brackets_raise_the_noise_until_their_upper_end_meets_the_target(
     else:
         assert found.least is not None
         assert sigma_of(found.least) == least.sigma
-        # At most twice what the widest bracket needs, and a step of the search, at most 4 precisions long.
+        # At most twice the raise for the widest bracket, and a step of the search, at most 4 precisions long.
         assert found.sigma <= least.sigma * above ** (2.0 / power + 1.0) * (1.0 + precision) ** 4
     assert found.brackets <= least.brackets + 12
 

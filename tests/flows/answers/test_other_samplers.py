@@ -1,4 +1,4 @@
-"""Without --sampling, epsilon prints what its number is for, and the numbers of other samplers."""
+"""Without --sampling, epsilon prints the sampler of its number, and the numbers of two others."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The statement about a training run: complete for every problem, and never better than what is proved."""
+"""The statement about a training run: complete for every problem, and no better than the proved bracket."""
 
 import re
 from importlib.metadata import version
