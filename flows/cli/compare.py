@@ -1,4 +1,4 @@
-"""The command compare: one training run under four schemes that choose the examples of a step."""
+"""The command compare: one training run under the schemes that choose the examples of a step."""
 
 from flows.answers.ask import UncoveredError
 from flows.cli.options import (
