@@ -35,7 +35,7 @@ def problem_of(sampling: str) -> type[Problem]:
     """Return the kind of problem about epsilon of a scheme.
 
     Raises:
-        DomainError: There is no such scheme.
+        DomainError: The scheme is unknown.
     """
     if sampling not in SAMPLING:
         raise DomainError(f"Expected sampling in {{{', '.join(SAMPLING)}}}, got sampling={sampling!r}.")
@@ -43,7 +43,7 @@ def problem_of(sampling: str) -> type[Problem]:
 
 
 def completed(sampling: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields with what a scheme implies, where only one value makes sense.
+    """Return the fields, completed by values that a scheme implies.
 
     A single epoch has no order to keep, and for balls-in-bins sampling add-remove equals zero-out. Everything
     else that changes the answer must be given.

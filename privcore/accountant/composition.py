@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from privcore.accountant.steps import SLACK, PrivateStep
+from privcore.accountant.steps import WIDENING, PrivateStep
 from privcore.likelihood_ratio.enclose import Question
-from privcore.likelihood_ratio.laws import Composed, Gaussian, Law, enclosed, product
 from privcore.likelihood_ratio.questions import MuQuestion, PowerQuestion
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, enclosed, product
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 
 BOTH = "add-remove"
@@ -88,9 +88,9 @@ class Composition:
         """Return a bracket in closed form, if a Gaussian mechanism dominates; it is tight for one alone."""
         lower, upper = question.trivial, largest
         if self._sigma < math.inf and self._reach == 0.0 and self._infinite == 0.0:
-            upper = question.gaussian(SLACK / self._sigma)[1]
+            upper = question.gaussian(WIDENING / self._sigma)[1]
         if self._gaussian_alone:
-            lower = question.gaussian(1.0 / (self._sigma * SLACK))[0]
+            lower = question.gaussian(1.0 / (self._sigma * WIDENING))[0]
         return lower, upper
 
     def _ends(self, question: Question, tolerance: float, outer: tuple[float, float]) -> tuple[float, float]:
@@ -99,7 +99,7 @@ class Composition:
             return outer
         lower, upper = _enclosed(self._dominating, question, tolerance, outer)
         if self._attained != (self._dominating,):
-            ends = (_enclosed(law, question, tolerance, outer)[0] for law in self._attained)
+            ends = (_enclosed(ratio, question, tolerance, outer)[0] for ratio in self._attained)
             lower = max(outer[0], *ends) if self._attained else outer[0]
         return lower, upper
 
@@ -124,14 +124,14 @@ class Composition:
         if any(step.infinite == 1.0 for step, _ in self.counted):
             return 1.0
         kept = math.fsum(count * math.log1p(-step.infinite) for step, count in self.counted if step.infinite)
-        return min(1.0, -math.expm1(kept) * SLACK)
+        return min(1.0, -math.expm1(kept) * WIDENING)
 
     @cached_property
     def _reach(self) -> float:
         """Upper bound of the sum of the finite losses of the steps without Gaussian noise."""
         remove = math.fsum(count * step.reach_remove for step, count in self.counted)
         add = math.fsum(count * step.reach_add for step, count in self.counted)
-        return max(remove, add) * SLACK
+        return max(remove, add) * WIDENING
 
     def _pure(self) -> tuple[float, float]:
         """Return both ends of epsilon at delta 0."""
@@ -141,50 +141,50 @@ class Composition:
         known = [(step, count) for step, count in self.counted if step.attained]
         remove = math.fsum(count * step.reach_remove for step, count in known)
         add = math.fsum(count * step.reach_add for step, count in known)
-        return max(remove, add) / SLACK**3, self._reach
+        return max(remove, add) / WIDENING**3, self._reach
 
     def _epsilon_outer(self, delta: float) -> tuple[float, float]:
         """Return a bracket of epsilon in closed form; it is tight for a Gaussian mechanism alone."""
-        left = (delta - self._infinite) * (2.0 - SLACK)
+        left = (delta - self._infinite) * (2.0 - WIDENING)
         if left <= 0.0:
             return 0.0, math.inf
         if self._sigma == math.inf:
             return 0.0, self._reach
-        lower = gaussian_epsilon_bounds(self._sigma * SLACK, delta)[0] if self._gaussian_alone else 0.0
-        return lower, (gaussian_epsilon_bounds(self._sigma / SLACK, left)[1] + self._reach) * SLACK
+        lower = gaussian_epsilon_bounds(self._sigma * WIDENING, delta)[0] if self._gaussian_alone else 0.0
+        return lower, (gaussian_epsilon_bounds(self._sigma / WIDENING, left)[1] + self._reach) * WIDENING
 
     def _delta_outer(self, epsilon: float) -> tuple[float, float]:
         """Return a bracket of delta in closed form; it is tight for a Gaussian mechanism alone."""
         if self._sigma < math.inf:
-            lower = gaussian_delta_bounds(self._sigma * SLACK, epsilon)[0] if self._gaussian_alone else 0.0
-            beyond = (epsilon - self._reach) - abs(epsilon - self._reach) * (SLACK - 1.0)
+            lower = gaussian_delta_bounds(self._sigma * WIDENING, epsilon)[0] if self._gaussian_alone else 0.0
+            beyond = (epsilon - self._reach) - abs(epsilon - self._reach) * (WIDENING - 1.0)
             upper = 1.0
             if beyond > -LARGEST_LOSS:
-                upper = gaussian_delta_bounds(self._sigma / SLACK, beyond)[1]
+                upper = gaussian_delta_bounds(self._sigma / WIDENING, beyond)[1]
         else:
             # (e^r - e^epsilon) / (1 + e^r) for epsilon < r, the randomized response of the total loss r
             lower, room = 0.0, min(0.0, epsilon - self._reach)
-            upper = -math.expm1(room) / (1.0 + math.exp(-self._reach)) * SLACK
-        return lower, min(1.0, (upper + self._infinite) * SLACK)
+            upper = -math.expm1(room) / (1.0 + math.exp(-self._reach)) * WIDENING
+        return lower, min(1.0, (upper + self._infinite) * WIDENING)
 
     @cached_property
-    def _dominating(self) -> Law:
-        """Law that dominates the composition."""
+    def _dominating(self) -> Ratio:
+        """Ratio that dominates the composition."""
         return self._product([(step.dominating, count) for step, count in self.counted])
 
     @cached_property
-    def _attained(self) -> tuple[Law, ...]:
-        """Laws of pairs of neighbours, one for each kind of worst data set."""
-        found: list[Law] = []
+    def _attained(self) -> tuple[Ratio, ...]:
+        """Ratios of pairs of neighbours, one for each kind of worst data set."""
+        found: list[Ratio] = []
         for kind in range(DATA_SETS):
-            laws = [
+            ratios = [
                 (step.attained[min(kind, len(step.attained) - 1)] if step.attained else None, count)
                 for step, count in self.counted
             ]
-            if any(law is not None for law, _ in laws) or self._unamplified > 0.0:
-                law = self._product(laws)
-                if law not in found:
-                    found.append(law)
+            if any(ratio is not None for ratio, _ in ratios) or self._unamplified > 0.0:
+                ratio = self._product(ratios)
+                if ratio not in found:
+                    found.append(ratio)
         return tuple(found)
 
     @cached_property
@@ -192,9 +192,11 @@ class Composition:
         """Sum of the squares of the Gaussian steps without sampling."""
         return math.fsum(count * step.square for step, count in self.counted if step.dominating is None)
 
-    def _product(self, laws: list[tuple[Law | None, int]]) -> Law:
+    def _product(self, ratios: list[tuple[Ratio | None, int]]) -> Ratio:
         """Return the distribution of the given parts, and of all Gaussian steps without sampling."""
-        parts = [Composed(law, count) if count > 1 else law for law, count in laws if law is not None]
+        parts = [
+            Composed(ratio, count) if count > 1 else ratio for ratio, count in ratios if ratio is not None
+        ]
         if self._unamplified > 0.0:
             parts.append(Gaussian(math.sqrt(self._unamplified)))
         return product(tuple(parts))
@@ -202,8 +204,8 @@ class Composition:
 
 @lru_cache(maxsize=256)
 def _enclosed(
-    law: Law, question: Question, tolerance: float, outer: tuple[float, float]
+    ratio: Ratio, question: Question, tolerance: float, outer: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the bracket of the pair with a likelihood-ratio distribution."""
-    lower, upper, _ = enclosed(law, question, tolerance, outer)
+    lower, upper, _ = enclosed(ratio, question, tolerance, outer)
     return lower, upper

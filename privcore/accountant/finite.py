@@ -1,4 +1,4 @@
-"""Laws of steps without Gaussian noise: finitely many ratios, and Laplace noise."""
+"""Ratios of steps without Gaussian noise: finitely many ratios, and Laplace noise."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from privcore.likelihood_ratio.distribution import (
     RatioDistribution,
     Resolution,
 )
-from privcore.likelihood_ratio.laws import Law
+from privcore.likelihood_ratio.ratios import Ratio
 from privcore.likelihood_ratio.steps import LaplaceStep
 from privcore.numerics.rounding import UNIT
 
@@ -22,8 +22,8 @@ SMALLEST_FINITE_MASS = 1e-290
 
 
 @dataclass(frozen=True)
-class Finite(Law):
-    r"""Law with finitely many values $e^{\ell}$.
+class Finite(Ratio):
+    r"""Ratio with finitely many values $e^{\ell}$.
 
     Attributes:
         losses: Logarithms $\ell$ of the values, ascending; minus infinity for the value 0. Each errs by at
@@ -40,14 +40,14 @@ class Finite(Law):
     def build(self, res: Resolution) -> RatioBracket:
         if self.largest_loss > LARGEST_LOSS or min(self.masses) < SMALLEST_FINITE_MASS:
             raise LikelihoodRangeError
-        law = RatioDistribution(
+        ratio = RatioDistribution(
             x=np.exp(np.array(self.losses)),
             p=np.array(self.masses),
             infinite=self.infinite,
             mass_error=(16.0 + 4.0 * self.largest_loss) * UNIT,
             value_error=(12.0 + 8.0 * self.largest_loss) * UNIT,
         )
-        return RatioBracket(lower=law, upper=law)
+        return RatioBracket(lower=ratio, upper=ratio)
 
     @property
     def largest_loss(self) -> float:
@@ -60,8 +60,8 @@ class Finite(Law):
 
 
 @dataclass(frozen=True)
-class Laplace(Law):
-    """Law of Laplace noise of a scale at sensitivity 1."""
+class Laplace(Ratio):
+    """Ratio of Laplace noise of a scale at sensitivity 1."""
 
     scale: float
 

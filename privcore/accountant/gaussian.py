@@ -16,9 +16,9 @@ from privcore.likelihood_ratio.batches import (
     Zeroed,
 )
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
-from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, Sampled
 from privcore.likelihood_ratio.mixture import Mixture, sampled
 from privcore.likelihood_ratio.pairs import Part, bracket_of
+from privcore.likelihood_ratio.ratios import Blend, Gaussian, Ratio, Sampled
 from privcore.numerics.rounding import FEW_OPERATIONS
 from privcore.training.counts import truncation
 
@@ -40,11 +40,11 @@ def poisson(noise: float, rate: float, relation: Relation) -> PrivateStep:
     distance = 2.0 if relation is Relation.REPLACE_ONE else 1.0
     if rate == 1.0:
         return unamplified(noise, distance)
-    law = _poisson(noise, rate, relation)
-    return amplified(noise, distance, law, law)
+    ratio = _poisson(noise, rate, relation)
+    return amplified(noise, distance, ratio, ratio)
 
 
-def _poisson(noise: float, rate: float, relation: Relation) -> Law:
+def _poisson(noise: float, rate: float, relation: Relation) -> Ratio:
     if relation is Relation.REPLACE_ONE:
         return SignedSample(rate, 1.0 / noise)
     return Sampled(Gaussian(1.0 / noise), rate)
@@ -62,14 +62,14 @@ def without_replacement(noise: float, rate: float, relation: Relation) -> Privat
     distance = 1.0 if relation is Relation.REPLACE_SPECIAL else 2.0
     if rate == 1.0:
         return unamplified(noise, distance)
-    law = _without_replacement(noise, rate, relation)
+    ratio = _without_replacement(noise, rate, relation)
     if relation is Relation.REPLACE_SPECIAL:
         alone = Sampled(Gaussian(s), rate)
-        return amplified(noise, distance, law, Opposed(rate, s), Aligned(rate, s), alone)
-    return amplified(noise, distance, law, Sampled(Gaussian(2.0 * s), rate))
+        return amplified(noise, distance, ratio, Opposed(rate, s), Aligned(rate, s), alone)
+    return amplified(noise, distance, ratio, Sampled(Gaussian(2.0 * s), rate))
 
 
-def _without_replacement(noise: float, rate: float, relation: Relation) -> Law:
+def _without_replacement(noise: float, rate: float, relation: Relation) -> Ratio:
     """Return a dominating distribution."""
     s = 1.0 / noise
     if relation is Relation.REPLACE_ONE:
@@ -100,8 +100,8 @@ def with_replacement(noise: float, examples: int, batch: int, relation: Relation
 
 
 @dataclass(frozen=True)
-class Shifts(Law):
-    """Law of a mixture of Gaussians with non-negative means against N(0, 1).
+class Shifts(Ratio):
+    """Ratio of a mixture of Gaussians with non-negative means against N(0, 1).
 
     Attributes:
         weights: Weights of the mixture, positive; divided by their sum.
@@ -136,8 +136,8 @@ def mixture(noise: float, means: list[float], weights: list[float]) -> PrivateSt
     kept = sorted(shares.items())
     if kept[-1][0] < SMALLEST_LOSS:  # the likelihood ratios would be rounded to 1
         return amplified(1.0, SMALLEST_LOSS, Gaussian(SMALLEST_LOSS))
-    law = Shifts(tuple(weight for _, weight in kept), tuple(mean for mean, _ in kept))
-    return amplified(1.0, kept[-1][0], law, law)
+    ratio = Shifts(tuple(weight for _, weight in kept), tuple(mean for mean, _ in kept))
+    return amplified(1.0, kept[-1][0], ratio, ratio)
 
 
 def truncated(noise: float, rate: float, examples: int, largest: int, relation: Relation) -> PrivateStep:
@@ -158,7 +158,7 @@ def truncated(noise: float, rate: float, examples: int, largest: int, relation: 
         return poisson(noise, rate, relation)
     cut = truncation(examples, rate, largest)
     parts = poisson(noise, rate, relation), without_replacement(noise, cut.rate, relation)
-    laws = tuple(part.dominating or Gaussian(math.sqrt(part.square)) for part in parts)
-    upper = Blend((cut.room, cut.full + UNSEEN), laws)
+    ratios = tuple(part.dominating or Gaussian(math.sqrt(part.square)) for part in parts)
+    upper = Blend((cut.room, cut.full + UNSEEN), ratios)
     distance = 1.0 if relation is Relation.REPLACE_SPECIAL else 2.0
     return amplified(noise, distance, upper, _poisson(noise, cut.mean, relation))

@@ -1,4 +1,7 @@
-"""Histories of Opacus: epsilon for the sampler that its accountants assume, and for the sampler in use."""
+"""Histories of Opacus: epsilon for the sampler that its accountants assume, and for the sampler in use.
+
+One file: a reader of a history compares the two samplers.
+"""
 
 import math
 from collections import Counter
@@ -12,7 +15,7 @@ from privcore import params
 from privcore.accountant.accountant import TOLERANCE, WIDER, PrivsweepAccountant
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.enclose import Question
-from privcore.likelihood_ratio.laws import Gaussian
+from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training.bounds import Above, Bounds, composed, enclosed_run
 from privcore.training.epochs import Shuffling
 

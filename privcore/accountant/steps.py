@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 from privcore.accountant.finite import Finite, Laplace, approximate
-from privcore.likelihood_ratio.laws import Law, Sampled
+from privcore.likelihood_ratio.ratios import Ratio, Sampled
 from privcore.numerics.rounding import FEW_FUNCTIONS
 
-SLACK = 1.0 + FEW_FUNCTIONS
+WIDENING = 1.0 + FEW_FUNCTIONS
 SMALLEST_LOSS = 1e-6
 """Bound of the losses of a step if they are smaller, since their ratios would be rounded to 1."""
 
@@ -21,7 +21,7 @@ class PrivateStep:
 
     Attributes:
         dominating: Distribution that dominates every pair of neighbours; None if `square` is exact.
-        attained: Laws that pairs of neighbours attain, one for each kind of worst data set; the last one is
+        attained: Ratios that pairs of neighbours attain, one for each kind of worst data set; the last one is
             used for the kinds that a step does not distinguish. Empty if nothing is known.
         square: Square of the parameter mu of a Gaussian mechanism that dominates the step, within six
             roundings; 0 if the losses are bounded otherwise.
@@ -30,8 +30,8 @@ class PrivateStep:
         infinite: Upper bound of the probability of an infinite loss.
     """
 
-    dominating: Law | None = None
-    attained: tuple[Law, ...] = ()
+    dominating: Ratio | None = None
+    attained: tuple[Ratio, ...] = ()
     square: float = 0.0
     reach_remove: float = 0.0
     reach_add: float = 0.0
@@ -48,30 +48,30 @@ def unamplified(noise: float, distance: float) -> PrivateStep:
     return PrivateStep(square=distance * distance / (noise * noise))
 
 
-def amplified(noise: float, distance: float, dominating: Law, *attained: Law) -> PrivateStep:
+def amplified(noise: float, distance: float, dominating: Ratio, *attained: Ratio) -> PrivateStep:
     """Return a step with Gaussian noise and a random batch.
 
     Args:
         noise: Noise multiplier, > 0.
         distance: Largest distance of the means of neighbours, in clipping norms, if the batch were public.
-        dominating: Law that dominates every pair of neighbours.
-        attained: Laws that pairs of neighbours attain.
+        dominating: Ratio that dominates every pair of neighbours.
+        attained: Ratios that pairs of neighbours attain.
     """
     ratio = distance / noise
     return PrivateStep(dominating=dominating, attained=attained, square=ratio * ratio)
 
 
-def finite(law: Finite, attained: bool = True) -> PrivateStep:
+def finite(ratio: Finite, attained: bool = True) -> PrivateStep:
     """Return a step with finitely many ratios."""
-    losses = [loss for loss in law.losses if loss > -math.inf]
+    losses = [loss for loss in ratio.losses if loss > -math.inf]
     if max(losses[-1], -losses[0]) < SMALLEST_LOSS:
-        return finite(approximate(SMALLEST_LOSS, law.infinite), attained=False)
+        return finite(approximate(SMALLEST_LOSS, ratio.infinite), attained=False)
     return PrivateStep(
-        dominating=law,
-        attained=(law,) if attained else (),
-        reach_remove=max(0.0, losses[-1]) * SLACK,
-        reach_add=max(0.0, -losses[0]) * SLACK,
-        infinite=law.infinite,
+        dominating=ratio,
+        attained=(ratio,) if attained else (),
+        reach_remove=max(0.0, losses[-1]) * WIDENING,
+        reach_add=max(0.0, -losses[0]) * WIDENING,
+        infinite=ratio.infinite,
     )
 
 
@@ -82,13 +82,15 @@ def black_box(epsilon: float, delta: float) -> PrivateStep:
 
 def laplace(scale: float, probability: float) -> PrivateStep:
     """Return a step with Laplace noise that includes the example with a probability."""
-    law: Law = Laplace(scale)
+    ratio: Ratio = Laplace(scale)
     loss = 1.0 / scale
     remove = add = loss
     if probability < 1.0:
-        law = Sampled(law, probability)
+        ratio = Sampled(ratio, probability)
         remove = math.log1p(probability * math.expm1(loss)) if loss < 700.0 else loss
         missing = -probability * math.expm1(-loss)
         inside = (1.0 - probability) + probability * math.exp(-loss)  # without cancellation if it is small
         add = -math.log1p(-missing) if missing < 0.5 else -math.log(inside)
-    return PrivateStep(dominating=law, attained=(law,), reach_remove=remove * SLACK, reach_add=add * SLACK)
+    return PrivateStep(
+        dominating=ratio, attained=(ratio,), reach_remove=remove * WIDENING, reach_add=add * WIDENING
+    )

@@ -12,8 +12,8 @@ from privcore.answer import Answer
 from privcore.likelihood_ratio.batches import SignedSample
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
 from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering
-from privcore.likelihood_ratio.laws import Composed
 from privcore.likelihood_ratio.lognormal import lognormal
+from privcore.likelihood_ratio.ratios import Composed
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.papers import ZHU

@@ -1,4 +1,4 @@
-"""Laws of one step with a random batch: batches of fixed size, and several copies of an example.
+"""Ratios of one step with a random batch: batches of fixed size, and several copies of an example.
 
 The noise has standard deviation 1, and clipped gradients have norm at most s, the inverse noise multiplier.
 """
@@ -10,9 +10,9 @@ import numpy as np
 import scipy
 
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution
-from privcore.likelihood_ratio.laws import Blend, Law
 from privcore.likelihood_ratio.mixture import Mixture, sampled
 from privcore.likelihood_ratio.pairs import Part, bracket_of
+from privcore.likelihood_ratio.ratios import Blend, Ratio
 from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW
 
@@ -21,8 +21,8 @@ TINY = 1e-290
 
 
 @dataclass(frozen=True)
-class SignedSample(Law):
-    """Law of a Poisson-sampled step in which the neighbour has the opposite gradient.
+class SignedSample(Ratio):
+    """Ratio of a Poisson-sampled step in which the neighbour has the opposite gradient.
 
     P = (1 - q) N(0) + q N(s), Q = (1 - q) N(0) + q N(-s).
     """
@@ -40,8 +40,8 @@ class SignedSample(Law):
 
 
 @dataclass(frozen=True)
-class Replaced(Law):
-    r"""Law with the largest profile of a step with a uniform batch of fixed size, if one example is replaced.
+class Replaced(Ratio):
+    r"""Ratio with the largest profile of a step with a batch of fixed size, if one example is replaced.
 
     With W = (1 - q) + q Y, Y lognormal of 2 s, its profile is $E(W - \kappa)_+$ for $\kappa \ge 1$, and
     $1 - \kappa + \kappa f(1/\kappa)$ below: the ratio of (1 - q) N(0) + q N(2 s) against N(0) above 1, its
@@ -66,8 +66,8 @@ class Replaced(Law):
 
 
 @dataclass(frozen=True)
-class Zeroed(Law):
-    r"""Law with the largest profile of a step with a uniform batch of fixed size, if one gradient becomes 0.
+class Zeroed(Ratio):
+    r"""Ratio with the largest profile of a step with a batch of fixed size, if one gradient becomes 0.
 
     Above 1, it is the ratio of (1 - q) N(0) + q N(2 s) against (1 - q) N(0) + q N(s), where all other
     gradients are opposed; below 1, that of N(0) against (1 - q) N(0) + q N(-s), where all others are equal.
@@ -90,8 +90,8 @@ class Zeroed(Law):
 
 
 @dataclass(frozen=True)
-class Opposed(Law):
-    """Law of a step with a batch of fixed size, if a gradient becomes 0 and all others are opposed to it.
+class Opposed(Ratio):
+    """Ratio of a step with a batch of fixed size, if a gradient becomes 0 and all others are opposed to it.
 
     P = (1 - q) N(0) + q N(2 s), Q = (1 - q) N(0) + q N(s). The ratio does not increase with the output, so
     only the lower distribution is valid.
@@ -113,8 +113,8 @@ class Opposed(Law):
 
 
 @dataclass(frozen=True)
-class Aligned(Law):
-    """Law of a step with a batch of fixed size, if a gradient becomes 0 and all others are equal to it.
+class Aligned(Ratio):
+    """Ratio of a step with a batch of fixed size, if a gradient becomes 0 and all others are equal to it.
 
     P = N(0), Q = (1 - q) N(0) + q N(-s).
     """
@@ -131,8 +131,8 @@ class Aligned(Law):
 
 
 @dataclass(frozen=True)
-class Copies(Law):
-    r"""Law of a step that uses an example K times, K binomial: P is the mixture of N(K s), Q is N(0).
+class Copies(Ratio):
+    r"""Ratio of a step that uses an example K times, K binomial: P is the mixture of N(K s), Q is N(0).
 
     Attributes:
         count: Number of independent draws.
@@ -158,12 +158,12 @@ class Copies(Law):
 
 
 @dataclass(frozen=True)
-class Repeated(Law):
-    r"""Law that dominates a step that draws an example K times with replacement, if it is replaced.
+class Repeated(Ratio):
+    r"""Ratio that dominates a step that draws an example K times with replacement, if it is replaced.
 
     $\delta(\kappa') \le \sum_{k \ge 1} \Pr(K = k) \, \delta_k(\kappa)$ with
     $\kappa' = 1 + \Pr(K \ge 1)(\kappa - 1)$, $\kappa \ge 1$, and $\delta_k$ the profile of N(2 k s) against
-    N(0): a mixture of the laws `Replaced` of rate Pr(K >= 1) and inverse noise multiplier k s.
+    N(0): a mixture of the ratios `Replaced` of rate Pr(K >= 1) and inverse noise multiplier k s.
 
     Source: arXiv:1807.01647, Theorem 10.
     """

@@ -8,6 +8,8 @@ is stored, which is a post-processing of both mixtures, so the result is a lower
 choice of cells. The cells are intervals of the ratio that results if the other steps are typical: at their
 conditional means without the few largest outputs. Unconditional means are inflated by large outputs, which
 are rare; with them, epsilon in direction add was up to half as large in the cases tried.
+
+One file, since the combination of parts depends on their cells.
 """
 
 import math

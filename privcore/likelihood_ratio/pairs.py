@@ -1,4 +1,4 @@
-r"""Laws of pairs of Gaussian mixtures on a line, in cells of the output with masses in closed form.
+r"""Ratios of pairs of Gaussian mixtures on a line, in cells of the output with masses in closed form.
 
 Outputs z are in standard deviations of the noise, and so are the means of the mixtures. A cell of outputs has
 the masses q under Q and p under P. Its conditional mean of X = dP/dQ is p / q, which gives the lower
@@ -23,8 +23,8 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import choose_edges
 from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.laws import Law
 from privcore.likelihood_ratio.mixture import Mixture
+from privcore.likelihood_ratio.ratios import Ratio
 from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
 
 PICTURE = 2048
@@ -224,8 +224,8 @@ def _upper(cells: list[_Cells], atom: float) -> RatioDistribution:
 
 
 @dataclass(frozen=True)
-class MixturePair(Law):
-    """Law of a pair of mixtures whose ratio increases with the output."""
+class MixturePair(Ratio):
+    """Ratio of a pair of mixtures whose ratio increases with the output."""
 
     p: Mixture
     q: Mixture

@@ -14,11 +14,11 @@ from privcore.likelihood_ratio.batches import (
     SignedSample,
     Zeroed,
 )
-from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, Sampled
+from privcore.likelihood_ratio.ratios import Blend, Gaussian, Ratio, Sampled
 from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds
-from privcore.training.counts import truncation
+from privcore.training.counts import TINY, truncation
 from privcore.training.phase import Owned, Phase, repeated
 
 
@@ -55,12 +55,12 @@ class Poisson(Owned):
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         rate = self.sampling_probability
-        law: Law = Sampled(Gaussian(self.s), rate)
+        ratio: Ratio = Sampled(Gaussian(self.s), rate)
         if relation == "replace-one":
-            law = SignedSample(rate, self.s)
+            ratio = SignedSample(rate, self.s)
         elif self.group > 1:
-            law = Copies(self.group, rate, self.s)
-        return Bounds.exact(repeated(law, self.uses))
+            ratio = Copies(self.group, rate, self.s)
+        return Bounds.exact(repeated(ratio, self.uses))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +83,15 @@ class FixedSize(Phase):
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         rate, s, times = self.sampling_probability, self.s, self.uses
-        far: Law = Sampled(Gaussian(2.0 * s), rate)
+        far: Ratio = Sampled(Gaussian(2.0 * s), rate)
         if relation == "add-remove":
             return Bounds.exact(repeated(far, times))
         if relation == "replace-one":
             return Bounds(above=(Above(repeated(Replaced(rate, s), times)),), below=(repeated(far, times),))
-        near: Law = Sampled(Gaussian(s), rate)
+        near: Ratio = Sampled(Gaussian(s), rate)
         return Bounds(
             above=(Above(repeated(Zeroed(rate, s), times)),),
-            below=tuple(repeated(law, times) for law in (Opposed(rate, s), near, Aligned(rate, s))),
+            below=tuple(repeated(ratio, times) for ratio in (Opposed(rate, s), near, Aligned(rate, s))),
         )
 
 
@@ -129,7 +129,7 @@ class WithReplacement(Phase):
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedPoisson(Phase):
-    """Steps with a Poisson sample, of which a uniform part is used if it is larger than the largest batch."""
+    """Steps with a Poisson sample; if it is larger than the largest batch, a uniform part of it is used."""
 
     name = "truncated-poisson"
     constraints = (AtMost("largest_batch", "examples"),)
@@ -152,20 +152,23 @@ class TruncatedPoisson(Phase):
         rate, s, times = self.sampling_probability, self.s, self.uses
         cut = truncation(self.examples, rate, self.largest_batch)
         signed = relation == "replace-one"
-        sample: Law = SignedSample(rate, s) if signed else Sampled(Gaussian(s), rate)
-        if cut.full == 0.0:
+        sample: Ratio = SignedSample(rate, s) if signed else Sampled(Gaussian(s), rate)
+        if self.largest_batch == self.examples:
             return Bounds.exact(repeated(sample, times))
-        full: dict[str, Law] = {
+        mean: Ratio = SignedSample(cut.mean, s) if signed else Sampled(Gaussian(s), cut.mean)
+        whole = Above(repeated(sample, times), moved=min(1.0, times * max(cut.cut, TINY)))
+        if cut.full <= TINY:
+            return Bounds(above=(whole,), below=(repeated(mean, times),))
+        full: dict[str, Ratio] = {
             "add-remove": Sampled(Gaussian(2.0 * s), cut.rate),
             "replace-one": Replaced(cut.rate, s),
             "zero-out": Zeroed(cut.rate, s),
         }
         blend = Blend((cut.room, cut.full), (sample, full[relation]))
-        mean: Law = SignedSample(cut.mean, s) if signed else Sampled(Gaussian(s), cut.mean)
         return Bounds(
             above=(
                 Above(repeated(blend, times)),
-                Above(repeated(sample, times), moved=min(1.0, times * cut.cut)),
+                whole,
             ),
             below=(repeated(mean, times),),
         )

@@ -1,4 +1,4 @@
-"""Proved lower and upper bounds of training runs: products of laws, bracketed in convex order."""
+"""Proved lower and upper bounds of training runs: products of ratios, bracketed in convex order."""
 
 import math
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ CONVEX = "convex order: docs/certified.md; docs/training-runs.md"
 
 @dataclass(frozen=True, kw_only=True)
 class Certified(Method[P]):
-    """Base of the methods that multiply the laws of the phases of a run."""
+    """Base of the methods that multiply the ratios of the phases of a run."""
 
     direction = Direction.ENCLOSURE
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
     def question(self, problem: P) -> Question:
-        """Return the question that the laws of the run answer."""
+        """Return the quantity to compute from the ratios of the run."""
         at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
         return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
@@ -82,8 +82,8 @@ class BatchesCertified(
     r"""Enclose batches of fixed size, drawn for each step without or with replacement.
 
     With one example more or less, a step without replacement is one of Poisson sampling with half of the
-    noise. For zero-out and replace-one, the largest profile over all data sets belongs to a law; composing it
-    gives the upper end. The lower end is that of the best data set that is the same in all steps.
+    noise. For zero-out and replace-one, the largest profile over all data sets belongs to a ratio; composing
+    it gives the upper end. The lower end is that of the best data set that is the same in all steps.
     """
 
     name = "batches.certified"

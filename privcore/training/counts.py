@@ -20,7 +20,7 @@ examples."""
 
 @dataclass(frozen=True)
 class Truncation:
-    """Poisson batches cut to a largest size: what it changes for one example.
+    """Poisson batches cut to a largest size, from the view of one example.
 
     Attributes:
         room: Upper bound of the probability that the other examples leave room in the batch.
@@ -71,9 +71,9 @@ def truncation(examples: int, probability: float, largest: int) -> Truncation:
 
 @lru_cache(maxsize=64)
 def occupancies(group: int, steps: int) -> dict[int, float]:
-    r"""Return the law of $\sum_i c_i^2$ if m examples are assigned to t steps independently and uniformly.
+    r"""Return the distribution of $\sum_i c_i^2$ if m examples are assigned to t steps at random.
 
-    A partition of m into r parts, of which $a_j$ equal j, has the probability
+    A partition of m into r parts, $a_j$ of them equal to j, has the probability
     $t! / ((t - r)! \prod_j a_j!) \cdot m! / \prod_j (j!)^{a_j} / t^m$. Upper bounds of the probabilities.
 
     Args:

@@ -10,8 +10,8 @@ from privcore.allocation.shuffling_counts import counts
 from privcore.allocation.shuffling_one_epoch import Clones
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.enclose import powering
-from privcore.likelihood_ratio.laws import Blend, Gaussian, Law, OneOfSteps, product
 from privcore.likelihood_ratio.opposed import opposed
+from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product
 from privcore.likelihood_ratio.symmetric import chosen
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.problem import AtMost
@@ -98,16 +98,16 @@ class Shuffling(Phase):
         mu, t = self.unamplified(relation), self.steps
         times = 1 if self.redraw == "once" else self.epochs
         one_epoch = mu / math.sqrt(float(times))
-        below: tuple[Law, ...] = (OneOfSteps(Gaussian(one_epoch), t),)
+        below: tuple[Ratio, ...] = (OneOfSteps(Gaussian(one_epoch), t),)
         if relation == "zero-out":
             below = (ShuffledBelow(one_epoch, t), *below)
         above = [Above(Gaussian(mu))]
         if self.redraw == "each-epoch" or self.epochs == 1:
             above += self._clones(relation, scale)
-        return Bounds(above=tuple(above), below=tuple(repeated(law, times) for law in below))
+        return Bounds(above=tuple(above), below=tuple(repeated(ratio, times) for ratio in below))
 
     def _clones(self, relation: str, scale: float) -> list[Above]:
-        """Return the dominating laws of counts of clones, for a few guesses of epsilon."""
+        """Return the dominating ratios of counts of clones, for a few guesses of epsilon."""
         distance = 2.0 if relation == "replace-one" else 1.0
         clones = Clones(sigma=self.sigma, others=self.steps - 1, distance=distance)
         budget = BUDGET * scale / self.epochs
@@ -124,8 +124,8 @@ class Shuffling(Phase):
 
 
 @dataclass(frozen=True)
-class ClonesAbove(Law):
-    """Law of the counts of clones of one shuffled epoch; only the upper distribution is valid."""
+class ClonesAbove(Ratio):
+    """Ratio of the counts of clones of one shuffled epoch; only the upper distribution is valid."""
 
     pair_epsilon: float
     clone_rate: float
@@ -140,15 +140,15 @@ class ClonesAbove(Law):
 
 
 @dataclass(frozen=True)
-class ShuffledBelow(Law):
-    """Law of a shuffled epoch if all other gradients are opposed; only the lower distribution is valid."""
+class ShuffledBelow(Ratio):
+    """Ratio of a shuffled epoch if all other gradients are opposed; only the lower distribution is valid."""
 
     s: float
     steps: int
 
     def build(self, res: Resolution) -> RatioBracket:
-        law = opposed(self.s, self.steps, res)
-        return RatioBracket(lower=law, upper=law)
+        ratio = opposed(self.s, self.steps, res)
+        return RatioBracket(lower=ratio, upper=ratio)
 
     @property
     def width(self) -> float:
@@ -160,8 +160,8 @@ class ShuffledBelow(Law):
 
 
 @dataclass(frozen=True)
-class ChosenBelow(Law):
-    """Law of k of t steps with Gaussian noise; only the lower distribution is valid.
+class ChosenBelow(Ratio):
+    """Ratio of k of t steps with Gaussian noise; only the lower distribution is valid.
 
     For more than `MOST_CHOSEN` participations it is that of `MOST_CHOSEN` of them, which k of t dominates.
     """
@@ -173,8 +173,8 @@ class ChosenBelow(Law):
     def build(self, res: Resolution) -> RatioBracket:
         k = min(self.participations, MOST_CHOSEN)
         coarse = Resolution(fineness=max(res.fineness, 0.1 if k <= 16 else 0.2), tail=res.tail)
-        law = chosen(Gaussian(self.s).bracket(coarse).lower, k, self.steps, coarse)
-        return RatioBracket(lower=law, upper=law)
+        ratio = chosen(Gaussian(self.s).bracket(coarse).lower, k, self.steps, coarse)
+        return RatioBracket(lower=ratio, upper=ratio)
 
     @property
     def width(self) -> float:
@@ -192,8 +192,8 @@ def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds
         phase: The numbers of steps, participations and examples of the owner.
         s: Inverse noise multiplier.
         epochs: Number of epochs.
-        relation: As in `Phase.bounds`. A replaced example may have gradient 0, so the lower law for zero-out
-            holds for it, too; from above, no amplification at twice the distance is the bound.
+        relation: As in `Phase.bounds`. A replaced example may have gradient 0, so the lower ratio for
+            zero-out holds for it, too; from above, no amplification at twice the distance is the bound.
     """
     t, k, m = phase.steps, phase.participations, phase.group
     alone = OneOfSteps(Gaussian(s), t) if t > 1 else Gaussian(s)

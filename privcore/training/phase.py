@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
-from privcore.likelihood_ratio.laws import Composed, Gaussian, Law
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio
 from privcore.problem import Checked
 from privcore.training import params as training_params
 from privcore.training.bounds import Bounds
@@ -25,7 +25,7 @@ RELATIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Phase(Checked):
-    """Base of the phases of a run: its noise, and what it reveals about one example or one owner."""
+    """Base of the phases of a run: noise, steps, and the ratios that bound one example or one owner."""
 
     sigma: Annotated[float, params.SIGMA]
 
@@ -57,7 +57,7 @@ class Phase(Checked):
 
     @abstractmethod
     def bounds(self, relation: str, scale: float) -> Bounds:
-        """Return the laws of the phase.
+        """Return the ratios of the phase.
 
         Args:
             relation: `add-remove`, `zero-out` or `replace-one`.
@@ -76,8 +76,8 @@ class Owned(Phase):
         return self.group
 
 
-def repeated(law: Law, times: int) -> Law:
-    """Return the law of independent repetitions."""
-    if isinstance(law, Gaussian):
-        return Gaussian(math.sqrt(float(times)) * law.mu)
-    return Composed(law, times) if times > 1 else law
+def repeated(ratio: Ratio, times: int) -> Ratio:
+    """Return the ratio of independent repetitions."""
+    if isinstance(ratio, Gaussian):
+        return Gaussian(math.sqrt(float(times)) * ratio.mu)
+    return Composed(ratio, times) if times > 1 else ratio

@@ -9,8 +9,8 @@ from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioBr
 from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question, tier
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.laws import Composed, Gaussian, Law
 from privcore.likelihood_ratio.questions import PowerQuestion
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio
 from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
 from privcore.training.bounds import Ends, closed_form, composed, dominated_run, outermost
 from privcore.training.phase import RELATIONS, Phase
@@ -44,11 +44,11 @@ class Profile:
         self.scale = min((each.scale for each in questions if each.scale is not None), default=SMALLEST)
         self.bounds = composed([phase.bounds(self.relation, self.scale) for phase in run])
         self.unamplified = math.sqrt(math.fsum(phase.unamplified(self.relation) ** 2 for phase in run))
-        self.brackets: dict[Law, RatioBracket] = {}
-        self.fewer: dict[Law, Law] = {}
+        self.brackets: dict[Ratio, RatioBracket] = {}
+        self.fewer: dict[Ratio, Ratio] = {}
         """Runs for lower ends: with fewer steps, which is post-processing, if ratios are beyond doubles."""
-        law = self.bounds.above[0].law
-        self.exact = law.mu if self.bounds.tight and isinstance(law, Gaussian) else None
+        ratio = self.bounds.above[0].ratio
+        self.exact = ratio.mu if self.bounds.tight and isinstance(ratio, Gaussian) else None
 
     def answers(self) -> list[Ends]:
         """Return both ends of every quantity, in the order of the questions."""
@@ -79,55 +79,57 @@ class Profile:
         ]
         lower, upper = (np.array(some) for some in zip(*ends, strict=True))
         for above in self.bounds.above:
-            if above.moved == 0.0 and above.law in self.brackets:
-                found = powers_upper(self.brackets[above.law].upper, rates, self.adjacency)
+            if above.moved == 0.0 and above.ratio in self.brackets:
+                found = powers_upper(self.brackets[above.ratio].upper, rates, self.adjacency)
                 upper = np.minimum(upper, found)
-        for law in self.fewer.values():
-            if law in self.brackets:
-                lower = np.maximum(lower, powers_lower(self.brackets[law].lower, rates, self.adjacency))
+        for ratio in self.fewer.values():
+            if ratio in self.brackets:
+                lower = np.maximum(lower, powers_lower(self.brackets[ratio].lower, rates, self.adjacency))
         return lower, upper
 
     def _build(self, fineness: float) -> bool:
         """Build the distributions with cells of this width, and return whether that was possible."""
-        laws = dict.fromkeys([*(above.law for above in self.bounds.above), *self.bounds.below])
-        if sum(self._seconds(law, fineness) for law in laws) > AFFORDABLE and self.brackets:
+        ratios = dict.fromkeys([*(above.ratio for above in self.bounds.above), *self.bounds.below])
+        if sum(self._seconds(ratio, fineness) for ratio in ratios) > AFFORDABLE and self.brackets:
             return False
         built = False
-        for law in laws:
-            built = self._try(law, fineness) or built
-        for law in self.bounds.below:
-            fewer = self.fewer.get(law, law)
+        for ratio in ratios:
+            built = self._try(ratio, fineness) or built
+        for ratio in self.bounds.below:
+            fewer = self.fewer.get(ratio, ratio)
             while fewer not in self.brackets and isinstance(fewer, Composed) and fewer.times > 1:
-                fewer = Composed(fewer.law, fewer.times // 2)
+                fewer = Composed(fewer.ratio, fewer.times // 2)
                 built = self._try(fewer, fineness) or built
-            self.fewer[law] = fewer
+            self.fewer[ratio] = fewer
         return built
 
-    def _try(self, law: Law, fineness: float) -> bool:
+    def _try(self, ratio: Ratio, fineness: float) -> bool:
         """Build a pair of distributions, and return whether they are in the range of doubles."""
-        tail = max(tier(SHARE * self.scale) * tier(1.0 / law.copies), SMALLEST_DELTA)
+        tail = max(tier(SHARE * self.scale) * tier(1.0 / ratio.copies), SMALLEST_DELTA)
         try:
-            self.brackets[law] = law.bracket(Resolution(fineness=fineness, tail=tail))
+            self.brackets[ratio] = ratio.bracket(Resolution(fineness=fineness, tail=tail))
         except LikelihoodRangeError:
             return False
         return True
 
-    def _seconds(self, law: Law, fineness: float) -> float:
+    def _seconds(self, ratio: Ratio, fineness: float) -> float:
         """Return an estimate of the time that a distribution takes, from that of the last width of cells."""
-        if law not in self.brackets:
+        if ratio not in self.brackets:
             return 0.0
-        cells = min(self.brackets[law].upper.x.size / fineness / 10.0, MOST_CELLS)
-        return (law.combinations + 1) * (8e-4 + 1.2e-8 * cells * cells)
+        cells = min(self.brackets[ratio].upper.x.size / fineness / 10.0, MOST_CELLS)
+        return (ratio.combinations + 1) * (8e-4 + 1.2e-8 * cells * cells)
 
     def _narrowed(self, question: Question, lower: float, upper: float) -> Ends:
         """Return the ends from the present distributions, where they are better."""
         dominating = [
-            question.upper(self.brackets[above.law].upper)
+            question.upper(self.brackets[above.ratio].upper)
             for above in self.bounds.above
-            if above.moved == 0.0 and above.law in self.brackets
+            if above.moved == 0.0 and above.ratio in self.brackets
         ]
         processed = [
-            question.lower(self.brackets[law].lower) for law in self.fewer.values() if law in self.brackets
+            question.lower(self.brackets[ratio].lower)
+            for ratio in self.fewer.values()
+            if ratio in self.brackets
         ]
         if question.falls:
             return max([lower, *dominating]), min([upper, *processed])

@@ -66,7 +66,7 @@ def test_arguments_are_completed_by_what_may_stand_there(words: str, wanted: set
 def test_the_names_are_those_of_the_registry() -> None:
     assert completion.problems("") == sorted(problem.name for problem in PROBLEMS)
     assert completion.methods("") == sorted(method.name for method in METHODS)
-    assert set(completion.words("add-remove", "add", "remove")("")) == set(ADJACENCY.choices)
+    assert set(completion.words("add-remove", "zero-out", "add", "remove")("")) == set(ADJACENCY.choices)
     assert completion.problems("no-such") == []
 
 

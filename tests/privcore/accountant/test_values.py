@@ -92,7 +92,7 @@ def test_repeated_randomized_response_has_the_profile_of_its_counts(relation: Ne
     for pair in ((p, q), (q, p)):
         delta = 0.0
         for outputs in np.ndindex(*[buckets] * times):
-            first, second = (math.prod(law[o] for o in outputs) for law in pair)
+            first, second = (math.prod(ratio[o] for o in outputs) for ratio in pair)
             delta += max(0.0, first - math.exp(epsilon) * second)
         exact = max(exact, delta)
     event = dp_event.RandomizedResponseDpEvent(noise, buckets)
@@ -223,7 +223,7 @@ def truncated_delta(relation: NeighboringRelation, others: float, sigma: float, 
     The example has the gradient 1, all others the same; batches are enumerated, and integrals are sums.
     """
     replaced = {ADD: None, REPLACE: -1.0, ZERO: 0.0}[relation]
-    laws = []
+    ratios = []
     for gradient in (1.0, replaced):
         values = [others] * 3 + ([] if gradient is None else [gradient])
         means: defaultdict[float, float] = defaultdict(float)
@@ -233,8 +233,8 @@ def truncated_delta(relation: NeighboringRelation, others: float, sigma: float, 
             for batch in batches:
                 means[sum(batch)] += 0.5 ** len(values) / len(batches)
         z = np.linspace(-14.0, 14.0, 40_001)
-        laws.append(np.sum([w * np.exp(-0.5 * ((z - at) / sigma) ** 2) for at, w in means.items()], axis=0))
-    first, second = (law / law.sum() for law in laws)
+        ratios.append(np.sum([w * np.exp(-0.5 * ((z - at) / sigma) ** 2) for at, w in means.items()], axis=0))
+    first, second = (ratio / ratio.sum() for ratio in ratios)
     return max(
         float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in ((first, second), (second, first))
     )

@@ -1,4 +1,4 @@
-"""Laws of one step with a random batch, against the definition on a fine grid of outputs."""
+"""Ratios of one step with a random batch, against the definition on a fine grid of outputs."""
 
 import math
 import random
@@ -12,20 +12,20 @@ import pytest
 from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
 from privcore.likelihood_ratio.enclose import Question
-from privcore.likelihood_ratio.laws import (
+from privcore.likelihood_ratio.mixture import Mixture
+from privcore.likelihood_ratio.pairs import Part, _cells
+from privcore.likelihood_ratio.profile import delta_lower, delta_upper
+from privcore.likelihood_ratio.ratios import (
     Blend,
     Composed,
     Gaussian,
-    Law,
     OneOfSteps,
     Product,
+    Ratio,
     Sampled,
     enclosed,
     product,
 )
-from privcore.likelihood_ratio.mixture import Mixture
-from privcore.likelihood_ratio.pairs import Part, _cells
-from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 
 COARSE, FINE = Resolution(fineness=0.15, tail=1e-10), Resolution(fineness=0.03, tail=1e-15)
 Terms = list[tuple[float, float]]
@@ -73,7 +73,7 @@ def copies(q: float, s: float, kappa: float) -> float:
     return divergence(weights, [(1.0, 0.0)], kappa)
 
 
-EXACT: dict[str, tuple[Callable[[float, float], Law], Callable[[float, float, float], float]]] = {
+EXACT: dict[str, tuple[Callable[[float, float], Ratio], Callable[[float, float, float], float]]] = {
     "signed": (SignedSample, signed),
     "replaced": (Replaced, replaced),
     "zeroed": (Zeroed, zeroed),
@@ -123,8 +123,8 @@ def test_a_finer_grid_brings_the_ends_together(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXACT)
 def test_masses_and_means_are_1(name: str) -> None:
-    law = EXACT[name][0](0.05, 0.7).bracket(FINE)
-    for each in (law.lower, law.upper):
+    ratio = EXACT[name][0](0.05, 0.7).bracket(FINE)
+    for each in (ratio.lower, ratio.upper):
         assert float(each.p.sum()) == pytest.approx(1.0, abs=1e-8)
         assert float(each.p @ each.x) + each.infinite == pytest.approx(1.0, abs=1e-8)
 
@@ -138,18 +138,18 @@ def test_the_replaced_law_is_its_own_dual() -> None:
 
 def test_rate_1_and_one_copy_reduce_to_the_gaussian_mechanism() -> None:
     question = Question(asks="epsilon", at=1e-5, adjacency="remove")
-    for law, mu in (
+    for ratio, mu in (
         (SignedSample(1.0, 0.4), 0.8),
         (Replaced(1.0, 0.4), 0.8),
         (Zeroed(1.0, 0.4), 0.4),
         (Opposed(1.0, 0.4), 0.4),
         (Copies(1, 1.0, 0.4), 0.4),
     ):
-        found = enclosed(law, question, 1e-3, (0.0, 50.0))
+        found = enclosed(ratio, question, 1e-3, (0.0, 50.0))
         same = enclosed(
             Gaussian(mu), Question(asks="epsilon", at=1e-5, adjacency="remove"), 1e-3, (0.0, 50.0)
         )
-        assert max(found[0], same[0]) <= min(found[1], same[1]), law
+        assert max(found[0], same[0]) <= min(found[1], same[1]), ratio
 
 
 def test_the_masses_of_cells_are_as_precise_as_claimed() -> None:
@@ -182,14 +182,14 @@ def test_equal_parts_are_counted_and_gaussian_parts_added() -> None:
 
 
 def test_a_blend_has_the_weighted_profile() -> None:
-    law = Blend((0.25, 0.75), (Gaussian(1.0), Sampled(Gaussian(2.0), 0.1)))
-    found = law.bracket(FINE)
-    parts = [each.bracket(FINE) for each in law.laws]
+    ratio = Blend((0.25, 0.75), (Gaussian(1.0), Sampled(Gaussian(2.0), 0.1)))
+    found = ratio.bracket(FINE)
+    parts = [each.bracket(FINE) for each in ratio.ratios]
     for epsilon in (0.0, 0.5, 2.0):
         for direction in ("remove", "add"):
             low = sum(
                 w * delta_lower(part.lower, epsilon, direction)
-                for w, part in zip(law.weights, parts, strict=True)
+                for w, part in zip(ratio.weights, parts, strict=True)
             )
             assert delta_upper(found.upper, epsilon, direction) >= low
             assert delta_lower(found.lower, epsilon, direction) == pytest.approx(low, rel=1e-6)

@@ -15,7 +15,6 @@ import pytest
 from privcore.allocation.poisson_certified import poisson
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution
 from privcore.likelihood_ratio.enclose import Question, enclose, powering
-from privcore.likelihood_ratio.laws import Composed, Gaussian, Law, Sampled
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.profile import delta_upper
 from privcore.likelihood_ratio.questions import (
@@ -27,6 +26,7 @@ from privcore.likelihood_ratio.questions import (
     accuracy_question,
     precision_bounds,
 )
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, Sampled
 from privcore.likelihood_ratio.tradeoff import (
     mu_lower,
     mu_upper,
@@ -276,7 +276,7 @@ def test_the_reference_values_cover_every_quantity() -> None:
     assert {row["id"] for row in ROWS} == {f"R{k}" for k in (*range(51, 59), 70, 71, 72)}
 
 
-def law_of(row: dict[str, str]) -> Law:
+def law_of(row: dict[str, str]) -> Ratio:
     setting = json.loads(row["params"])
     s = 1.0 / setting["sigma"]
     if row["scheme"] == "unamplified":
@@ -284,7 +284,7 @@ def law_of(row: dict[str, str]) -> Law:
     return Composed(Sampled(Gaussian(s), setting["rate"]), setting["steps"])
 
 
-def answered(law: Law, question: Question, tolerance: float, most: float) -> tuple[float, float]:
+def answered(law: Ratio, question: Question, tolerance: float, most: float) -> tuple[float, float]:
     low, high, _ = enclose(
         law.bracket, question, tolerance, copies=law.copies, outer=(0.0, most), combinations=law.combinations
     )

@@ -12,8 +12,8 @@ from scipy import special
 from privcore import Answer, Point, evaluate, find
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.enclose import Question
-from privcore.likelihood_ratio.laws import Composed, Gaussian, Sampled
 from privcore.likelihood_ratio.questions import AdvantageQuestion, MuQuestion, PowerQuestion, RateQuestion
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Sampled
 from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
 from privcore.training.bounds import Above, Bounds, closed_form, enclosed_run
 from tests.privcore.draws import problem
@@ -138,9 +138,9 @@ def test_ends_of_different_laws_do_not_cross(
 
 
 def test_a_law_within_a_distance_bounds_a_pair_that_moved_by_it() -> None:
-    law, distance = Composed(Sampled(Gaussian(1.0), 0.05), 20), 0.003
-    bounds = Bounds(above=(Above(law, distance),), below=())
-    exact = Bounds.exact(law)
+    ratio, distance = Composed(Sampled(Gaussian(1.0), 0.05), 20), 0.003
+    bounds = Bounds(above=(Above(ratio, distance),), below=())
+    exact = Bounds.exact(ratio)
     # With probability `distance`, P and Q are replaced by two different outcomes.
     for rate in (1e-4, 0.01, 0.3):
         inner = rate / (1.0 - distance)
@@ -178,9 +178,9 @@ def test_a_closed_form_covers_the_error_of_the_distance() -> None:
 
 
 def test_the_power_of_a_run_lies_on_the_curve_of_its_law() -> None:
-    law = Composed(Sampled(Gaussian(1.0), 0.02), 100)
+    ratio = Composed(Sampled(Gaussian(1.0), 0.02), 100)
     found = answer("run-tpr", SAMPLED, "add", false_positive_rate=0.05)
-    bracket = law.bracket(Resolution(fineness=0.02, tail=1e-20))
+    bracket = ratio.bracket(Resolution(fineness=0.02, tail=1e-20))
     rates = np.array([0.05])
     assert found.lower <= powers_upper(bracket.upper, rates, "add")[0]
     assert found.upper >= powers_lower(bracket.lower, rates, "add")[0]

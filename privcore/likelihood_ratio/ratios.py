@@ -1,7 +1,7 @@
-"""Laws of likelihood ratios as expressions of a few operations: hashable, and built into brackets on demand.
+"""Likelihood ratios as expressions of a few operations: hashable, and built into brackets on demand.
 
-A law belongs to a pair (P, Q) of output distributions, for example of one step, of an epoch or of a whole
-run. Equal laws have equal brackets, so a law is a key of caches.
+A ratio dP/dQ belongs to a pair (P, Q) of output distributions, for example of one step, of an epoch or of a
+whole run. Equal ratios have equal brackets, so a ratio is a key of caches.
 
 One file: each operation is a small class, and they are read together.
 """
@@ -27,8 +27,8 @@ from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.numerics.rounding import UNIT
 
 
-class Law(ABC):
-    """Law of the ratio X = dP/dQ under Q."""
+class Ratio(ABC):
+    """Likelihood ratio X = dP/dQ under Q, as an expression."""
 
     def bracket(self, res: Resolution) -> RatioBracket:
         """Return the bracket of the ratio at a resolution; the result is cached and shared.
@@ -54,7 +54,7 @@ class Law(ABC):
 
     @property
     def levels(self) -> int:
-        """Number of combinations from a leaf to the result, each of which adds its part to the width."""
+        """Number of combinations from a leaf to the result; each adds its part to the width."""
         return self.combinations
 
     @property
@@ -64,13 +64,13 @@ class Law(ABC):
 
 
 @lru_cache(maxsize=64)
-def _bracket(law: Law, res: Resolution) -> RatioBracket:
-    return law.build(res)
+def _bracket(ratio: Ratio, res: Resolution) -> RatioBracket:
+    return ratio.build(res)
 
 
 @dataclass(frozen=True)
-class Gaussian(Law):
-    """Law of N(mu, 1) against N(0, 1): a lognormal distribution; mu > 0."""
+class Gaussian(Ratio):
+    """Ratio of N(mu, 1) against N(0, 1): a lognormal distribution; mu > 0."""
 
     mu: float
 
@@ -83,90 +83,90 @@ class Gaussian(Law):
 
 
 @dataclass(frozen=True)
-class Sampled(Law):
-    """Law of a part that includes the example with a probability, and otherwise does not depend on it."""
+class Sampled(Ratio):
+    """Ratio of a part that includes the example with a probability, and otherwise does not depend on it."""
 
-    law: Law
+    ratio: Ratio
     probability: float
 
     def build(self, res: Resolution) -> RatioBracket:
-        return mixed(self.law.bracket(res), self.probability, res)
+        return mixed(self.ratio.bracket(res), self.probability, res)
 
     @property
     def width(self) -> float:
-        return self.law.width
+        return self.ratio.width
 
     @property
     def combinations(self) -> int:
-        return self.law.combinations
+        return self.ratio.combinations
 
     @property
     def levels(self) -> int:
-        return self.law.levels
+        return self.ratio.levels
 
     @property
     def copies(self) -> int:
-        return self.law.copies
+        return self.ratio.copies
 
 
 @dataclass(frozen=True)
-class OneOfSteps(Law):
-    """Law of several steps of which one, chosen uniformly at random, uses the example."""
+class OneOfSteps(Ratio):
+    """Ratio of several steps if one of them, chosen uniformly at random, uses the example."""
 
-    law: Law
+    ratio: Ratio
     steps: int
 
     def build(self, res: Resolution) -> RatioBracket:
-        return mean_of(self.law.bracket(res), self.steps, res)
+        return mean_of(self.ratio.bracket(res), self.steps, res)
 
     @property
     def width(self) -> float:
-        return self.law.width
+        return self.ratio.width
 
     @property
     def combinations(self) -> int:
-        return self.law.combinations + powering(self.steps)
+        return self.ratio.combinations + powering(self.steps)
 
     @property
     def levels(self) -> int:
-        return self.law.levels + powering(self.steps)
+        return self.ratio.levels + powering(self.steps)
 
 
 @dataclass(frozen=True)
-class Composed(Law):
-    """Law of independent repetitions."""
+class Composed(Ratio):
+    """Ratio of independent repetitions."""
 
-    law: Law
+    ratio: Ratio
     times: int
 
     def build(self, res: Resolution) -> RatioBracket:
-        return product_of(self.law.bracket(res), self.times, res)
+        return product_of(self.ratio.bracket(res), self.times, res)
 
     @property
     def width(self) -> float:
-        return self.law.width
+        return self.ratio.width
 
     @property
     def combinations(self) -> int:
-        return self.law.combinations + powering(self.times)
+        return self.ratio.combinations + powering(self.times)
 
     @property
     def levels(self) -> int:
-        return self.law.levels + powering(self.times)
+        return self.ratio.levels + powering(self.times)
 
     @property
     def copies(self) -> int:
-        return self.law.copies * self.times
+        return self.ratio.copies * self.times
 
 
 @dataclass(frozen=True)
-class Product(Law):
-    """Law of several independent parts; at least one."""
+class Product(Ratio):
+    """Ratio of several independent parts; at least one."""
 
-    laws: tuple[Law, ...]
+    ratios: tuple[Ratio, ...]
 
     def build(self, res: Resolution) -> RatioBracket:
-        brackets = [law.bracket(res) for law in self.laws]
+        brackets = [ratio.bracket(res) for ratio in self.ratios]
         while len(brackets) > 1:  # neighbours, so that no factor passes more levels than necessary
             pairs = zip(brackets[::2], brackets[1::2], strict=False)
             rest = brackets[len(brackets) - len(brackets) % 2 :]
@@ -175,33 +175,33 @@ class Product(Law):
 
     @property
     def width(self) -> float:
-        return max(law.width for law in self.laws)
+        return max(ratio.width for ratio in self.ratios)
 
     @property
     def combinations(self) -> int:
-        return sum(law.combinations for law in self.laws) + len(self.laws) - 1
+        return sum(ratio.combinations for ratio in self.ratios) + len(self.ratios) - 1
 
     @property
     def levels(self) -> int:
-        return max(law.levels for law in self.laws) + (len(self.laws) - 1).bit_length()
+        return max(ratio.levels for ratio in self.ratios) + (len(self.ratios) - 1).bit_length()
 
     @property
     def copies(self) -> int:
-        return sum(law.copies for law in self.laws)
+        return sum(ratio.copies for ratio in self.ratios)
 
 
 @dataclass(frozen=True)
-class Blend(Law):
-    """Law of a part that follows one of several laws, chosen at random and revealed.
+class Blend(Ratio):
+    """Ratio of a part that follows one of several ratios, chosen at random and revealed.
 
-    A law dominates the true one if it has at least the true weights; their sum may exceed 1.
+    A ratio dominates the true one if it has at least the true weights; their sum may exceed 1.
     """
 
     weights: tuple[float, ...]
-    laws: tuple[Law, ...]
+    ratios: tuple[Ratio, ...]
 
     def build(self, res: Resolution) -> RatioBracket:
-        brackets = [law.bracket(res) for law in self.laws]
+        brackets = [ratio.bracket(res) for ratio in self.ratios]
         return RatioBracket(
             lower=_blended(self.weights, [bracket.lower for bracket in brackets]),
             upper=_blended(self.weights, [bracket.upper for bracket in brackets]),
@@ -209,19 +209,19 @@ class Blend(Law):
 
     @property
     def width(self) -> float:
-        return max(law.width for law in self.laws)
+        return max(ratio.width for ratio in self.ratios)
 
     @property
     def combinations(self) -> int:
-        return sum(law.combinations for law in self.laws)
+        return sum(ratio.combinations for ratio in self.ratios)
 
     @property
     def levels(self) -> int:
-        return max(law.levels for law in self.laws)
+        return max(ratio.levels for ratio in self.ratios)
 
     @property
     def copies(self) -> int:
-        return max(law.copies for law in self.laws)
+        return max(ratio.copies for ratio in self.ratios)
 
 
 def _blended(weights: tuple[float, ...], parts: list[RatioDistribution]) -> RatioDistribution:
@@ -241,35 +241,37 @@ def _blended(weights: tuple[float, ...], parts: list[RatioDistribution]) -> Rati
     )
 
 
-def product(laws: tuple[Law, ...]) -> Law:
-    """Return the law of independent parts: equal parts are counted, and Gaussian parts added.
+def product(ratios: tuple[Ratio, ...]) -> Ratio:
+    """Return the ratio of independent parts: equal parts are counted, and Gaussian parts added.
 
     Example:
         >>> product((Gaussian(3.0), Gaussian(4.0)))
         Gaussian(mu=5.0)
     """
-    squares, counted = list[float](), dict[Law, int]()
-    for law in laws:
-        base, times = (law.law, law.times) if isinstance(law, Composed) else (law, 1)
+    squares, counted = list[float](), dict[Ratio, int]()
+    for ratio in ratios:
+        base, times = (ratio.ratio, ratio.times) if isinstance(ratio, Composed) else (ratio, 1)
         if isinstance(base, Gaussian):
             squares.append(times * base.mu * base.mu)
         else:
             counted[base] = counted.get(base, 0) + times
-    parts: list[Law] = [Composed(law, times) if times > 1 else law for law, times in counted.items()]
+    parts: list[Ratio] = [Composed(ratio, times) if times > 1 else ratio for ratio, times in counted.items()]
     if squares:
         parts.append(Gaussian(math.sqrt(math.fsum(squares))))
     return parts[0] if len(parts) == 1 else Product(tuple(parts))
 
 
 def enclosed(
-    law: Law, question: Question, tolerance: float, outer: tuple[float, float]
+    ratio: Ratio, question: Question, tolerance: float, outer: tuple[float, float]
 ) -> tuple[float, float, str]:
-    """Return a bracket of the quantity in question of the pair with this law, and a note.
+    """Return a bracket of the quantity in question of the pair with this ratio, and a note.
 
     Args:
-        law: The law.
+        ratio: The ratio.
         question: Quantity to compute.
         tolerance: Requested relative width.
         outer: A known bracket.
     """
-    return enclose(law.bracket, question, tolerance, copies=law.copies, outer=outer, combinations=law.levels)
+    return enclose(
+        ratio.bracket, question, tolerance, copies=ratio.copies, outer=outer, combinations=ratio.levels
+    )
