@@ -159,7 +159,7 @@ def composed_epsilon(clones: Clones, epochs: int, delta: float, top: float, tole
         guess = min(0.5 * guess, best)
     fineness = first_fineness("epsilon", tolerance, powering(epochs))
     for _ in range(3 if best < math.inf else 0):
-        last, found = best, _epsilon(clones, epochs, delta, best * (1.0 + 1e-9), fineness)
+        last, found = best, _epsilon(clones, epochs, delta, 1.000001 * best, fineness)
         best = min(best, found)
         if not found < (1.0 - 0.1 * tolerance) * last:
             break
