@@ -39,7 +39,7 @@ from flows.cli.training_options import (
     StoredOnly,
 )
 from flows.spec.words import number
-from privcore import DomainError, Problem, find_problem
+from privcore import DomainError, Problem, find_problem, methods_for
 
 
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments
@@ -187,7 +187,11 @@ def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], di
         if name not in ("adjacency", "delta", "examples"):
             option = name.replace("_", "-")
             raise DomainError(f"Expected {name} in the phases of the run, got --{option} with --run.")
-    return find_problem("run-epsilon"), run_question(run, given)
+    kind, fields = find_problem("run-epsilon"), run_question(run, given)
+    reasons = methods_for(kind.from_fields(fields)).values()
+    if None not in reasons:
+        raise DomainError(" ".join(dict.fromkeys(filter(None, reasons))))
+    return kind, fields
 
 
 def tell(notes: list[str]) -> None:

@@ -9,13 +9,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution
+from privcore.likelihood_ratio.distribution import (
+    LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
+    Resolution,
+)
 from privcore.likelihood_ratio.mixture import Mixture, sampled
 from privcore.likelihood_ratio.pairs import Part, bracket_of
 from privcore.likelihood_ratio.ratios import Blend, Ratio
 from privcore.numerics.binomial import window
-from privcore.numerics.rounding import BINOMIAL_WINDOW
+from privcore.numerics.rounding import BINOMIAL_WINDOW, UNIT
 
+MOST_COPIES = 1000
+"""Largest number of counts; a batch with more copies of an example is not enclosed."""
+SMALLEST_EXPONENT = -100.0
+"""Least logarithm of the probability of 0 from which the others are computed."""
 TINY = 1e-290
 """Smaller probabilities of counts are left out, which changes no bound at an epsilon below 300."""
 
@@ -130,6 +139,36 @@ class Aligned(Ratio):
         return self.s
 
 
+def copies(count: int, probability: float) -> tuple[list[int], list[float], float]:
+    """Return the counts of a binomial distribution that matter, their probabilities, and the error of these.
+
+    If 0 is not negligible, the probabilities follow from that of 0 by ratios of neighbours, with at most five
+    roundings each. The exponent of (1 - q)^m has a relative error of two roundings.
+
+    Args:
+        count: Number of draws.
+        probability: Probability of a success, in (0, 1].
+
+    Raises:
+        LikelihoodRangeError: More than `MOST_COPIES` counts matter.
+    """
+    exponent = count * math.log1p(-probability) if probability < 1.0 else -math.inf
+    if exponent > SMALLEST_EXPONENT:
+        weights = [math.exp(exponent)]
+        odds = probability / (1.0 - probability)
+        for k in range(count):
+            following = weights[-1] * ((count - k) / (k + 1.0) * odds)
+            if following < TINY and k > count * probability:
+                break
+            weights.append(following)
+        return list(range(len(weights))), weights, (10.0 * len(weights) - 4.0 * exponent + 16.0) * UNIT
+    found = window(count, probability)
+    kept = found.law > TINY
+    if np.count_nonzero(kept) > MOST_COPIES:
+        raise LikelihoodRangeError
+    return found.counts[kept].astype(int).tolist(), found.law[kept].tolist(), 2.0 * BINOMIAL_WINDOW
+
+
 @dataclass(frozen=True)
 class Copies(Ratio):
     r"""Ratio of a step that uses an example K times, K binomial: P is the mixture of N(K s), Q is N(0).
@@ -145,11 +184,9 @@ class Copies(Ratio):
     s: float
 
     def build(self, res: Resolution) -> RatioBracket:
-        found = window(self.count, self.probability)
-        kept = found.law > TINY
-        means = tuple((self.s * found.counts[kept]).tolist())
-        p = Mixture(tuple(found.law[kept].tolist()), means)
-        return bracket_of((Part(p, sampled(1.0, 0.0), error=2.0 * BINOMIAL_WINDOW),), 0.0, res)
+        counts, weights, error = copies(self.count, self.probability)
+        p = Mixture(tuple(weights), tuple(self.s * k for k in counts))
+        return bracket_of((Part(p, sampled(1.0, 0.0), error=error),), 0.0, res)
 
     @property
     def width(self) -> float:
@@ -173,21 +210,21 @@ class Repeated(Ratio):
     s: float
 
     def build(self, res: Resolution) -> RatioBracket:
-        found = window(self.count, self.probability)
-        some = {int(k): float(p) for k, p in zip(found.counts, found.law, strict=True) if k > 0 and p > TINY}
-        rate = min(1.0, sum(some.values()) * (1.0 + 4.0 * BINOMIAL_WINDOW))
+        counts, weights, error = copies(self.count, self.probability)
+        some = {k: p for k, p in zip(counts, weights, strict=True) if k > 0}
+        rate = min(1.0, sum(some.values()) * (1.0 + 2.0 * error + len(some) * UNIT))
         kept: dict[int, float] = {}
         beyond = 0.0
-        for k in sorted(some):
-            rest = sum(p for j, p in some.items() if j >= k)
+        rests = np.cumsum(list(some.values())[::-1])[::-1].tolist()
+        for (k, p), rest in zip(some.items(), rests, strict=True):
             if kept and rest <= rate * res.tail:
                 beyond = rest
                 break
-            kept[k] = some[k]
-        weights = tuple(p / rate * (1.0 + 8.0 * BINOMIAL_WINDOW) for p in kept.values())
-        bracket = Blend(weights, tuple(Replaced(rate, k * self.s) for k in kept)).bracket(res)
-        share = beyond / rate * (1.0 + 8.0 * BINOMIAL_WINDOW)
-        return RatioBracket(lower=bracket.lower, upper=_revealed(bracket.upper, share))
+            kept[k] = p
+        outwards = 1.0 + 4.0 * error + 2.0 * len(some) * UNIT
+        shares = tuple(p / rate * outwards for p in kept.values())
+        bracket = Blend(shares, tuple(Replaced(rate, k * self.s) for k in kept)).bracket(res)
+        return RatioBracket(lower=bracket.lower, upper=_revealed(bracket.upper, beyond / rate * outwards))
 
     @property
     def width(self) -> float:

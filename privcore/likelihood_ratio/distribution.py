@@ -93,7 +93,7 @@ def combine(
     picture_a = coarsen(wa * a.lower.x, a.lower.p, PICTURE)
     picture_b = picture_a if square else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
     x, p = all_pairs(*picture_a, *picture_b, product)
-    lowest = wa * _lowest(a.upper), wb * _lowest(b.upper)
+    lowest = wa * lowest_value(a.upper), wb * lowest_value(b.upper)
     highest = wa * float(a.upper.x[-1]), wb * float(b.upper.x[-1])
     ends = [end[0] * end[1] if product else end[0] + end[1] for end in (lowest, highest)]
     edges = choose_edges(x, p, res.fineness, res.tail, product, *ends)
@@ -175,7 +175,7 @@ def _rounded(
     )
 
 
-def _lowest(distribution: RatioDistribution) -> float:
+def lowest_value(distribution: RatioDistribution) -> float:
     """Return the smallest positive value."""
     if distribution.x[-1] <= 0.0:  # the mean is at infinity
         raise LikelihoodRangeError

@@ -14,7 +14,7 @@ from privcore.likelihood_ratio.batches import (
     SignedSample,
     Zeroed,
 )
-from privcore.likelihood_ratio.ratios import Blend, Gaussian, Ratio, Sampled
+from privcore.likelihood_ratio.ratios import Blend, Gaussian, Ratio, sampled
 from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds
@@ -55,7 +55,9 @@ class Poisson(Owned):
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         rate = self.sampling_probability
-        ratio: Ratio = Sampled(Gaussian(self.s), rate)
+        if rate == 1.0:
+            return Bounds.exact(Gaussian(self.unamplified(relation)))
+        ratio = sampled(Gaussian(self.s), rate)
         if relation == "replace-one":
             ratio = SignedSample(rate, self.s)
         elif self.group > 1:
@@ -87,15 +89,26 @@ class FixedSize(Phase):
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         rate, s, times = self.sampling_probability, self.s, self.uses
-        far: Ratio = Sampled(Gaussian(2.0 * s), rate)
-        if relation == "add-remove":
-            return Bounds.exact(repeated(far, times))
-        if relation == "replace-one":
-            return Bounds(above=(Above(repeated(Replaced(rate, s), times)),), below=(repeated(far, times),))
+        if rate == 1.0:
+            return Bounds.exact(Gaussian(self.unamplified(relation)))
         return Bounds(
-            above=(Above(repeated(Zeroed(rate, s), times)),),
-            below=tuple(repeated(ratio, times) for ratio in (Opposed(rate, s), Aligned(rate, s))),
+            above=(Above(repeated(fixed_above(relation, rate, s), times)),),
+            below=tuple(repeated(ratio, times) for ratio in fixed_below(relation, rate, s)),
         )
+
+
+def fixed_above(relation: str, rate: float, s: float) -> Ratio:
+    """Return the ratio with the largest profile of a step with a batch of fixed size."""
+    if relation == "add-remove":
+        return sampled(Gaussian(2.0 * s), rate)
+    return Replaced(rate, s) if relation == "replace-one" else Zeroed(rate, s)
+
+
+def fixed_below(relation: str, rate: float, s: float) -> tuple[Ratio, ...]:
+    """Return the ratios of data sets for a step with a batch of fixed size."""
+    if relation == "zero-out":
+        return Opposed(rate, s), Aligned(rate, s)
+    return (sampled(Gaussian(2.0 * s), rate),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,19 +168,19 @@ class TruncatedPoisson(Phase):
         rate, s, times = self.sampling_probability, self.s, self.uses
         cut = truncation(self.examples, rate, self.largest_batch)
         signed = relation == "replace-one"
-        sample: Ratio = SignedSample(rate, s) if signed else Sampled(Gaussian(s), rate)
+        sample: Ratio = SignedSample(rate, s) if signed else sampled(Gaussian(s), rate)
         if self.largest_batch == self.examples:
             return Bounds.exact(repeated(sample, times))
-        mean: Ratio = SignedSample(cut.mean, s) if signed else Sampled(Gaussian(s), cut.mean)
+        mean: Ratio = SignedSample(cut.mean, s) if signed else sampled(Gaussian(s), cut.mean)
         whole = Above(repeated(sample, times), moved=min(1.0, times * max(cut.cut, TINY)))
+        if rate == 1.0:  # every batch is full: batches of fixed size
+            return Bounds(
+                above=(Above(repeated(fixed_above(relation, cut.rate, s), times)),),
+                below=tuple(repeated(ratio, times) for ratio in fixed_below(relation, cut.mean, s)),
+            )
         if cut.full <= TINY:
             return Bounds(above=(whole,), below=(repeated(mean, times),))
-        full: dict[str, Ratio] = {
-            "add-remove": Sampled(Gaussian(2.0 * s), cut.rate),
-            "replace-one": Replaced(cut.rate, s),
-            "zero-out": Zeroed(cut.rate, s),
-        }
-        blend = Blend((cut.room, cut.full), (sample, full[relation]))
+        blend = Blend((cut.room, cut.full), (sample, fixed_above(relation, cut.rate, s)))
         return Bounds(
             above=(
                 Above(repeated(blend, times)),

@@ -9,6 +9,7 @@ from flows.answers.parse import training_question
 from flows.answers.run_file import run_question
 from flows.answers.samplers import SAMPLING
 from privcore import DomainError, PrivsweepError, find_problem
+from tests.flows.small_store import Command
 
 RUN = """
 adjacency = "zero-out"
@@ -28,6 +29,12 @@ sigma = 1.1
 sampling_probability = 0.01
 steps = 30
 """
+
+
+@pytest.fixture
+def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
 
 
 def written(folder: Path, text: str) -> str:
@@ -77,6 +84,12 @@ def test_a_run_is_also_one_line_of_text() -> None:
 def test_a_mistake_in_a_file_is_one_sentence(tmp_path: Path, change: tuple[str, str], words: str) -> None:
     with pytest.raises(PrivsweepError, match=words):
         run_question(written(tmp_path, RUN.replace(*change)), {})
+
+
+def test_a_relation_that_no_theorem_covers_is_misuse(privsweep: Command) -> None:
+    run = "poisson(sigma=1,sampling_probability=0.1,steps=3,group=2)"
+    assert privsweep("epsilon", "--run", run, "--delta", "1e-5", "--adjacency", "replace-one") == 2
+    assert "No theorem about replacing several examples" in privsweep.err
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
+from privcore.likelihood_ratio.batches import copies as binomial_counts
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
 from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.mixture import Mixture
@@ -192,4 +193,28 @@ def test_a_blend_has_the_weighted_profile() -> None:
                 for w, part in zip(ratio.weights, parts, strict=True)
             )
             assert delta_upper(found.upper, epsilon, direction) >= low
-            assert delta_lower(found.lower, epsilon, direction) == pytest.approx(low, rel=1e-6)
+            assert delta_lower(found.lower, epsilon, direction) == pytest.approx(low, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("count", "q"),
+    [(1, 0.5), (3, 1e-7), (30, 0.9), (100, 1.0 - 2.0**-40), (256, 1e-4), (1000, 0.02), (60_000, 1e-3)],
+)
+def test_the_probabilities_of_counts_are_as_precise_as_claimed(count: int, q: float) -> None:
+    counts, weights, error = binomial_counts(count, q)
+    with mp.workdps(40):
+        for k, weight in zip(counts, weights, strict=True):
+            exact = mp.binomial(count, k) * mp.mpf(q) ** k * (1 - mp.mpf(q)) ** (count - k)
+            assert abs(weight / exact - 1) <= error, k
+        assert abs(1 - mp.fsum(weights)) <= error + 1e-200
+
+
+def test_many_parts_are_blended_in_the_cells_of_one_grid() -> None:
+    parts = tuple(Gaussian(0.1 * k) for k in range(1, 60))
+    bracket = Blend((1.0 / 59.0,) * 59, parts).bracket(COARSE)
+    assert bracket.upper.x.size < 1000
+    for epsilon in (0.0, 0.5, 2.0):
+        ends = [divergence([(1.0, 0.1 * k)], [(1.0, 0.0)], math.exp(epsilon)) for k in range(1, 60)]
+        mean = sum(ends) / 59.0
+        assert delta_lower(bracket.lower, epsilon, "remove") <= mean
+        assert mean <= delta_upper(bracket.upper, epsilon, "remove") <= 1.02 * mean

@@ -88,6 +88,25 @@ def test_the_lower_end_of_a_better_sampler_is_below_the_upper_end_of_a_worse_one
     assert answered(better, adjacency, delta=1e-6).lower <= answered(worse, adjacency, delta=1e-6).upper
 
 
+def test_a_large_group_and_a_small_rate_keep_their_brackets_narrow() -> None:
+    answered("allocation(sigma=3,steps=100,group=30,epochs=2)", delta=1e-5)
+    found = answered("poisson(sigma=2,sampling_probability=1e-05,steps=10000000,group=2)", delta=1e-5)
+    assert found.upper <= 1.03 * found.lower
+    found = answered("with-replacement(sigma=2,examples=10000,batch_size=1,steps=1000000)", delta=1e-5)
+    assert found.upper <= 1.03 * found.lower
+
+
+def test_a_rate_of_1_is_no_sampling_to_the_last_digit() -> None:
+    poisson = answered("poisson(sigma=0.3,sampling_probability=1,steps=27)", delta=2e-6)
+    assert poisson == answered("none(sigma=0.3,steps=27)", delta=2e-6)
+    full = "truncated-poisson(sigma=1,sampling_probability=1,examples=100,largest_batch=10,steps=5)"
+    fixed = "fixed-size(sigma=1,sampling_probability=0.1,steps=5)"
+    for adjacency in ("add-remove", "zero-out", "replace-one"):
+        one, other = answered(full, adjacency, epsilon=1.0), answered(fixed, adjacency, epsilon=1.0)
+        assert one.lower == pytest.approx(other.lower, rel=0.02)
+        assert one.upper == pytest.approx(other.upper, rel=0.02)
+
+
 def test_truncation_matters_less_the_larger_the_largest_batch() -> None:
     ends = [
         answered(
