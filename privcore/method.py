@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, get_origin, get_type_hints
 
 from privcore.answer import Answer
-from privcore.errors import DomainError, unknown
+from privcore.errors import UnknownNameError, unknown
 from privcore.parameter import Parameter, Value
 from privcore.problem import Problem
 
@@ -76,7 +76,7 @@ class Method(ABC, Generic[P]):
         """Return the method with these options; an unknown name raises `PrivsweepError`."""
         for name in given:
             if not cls.knobs:
-                raise DomainError(f"Expected no options of {cls.name}, got {name}.")
+                raise UnknownNameError(f"Unknown option of {cls.name} {name}: the method has no options.")
             if name not in cls.knobs:
                 raise unknown(f"option of {cls.name}", str(name), list(cls.knobs))
         return cls(**given)

@@ -29,6 +29,7 @@ class Tab:
 
 TABS = (
     Tab(name="allocation", title="Allocation", sweep="quickstart"),
+    Tab(name="training", title="Training runs", sweep="training-runs"),
     Tab(name="labels", title="Labels", sweep="labels-bounds"),
     Tab(name="auditing", title="Audits", sweep="audits-claims"),
     Tab(name="membership", title="Membership", sweep="membership-claims"),

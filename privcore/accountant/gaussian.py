@@ -35,7 +35,7 @@ def poisson(noise: float, rate: float, relation: Relation) -> PrivateStep:
         relation: Neighbouring relation; a replaced example may have the opposite gradient.
 
     Source:
-        arXiv:2106.08567v2, Theorem 11; with replacement of an example, docs/accountant.md.
+        arXiv:2106.08567, Theorem 11; with replacement of an example, docs/accountant.md.
     """
     distance = 2.0 if relation is Relation.REPLACE_ONE else 1.0
     if rate == 1.0:

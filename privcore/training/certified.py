@@ -8,7 +8,7 @@ from privcore import params
 from privcore.answer import Answer
 from privcore.likelihood_ratio.enclose import FIRST_DELTA, Question
 from privcore.method import Cost, Direction, Method
-from privcore.papers import CHUA_BALLS, FELDMAN_SHENFELD, ZHU
+from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, FELDMAN_SHENFELD, ZHU
 from privcore.training.bounds import Bounds, composed, enclosed_run, estimated
 from privcore.training.phase import RELATIONS
 from privcore.training.problems import (
@@ -89,8 +89,8 @@ class BatchesCertified(
     name = "batches.certified"
     problems = (FixedSizeEpsilon, FixedSizeDelta, WithReplacementEpsilon, WithReplacementDelta)
     reference = (
-        f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); Balle, Barthe and Gaboardi (2018), "
-        f"arXiv:1807.01647v2, Theorems 9 and 10; {CONVEX}"
+        f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); {BALLE_BARTHE}, Theorems 9 and 10; "
+        f"{CONVEX}"
     )
     shares = ("sigma", "sampling_probability", "steps", "examples", "batch_size", "epochs")
 
@@ -104,7 +104,7 @@ class TruncatedCertified(Certified[TruncatedPoissonEpsilon | TruncatedPoissonDel
 
     name = "truncated.certified"
     problems = (TruncatedPoissonEpsilon, TruncatedPoissonDelta)
-    reference = f"Chua et al. (2024), arXiv:2411.04205v1, Theorem 3.3; {ZHU}, Theorem 11; {CONVEX}"
+    reference = f"{CHUA_SCALABLE}, Theorem 3.3; {ZHU}, Theorem 11; {CONVEX}"
     shares = ("sigma", "sampling_probability", "steps", "examples", "largest_batch", "epochs")
 
 

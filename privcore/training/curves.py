@@ -12,6 +12,7 @@ from privcore.likelihood_ratio.questions import (
     accuracy_bounds,
     accuracy_question,
 )
+from privcore.papers import DONG_ROTH
 from privcore.training.certified import CONVEX, Certified
 from privcore.training.curve_problems import (
     RunAccuracy,
@@ -36,7 +37,7 @@ class RunsCurves(Certified[Tested]):
 
     name = "runs.curves"
     problems = (RunTruePositiveRate, RunFalsePositiveRate, RunAdvantage, RunAccuracy, RunMu)
-    reference = f"Dong, Roth and Su (2022), arXiv:1905.02383, Proposition 2.12 (duality); {CONVEX}"
+    reference = f"{DONG_ROTH}, Proposition 2.12 (duality); {CONVEX}"
     shares = ("phases", "adjacency")
 
     def question(self, problem: Tested) -> Question:

@@ -78,12 +78,18 @@ LOCAL = Series(
     width=1.8,
 )
 SHUFFLING = Series(
-    label="Shuffling, upper bound", scheme="shuffling", method="shuffling.clones", color="#CC79A7", marker="v"
+    label="Shuffling, upper bound",
+    scheme="shuffling",
+    method="shuffling.clones",
+    color="#CC79A7",
+    marker="v",
+    adjacency="zero-out",
 )
 SHUFFLING_LOWER = Series(
     label="Shuffling, lower bound",
     scheme="shuffling",
     method="shuffling.largest",
+    adjacency="zero-out",
     shows=Shows.LOWER,
     color="#CC79A7",
     width=1.8,
