@@ -282,12 +282,13 @@ def test_the_truth_depends_on_the_declared_products_alone(kind: type[Problem], d
     ours = [
         each for each in draws if type(each.problem) is kind and each.answer.rigorous and each.seconds < 0.1
     ]
-    for draw in rng.sample(ours, min(25, len(ours))):
+    chosen = rng.sample(ours, min(25, len(ours)))
+    for draw, divisor in itertools.product(chosen, (1, 2, 3, 5, 7)):
         fields = draw.problem.as_fields()
         for axis in kind.products:
-            whole, divisor = axis.value(fields), rng.choice([1, 2, 3, 5, 7])
-            if whole % divisor == 0:
-                fields |= dict(zip(axis.factors, (whole // divisor, divisor), strict=True))
+            whole_product = axis.value(fields)
+            if whole_product % divisor == 0:
+                fields |= dict(zip(axis.factors, (whole_product // divisor, divisor), strict=True))
         fields |= {name: rng.randint(1, 10**6) for name in kind.irrelevant}
         try:
             other = kind.from_fields(fields)
@@ -298,7 +299,7 @@ def test_the_truth_depends_on_the_declared_products_alone(kind: type[Problem], d
             compared += 1
             assert answer.lower <= draw.answer.upper, (draw, other, answer)
             assert draw.answer.lower <= answer.upper, (draw, other, answer)
-    assert compared >= 5
+    assert compared >= (5 if whole() else 1)
 
 
 @pytest.mark.soak
