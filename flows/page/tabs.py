@@ -29,11 +29,13 @@ class Tab:
 
 TABS = (
     Tab(name="allocation", title="Allocation", sweep="quickstart"),
-    Tab(name="training", title="Training runs", sweep="training-runs"),
     Tab(name="labels", title="Labels", sweep="labels-bounds"),
     Tab(name="auditing", title="Audits", sweep="audits-claims"),
     Tab(name="membership", title="Membership", sweep="membership-claims"),
 )
+
+WITHOUT_TAB = ("training",)
+"""Topics whose problems are not on the page: the phases of a run need an editor."""
 
 COMPARED: Mapping[str, Any] = {
     "problem": "allocation-epsilon",
