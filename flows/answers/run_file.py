@@ -1,7 +1,7 @@
 """Runs of several phases from a TOML file, or from one line of text."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,14 @@ def run_question(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
         listed = enumerate(fields.pop("phase"), 1)
         fields["phases"] = "; ".join(_phase(number, phase, size) for number, phase in listed)
     return fields
+
+
+def refuse_options(options: Iterable[str]) -> None:
+    """Raise `DomainError` if an option was given that belongs to the phases of a run."""
+    for name in options:
+        if name not in ("adjacency", "delta", "examples"):
+            option = name.replace("_", "-")
+            raise DomainError(f"Expected {name} in the phases of the run, got --{option} with --run.")
 
 
 def _content(path: Path) -> dict[str, Any]:

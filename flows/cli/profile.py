@@ -22,7 +22,6 @@ from flows.cli.training_options import (
     Steps,
 )
 from flows.spec.words import number
-from privcore import DomainError
 
 
 def _numbers(what: str) -> Any:
@@ -66,7 +65,7 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
     Every number has a lower and an upper end, both proved. Without numbers such as --fpr, the table has the
     usual ones.
     """
-    from flows.answers.run_file import run_question
+    from flows.answers.run_file import refuse_options, run_question
     from flows.answers.run_phases import one_phase
     from flows.answers.run_profile import print_profile
     from flows.reports.profile_chart import check_chart, draw_profile
@@ -98,10 +97,8 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
         )
         tell(notes)
     else:
-        for name, value in (one | {"batch_size": batch_size}).items():
-            if value is not None:
-                option = name.replace("_", "-")
-                raise DomainError(f"Expected {name} in the phases of the run, got --{option} with --run.")
+        given = one | {"batch_size": batch_size}
+        refuse_options(name for name, value in given.items() if value is not None)
         size = None if examples is None else number(examples)
         fields = run_question(run, {"adjacency": adjacency, "examples": size})
         text, relation = fields["phases"], fields["adjacency"]

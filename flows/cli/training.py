@@ -180,13 +180,10 @@ def question(
 
 def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], dict[str, Any]]:
     """Build the problem about a run of phases."""
-    from flows.answers.run_file import run_question
+    from flows.answers.run_file import refuse_options, run_question
 
     given = {name: number(text) for name, text in options.items() if text is not None}
-    for name in given:
-        if name not in ("adjacency", "delta", "examples"):
-            option = name.replace("_", "-")
-            raise DomainError(f"Expected {name} in the phases of the run, got --{option} with --run.")
+    refuse_options(given)
     kind, fields = find_problem("run-epsilon"), run_question(run, given)
     reasons = methods_for(kind.from_fields(fields)).values()
     if None not in reasons:

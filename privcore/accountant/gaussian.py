@@ -15,10 +15,11 @@ from privcore.likelihood_ratio.batches import (
     SignedSample,
     Zeroed,
 )
+from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.mixture import Mixture, sampled
 from privcore.likelihood_ratio.pairs import Part, bracket_of
-from privcore.likelihood_ratio.ratios import Blend, Gaussian, Ratio, Sampled
+from privcore.likelihood_ratio.ratios import Gaussian, Ratio, Sampled
 from privcore.numerics.rounding import FEW_OPERATIONS
 from privcore.training.counts import truncation
 

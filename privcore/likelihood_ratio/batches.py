@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
+from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
     RatioBracket,
@@ -17,7 +18,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.mixture import Mixture, sampled
 from privcore.likelihood_ratio.pairs import Part, bracket_of
-from privcore.likelihood_ratio.ratios import Blend, Ratio
+from privcore.likelihood_ratio.ratios import Ratio
 from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW, UNIT
 

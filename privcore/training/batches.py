@@ -1,6 +1,5 @@
 """Phases whose steps draw their batches independently: Poisson sampling, fixed and truncated batches."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -14,7 +13,8 @@ from privcore.likelihood_ratio.batches import (
     SignedSample,
     Zeroed,
 )
-from privcore.likelihood_ratio.ratios import Blend, Gaussian, Ratio, sampled
+from privcore.likelihood_ratio.blend import Blend
+from privcore.likelihood_ratio.ratios import Gaussian, Ratio, sampled
 from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds
@@ -66,11 +66,18 @@ class Poisson(Owned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedSize(Phase):
+class Displacing(Phase):
+    """Base of samplers in which another example takes the place of a removed example."""
+
+    def distance(self, relation: str) -> float:
+        return 1.0 if relation == "zero-out" else 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSize(Displacing):
     """Steps with a uniformly chosen batch of a fixed number of different examples.
 
-    For zero-out, the lower ends are those of two data sets: all other gradients opposed, the worst one for
-    remove in all but one of 60 drawn runs, or all equal, the worst one for add in two thirds of them.
+    For zero-out, the lower ends are those of two data sets: all other gradients opposed, or all equal.
     """
 
     name = "fixed-size"
@@ -82,10 +89,6 @@ class FixedSize(Phase):
     @property
     def uses(self) -> int:
         return self.steps * self.epochs
-
-    def unamplified(self, relation: str) -> float:
-        distance = 1.0 if relation == "zero-out" else 2.0
-        return distance * math.sqrt(self.uses) * self.s
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         rate, s, times = self.sampling_probability, self.s, self.uses
@@ -112,7 +115,7 @@ def fixed_below(relation: str, rate: float, s: float) -> tuple[Ratio, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithReplacement(Phase):
+class WithReplacement(Displacing):
     """Steps whose batch is drawn example by example, independently: an example may occur several times."""
 
     name = "with-replacement"
@@ -127,9 +130,8 @@ class WithReplacement(Phase):
     def uses(self) -> int:
         return self.steps * self.epochs
 
-    def unamplified(self, relation: str) -> float:
-        distance = 1.0 if relation == "zero-out" else 2.0
-        return distance * self.batch_size * math.sqrt(self.uses) * self.s
+    def distance(self, relation: str) -> float:
+        return self.batch_size * super().distance(relation)
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         b, rate, times = self.batch_size, 1.0 / self.examples, self.uses
@@ -144,7 +146,7 @@ class WithReplacement(Phase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TruncatedPoisson(Phase):
+class TruncatedPoisson(Displacing):
     """Steps with a Poisson sample; if it is larger than the largest batch, a uniform part of it is used."""
 
     name = "truncated-poisson"
@@ -159,10 +161,6 @@ class TruncatedPoisson(Phase):
     @property
     def uses(self) -> int:
         return self.steps * self.epochs
-
-    def unamplified(self, relation: str) -> float:
-        distance = 1.0 if relation == "zero-out" else 2.0
-        return distance * math.sqrt(self.uses) * self.s
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         rate, s, times = self.sampling_probability, self.s, self.uses
@@ -181,10 +179,4 @@ class TruncatedPoisson(Phase):
         if cut.full <= TINY:
             return Bounds(above=(whole,), below=(repeated(mean, times),))
         blend = Blend((cut.room, cut.full), (sample, fixed_above(relation, cut.rate, s)))
-        return Bounds(
-            above=(
-                Above(repeated(blend, times)),
-                whole,
-            ),
-            below=(repeated(mean, times),),
-        )
+        return Bounds(above=(Above(repeated(blend, times)), whole), below=(repeated(mean, times),))

@@ -1,6 +1,5 @@
 """Proved lower and upper bounds of training runs: products of ratios, bracketed in convex order."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
@@ -10,7 +9,7 @@ from privcore.likelihood_ratio.enclose import FIRST_DELTA, Question
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, FELDMAN_SHENFELD, ZHU
 from privcore.training.bounds import Bounds, composed, enclosed_run, estimated
-from privcore.training.phase import RELATIONS
+from privcore.training.phase import RELATIONS, unamplified
 from privcore.training.problems import (
     BallsInBinsDelta,
     BallsInBinsEpsilon,
@@ -54,7 +53,7 @@ class Certified(Method[P]):
 
     def answer(self, problem: P, seed: int) -> Answer:
         relation, question = RELATIONS[problem.adjacency], self.question(problem)
-        mu = math.sqrt(math.fsum(phase.unamplified(relation) ** 2 for phase in problem.run()))
+        mu = unamplified(problem.run(), relation)
         lower, upper, detail = enclosed_run(_bounds(problem, question), question, self.tolerance, mu)
         return Answer.enclosure(lower, upper, detail=detail)
 

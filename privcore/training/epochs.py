@@ -8,10 +8,11 @@ from privcore import params
 from privcore.allocation.reduction import MOST_CHOSEN, blocks, exact
 from privcore.allocation.shuffling_counts import counts
 from privcore.allocation.shuffling_one_epoch import Clones
+from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.enclose import powering
 from privcore.likelihood_ratio.opposed import opposed
-from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product
+from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, product
 from privcore.likelihood_ratio.symmetric import chosen
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.problem import AtMost

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -44,10 +45,13 @@ class Phase(Checked):
     def uses(self) -> int:
         """Largest number of steps that use an example."""
 
+    def distance(self, relation: str) -> float:
+        """Return the largest change of the sum of a step that uses the examples, in clipping norms."""
+        return self.owned * (2.0 if relation == "replace-one" else 1.0)
+
     def unamplified(self, relation: str) -> float:
         """Return the distance mu of the Gaussian mechanism that reveals the steps of the examples."""
-        distance = 2.0 if relation == "replace-one" else 1.0
-        return distance * self.owned * math.sqrt(self.uses) * self.s
+        return self.distance(relation) * math.sqrt(self.uses) * self.s
 
     def reason(self, relation: str) -> str | None:
         """Return the reason why no theorem covers this relation, or None."""
@@ -74,6 +78,11 @@ class Owned(Phase):
     @property
     def owned(self) -> int:
         return self.group
+
+
+def unamplified(run: Iterable[Phase], relation: str) -> float:
+    """Return the distance mu of the Gaussian mechanism that reveals the steps of all phases."""
+    return math.sqrt(math.fsum(phase.unamplified(relation) ** 2 for phase in run))
 
 
 def repeated(ratio: Ratio, times: int) -> Ratio:

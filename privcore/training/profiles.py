@@ -1,6 +1,5 @@
 """Many quantities of one training run at once, read from the same distributions."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +12,7 @@ from privcore.likelihood_ratio.questions import PowerQuestion
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio
 from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
 from privcore.training.bounds import Ends, closed_form, composed, dominated_run, outermost
-from privcore.training.phase import RELATIONS, Phase
+from privcore.training.phase import RELATIONS, Phase, unamplified
 
 FINENESS = (1.0 / 10.0, 1.0 / 20.0, 1.0 / 40.0, 1.0 / 80.0)
 """Widths of cells in local standard deviations, tried in this order until all brackets are narrow. The last
@@ -43,7 +42,7 @@ class Profile:
         self.adjacency, self.tolerance, self.questions = adjacency, tolerance, questions
         self.scale = min((each.scale for each in questions if each.scale is not None), default=SMALLEST)
         self.bounds = composed([phase.bounds(self.relation, self.scale) for phase in run])
-        self.unamplified = math.sqrt(math.fsum(phase.unamplified(self.relation) ** 2 for phase in run))
+        self.unamplified = unamplified(run, self.relation)
         self.brackets: dict[Ratio, RatioBracket] = {}
         self.fewer: dict[Ratio, Ratio] = {}
         """Runs for lower ends: with fewer steps, which is post-processing, if ratios are beyond doubles."""

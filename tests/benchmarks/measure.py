@@ -57,7 +57,7 @@ def measured(
     return Measured(value=value, seconds=statistics.median(seconds), runs=len(seconds), megabytes=megabytes)
 
 
-OURS = ("privcore.allocation", "privcore.likelihood_ratio")
+OURS = ("privcore.allocation", "privcore.likelihood_ratio", "privcore.training")
 THEIRS = ("PLD_accounting", "dp_accounting", "prv_accountant", "random_allocation", "riskcal")
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
 from privcore.likelihood_ratio.batches import copies as binomial_counts
+from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
 from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.mixture import Mixture
 from privcore.likelihood_ratio.pairs import Part, _cells
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 from privcore.likelihood_ratio.ratios import (
-    Blend,
     Composed,
     Gaussian,
     OneOfSteps,
