@@ -15,6 +15,8 @@ from typing import Self
 
 import psutil
 
+from tests.busy import stretched
+
 TOKEN = "a" * 64
 START = """
 from ray._private import services
@@ -66,7 +68,7 @@ class RayCluster:
         host, port = self.address.split(":")
         options = ["--head", f"--port={port}", f"--temp-dir={self.folder}", "--include-dashboard=false"]
         self.head = self._start([*options, f"--num-cpus={cpus}"])
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + stretched(PATIENCE)
         while time.monotonic() < give_up and self.head.poll() is None:
             with suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
                 return

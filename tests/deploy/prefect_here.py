@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 import psutil
 
+from tests.busy import stretched
+
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "flows" / "support"
 PATIENCE = 240.0  # seconds for anything, on a busy machine
@@ -84,7 +86,7 @@ class PrefectHere:
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=stretched(PATIENCE),
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
@@ -203,12 +205,12 @@ class PrefectHere:
 
     def wait(self, condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
         """Wait until a function returns a true value; return the value."""
-        give_up = time.monotonic() + patience
+        began = time.monotonic()
         while not (value := condition()):
             if self.server is not None and self.server.poll() is not None:
                 raise AssertionError(f"the server ended:\n{self.log('server')}")
-            if time.monotonic() > give_up:
+            if time.monotonic() - began > stretched(patience):
                 logs = "\n".join(self.log(path.stem) for path in self.folder.glob("*.log"))
-                raise AssertionError(f"not after {patience:g} s: {what}\n{logs}")
+                raise AssertionError(f"not after {time.monotonic() - began:.0f} s: {what}\n{logs}")
             time.sleep(0.5)
         return value

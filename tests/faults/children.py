@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tests.busy import stretched
+
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.faults.sweeps"])
 
@@ -45,11 +47,11 @@ class Child:
         value: Any = None
         error: BaseException | None = None
         try:
-            if self._answer.poll(PATIENCE):
+            if self._answer.poll(stretched(PATIENCE)):
                 value, error = self._answer.recv()
         except EOFError:  # it was killed before it sent its result
             pass
-        self.process.join(PATIENCE)
+        self.process.join(stretched(PATIENCE))
         if self.process.exitcode is None:
             self.process.kill()
             raise AssertionError(f"still running after {PATIENCE} s")

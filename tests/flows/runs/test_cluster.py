@@ -16,6 +16,7 @@ from flows.cli import app as cli
 from storage import open_store
 from storage.located import located
 from storage.parts import parts as parts_of
+from tests.busy import stretched
 from tests.flows.runs.test_faults import (
     POINTS,
     REAL,
@@ -173,12 +174,13 @@ def test_nodes_killed_again_and_again_cost_a_batch_each_and_come_back(
             nodes.append(cluster.start_node(cpus=1))
             kills += 1
             while running.alive and not workers_of(nodes[-1]):
-                assert time.monotonic() - killed < 60, "its processor is back within a minute"
+                late = time.monotonic() - killed > stretched(60)
+                assert not late, "its processor is back within a minute"
                 time.sleep(0.5)
             back.append(time.monotonic() - killed)
             while running.alive and time.monotonic() - killed < every:
                 time.sleep(0.5)
-        code, out, err = running.end(timeout=3 * duration)
+        code, out, err = running.end(timeout=stretched(3 * duration))
     assert code == 0, err
     assert json.loads(out)["computed"] == points
     evaluations = len(log.read_text().split())
@@ -191,7 +193,7 @@ def test_nodes_killed_again_and_again_cost_a_batch_each_and_come_back(
             f"\n{kills} nodes killed, one every {every} s: {evaluations - points} of {points} points "
             f"computed again, batches of {max(sizes)}; processors back after {max(back):.0f} s at most"
         )
-    assert kills >= 0.7 * duration / every
+    assert kills >= 0.7 * duration / max(every, sum(back) / kills)
     assert evaluations - points <= kills * max(sizes)
 
 
@@ -233,7 +235,7 @@ def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_comput
     assert "Traceback" not in err
     with capsys.disabled():
         print(f"\nended {seconds:.0f} s after the {victim} was killed, with {stored} of {points} points")
-    assert seconds < 90
+    assert seconds < stretched(90)
     with RayCluster() as cluster:
         cluster.start_head(cpus=1)
         code, out, err = privsweep(*arguments, cluster.address, environment=cluster.environment)

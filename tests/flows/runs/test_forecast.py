@@ -30,6 +30,7 @@ from storage.located import located
 from tasks import engine
 from tasks.limits import Limits
 from tasks.work import Job
+from tests.busy import idle
 from tests.ray_cluster import RayCluster
 
 GRID = """
@@ -243,7 +244,7 @@ def test_a_run_takes_what_was_simulated_to_within_15_percent(
     privsweep: Callable[..., tuple[int, str, str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """On an idle machine; the store has other rows of the method, as it has after any first sweep."""
+    """The store has other rows of the method, as after any first sweep; a busy machine may take longer."""
     described = f"nodes={nodes},cores={cores}"
     store = folder / described
     small, large = folder / "before.toml", folder / f"large-{described}.toml"
@@ -266,10 +267,12 @@ def test_a_run_takes_what_was_simulated_to_within_15_percent(
 
         told("run", small, *where)
         simulated = told("plan", large, "--cluster", described)
+        alone = idle()
         began = time.perf_counter()
         told("run", large, *where)
         took = time.perf_counter() - began
     with capsys.disabled():
         print(f"\n{described}: simulated {simulated['makespan_seconds']:.1f} s, measured {took:.1f} s")
     assert simulated["measured_share"] == pytest.approx(1)
-    assert simulated["makespan_seconds"] == pytest.approx(took, rel=0.15)
+    assert simulated["makespan_seconds"] <= 1.15 * took
+    assert simulated["makespan_seconds"] >= 0.85 * took or not alone
