@@ -15,7 +15,7 @@ BOTH = "add-remove"
 """Both directions: a neighbouring relation is symmetric."""
 LARGEST_LOSS = 600.0
 """At epsilons below minus this number, delta is bounded by 1."""
-DATA_SETS = 3
+DATA_SETS = 2
 """Number of worst data sets whose lower bounds are compared."""
 
 

@@ -9,15 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from privcore.accountant.finite import discrete_laplace, response
-from privcore.accountant.gaussian import (
-    mixture,
-    poisson,
-    truncated,
-    with_replacement,
-    without_replacement,
-)
+from privcore.accountant.mixture import mixture
 from privcore.accountant.relation import Relation
-from privcore.accountant.steps import PrivateStep, black_box, finite, laplace, unamplified
+from privcore.accountant.steps import PrivateStep, black_box, bounded, finite, laplace, unamplified
+from privcore.training.samplers import fixed_size, poisson, truncated, with_replacement
 
 MOST_EXAMPLES = 10**9
 """Largest number of examples."""
@@ -201,7 +196,13 @@ def _poisson(event: Any, setting: StepSetting) -> PrivateStep | None:
         return None
     if name == "LaplaceDpEvent":
         return laplace(noise, rate)
-    return poisson(noise, rate, setting.relation)
+    return _sampled(noise, rate, setting)
+
+
+def _sampled(noise: float, rate: float, setting: StepSetting) -> PrivateStep:
+    """Return a Gaussian step with Poisson sampling."""
+    distance = 2.0 if setting.relation is Relation.REPLACE_ONE else 1.0
+    return bounded(noise, distance, poisson(setting.relation.short, 1.0 / noise, rate))
 
 
 def _gaussian_noise(event: Any, setting: StepSetting) -> float:
@@ -212,6 +213,11 @@ def _gaussian_noise(event: Any, setting: StepSetting) -> float:
         )
     _opposite(event, setting)
     return _level(event.event, "noise_multiplier")
+
+
+def _displaced(setting: StepSetting) -> float:
+    """Return the distance of the sums of neighbours if another example takes the place of a removed one."""
+    return 1.0 if setting.relation is Relation.REPLACE_SPECIAL else 2.0
 
 
 def _without_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
@@ -225,7 +231,8 @@ def _without_replacement(event: Any, setting: StepSetting) -> PrivateStep | None
         )
     if batch == 0 or _silenced(noise):
         return None
-    return without_replacement(noise, batch / examples, setting.relation)
+    bounds = fixed_size(setting.relation.short, 1.0 / noise, batch / examples)
+    return bounded(noise, _displaced(setting), bounds)
 
 
 def _with_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
@@ -234,7 +241,8 @@ def _with_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
     batch = integer_of(event, "sample_size", 0, MOST_EXAMPLES)
     if batch == 0 or _silenced(noise):
         return None
-    return with_replacement(noise, examples, batch, setting.relation)
+    bounds = with_replacement(setting.relation.short, 1.0 / noise, examples, batch)
+    return bounded(noise, batch * _displaced(setting), bounds)
 
 
 def _truncated(event: Any, setting: StepSetting) -> PrivateStep | None:
@@ -247,7 +255,10 @@ def _truncated(event: Any, setting: StepSetting) -> PrivateStep | None:
     largest = integer_of(event, "truncated_batch_size", 0, MOST_STEPS)
     if rate == 0.0 or examples == 0 or largest == 0 or _silenced(noise):
         return None
-    return truncated(noise, rate, examples, largest, setting.relation)
+    if largest >= examples:
+        return _sampled(noise, rate, setting)
+    bounds = truncated(setting.relation.short, 1.0 / noise, rate, examples, largest)
+    return bounded(noise, _displaced(setting), bounds)
 
 
 def _mixture(event: Any, setting: StepSetting) -> PrivateStep | None:

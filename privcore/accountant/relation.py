@@ -10,3 +10,15 @@ class Relation(Enum):
     REPLACE_ONE = "REPLACE_ONE"
     REPLACE_SPECIAL = "REPLACE_SPECIAL"
     """The gradient of an example becomes 0; also known as zero-out."""
+
+    @property
+    def short(self) -> str:
+        """Name of the relation in this package."""
+        return _SHORT[self]
+
+
+_SHORT = {
+    Relation.ADD_OR_REMOVE_ONE: "add-remove",
+    Relation.REPLACE_ONE: "replace-one",
+    Relation.REPLACE_SPECIAL: "zero-out",
+}

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from privcore.accountant.finite import Finite, Laplace, approximate
-from privcore.likelihood_ratio.ratios import Ratio, Sampled
+from privcore.likelihood_ratio.ratios import Gaussian, Ratio, Sampled
 from privcore.numerics.rounding import FEW_FUNCTIONS
+from privcore.training.bounds import Bounds
 
 WIDENING = 1.0 + FEW_FUNCTIONS
 SMALLEST_LOSS = 1e-6
@@ -59,6 +60,20 @@ def amplified(noise: float, distance: float, dominating: Ratio, *attained: Ratio
     """
     ratio = distance / noise
     return PrivateStep(dominating=dominating, attained=attained, square=ratio * ratio)
+
+
+def bounded(noise: float, distance: float, bounds: Bounds) -> PrivateStep:
+    """Return a step with Gaussian noise from the ratios that bound it.
+
+    Args:
+        noise: Noise multiplier, > 0.
+        distance: Largest distance of the means of neighbours, in clipping norms, if the batch were public.
+        bounds: Ratios of the step; the first upper one dominates every pair of neighbours.
+    """
+    dominating = bounds.above[0].ratio
+    if isinstance(dominating, Gaussian):
+        return unamplified(noise, distance)
+    return amplified(noise, distance, dominating, *bounds.below)
 
 
 def finite(ratio: Finite, attained: bool = True) -> PrivateStep:

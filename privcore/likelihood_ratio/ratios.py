@@ -189,6 +189,13 @@ def sampled(ratio: Ratio, probability: float) -> Ratio:
     return ratio if probability == 1.0 else Sampled(ratio, probability)
 
 
+def repeated(ratio: Ratio, times: int) -> Ratio:
+    """Return the ratio of independent repetitions."""
+    if isinstance(ratio, Gaussian):
+        return Gaussian(math.sqrt(float(times)) * ratio.mu)
+    return Composed(ratio, times) if times > 1 else ratio
+
+
 def product(ratios: tuple[Ratio, ...]) -> Ratio:
     """Return the ratio of independent parts: equal parts are counted, and Gaussian parts added.
 

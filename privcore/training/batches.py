@@ -1,29 +1,32 @@
 """Phases whose steps draw their batches independently: Poisson sampling, fixed and truncated batches."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
-from privcore.likelihood_ratio.batches import (
-    Aligned,
-    Copies,
-    Opposed,
-    Repeated,
-    Replaced,
-    SignedSample,
-    Zeroed,
-)
-from privcore.likelihood_ratio.blend import Blend
-from privcore.likelihood_ratio.ratios import Gaussian, Ratio, sampled
+from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.problem import AtMost
 from privcore.training import params as training_params
-from privcore.training.bounds import Above, Bounds
-from privcore.training.counts import TINY, truncation
-from privcore.training.phase import Owned, Phase, repeated
+from privcore.training.bounds import Bounds
+from privcore.training.phase import Owned, Phase
+from privcore.training.samplers import fixed_size, poisson, truncated, with_replacement
 
 
 @dataclass(frozen=True, kw_only=True)
-class Public(Owned):
+class Drawn(Phase):
+    """Base of the phases whose steps are independent and equal."""
+
+    @abstractmethod
+    def step(self, relation: str) -> Bounds:
+        """Return the ratios of one step; the relation is as in `bounds`."""
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        return self.step(relation).repeated(self.uses)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public(Drawn, Owned):
     """Steps that all use the example."""
 
     name = "none"
@@ -35,12 +38,12 @@ class Public(Owned):
     def uses(self) -> int:
         return self.steps * self.epochs
 
-    def bounds(self, relation: str, scale: float) -> Bounds:
-        return Bounds.exact(Gaussian(self.unamplified(relation)))
+    def step(self, relation: str) -> Bounds:
+        return Bounds.exact(Gaussian(self.distance(relation) * self.s))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Poisson(Owned):
+class Poisson(Drawn, Owned):
     """Steps that include each example independently with a probability."""
 
     name = "poisson"
@@ -53,20 +56,12 @@ class Poisson(Owned):
     def uses(self) -> int:
         return self.steps * self.epochs
 
-    def bounds(self, relation: str, scale: float) -> Bounds:
-        rate = self.sampling_probability
-        if rate == 1.0:
-            return Bounds.exact(Gaussian(self.unamplified(relation)))
-        ratio = sampled(Gaussian(self.s), rate)
-        if relation == "replace-one":
-            ratio = SignedSample(rate, self.s)
-        elif self.group > 1:
-            ratio = Copies(self.group, rate, self.s)
-        return Bounds.exact(repeated(ratio, self.uses))
+    def step(self, relation: str) -> Bounds:
+        return poisson(relation, self.s, self.sampling_probability, self.group)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Displacing(Phase):
+class Displacing(Drawn):
     """Base of samplers in which another example takes the place of a removed example."""
 
     def distance(self, relation: str) -> float:
@@ -75,10 +70,7 @@ class Displacing(Phase):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSize(Displacing):
-    """Steps with a uniformly chosen batch of a fixed number of different examples.
-
-    For zero-out, the lower ends are those of two data sets: all other gradients opposed, or all equal.
-    """
+    """Steps with a uniformly chosen batch of a fixed number of different examples."""
 
     name = "fixed-size"
 
@@ -90,28 +82,8 @@ class FixedSize(Displacing):
     def uses(self) -> int:
         return self.steps * self.epochs
 
-    def bounds(self, relation: str, scale: float) -> Bounds:
-        rate, s, times = self.sampling_probability, self.s, self.uses
-        if rate == 1.0:
-            return Bounds.exact(Gaussian(self.unamplified(relation)))
-        return Bounds(
-            above=(Above(repeated(fixed_above(relation, rate, s), times)),),
-            below=tuple(repeated(ratio, times) for ratio in fixed_below(relation, rate, s)),
-        )
-
-
-def fixed_above(relation: str, rate: float, s: float) -> Ratio:
-    """Return the ratio with the largest profile of a step with a batch of fixed size."""
-    if relation == "add-remove":
-        return sampled(Gaussian(2.0 * s), rate)
-    return Replaced(rate, s) if relation == "replace-one" else Zeroed(rate, s)
-
-
-def fixed_below(relation: str, rate: float, s: float) -> tuple[Ratio, ...]:
-    """Return the ratios of data sets for a step with a batch of fixed size."""
-    if relation == "zero-out":
-        return Opposed(rate, s), Aligned(rate, s)
-    return (sampled(Gaussian(2.0 * s), rate),)
+    def step(self, relation: str) -> Bounds:
+        return fixed_size(relation, self.s, self.sampling_probability)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,16 +105,8 @@ class WithReplacement(Displacing):
     def distance(self, relation: str) -> float:
         return self.batch_size * super().distance(relation)
 
-    def bounds(self, relation: str, scale: float) -> Bounds:
-        b, rate, times = self.batch_size, 1.0 / self.examples, self.uses
-        far = repeated(Copies(b, rate, 2.0 * self.s), times)
-        if relation == "add-remove":
-            return Bounds.exact(far)
-        near = repeated(Copies(b, rate, self.s), times)
-        return Bounds(
-            above=(Above(repeated(Repeated(b, rate, self.s), times)),),
-            below=(far if relation == "replace-one" else near,),
-        )
+    def step(self, relation: str) -> Bounds:
+        return with_replacement(relation, self.s, self.examples, self.batch_size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,21 +126,5 @@ class TruncatedPoisson(Displacing):
     def uses(self) -> int:
         return self.steps * self.epochs
 
-    def bounds(self, relation: str, scale: float) -> Bounds:
-        rate, s, times = self.sampling_probability, self.s, self.uses
-        cut = truncation(self.examples, rate, self.largest_batch)
-        signed = relation == "replace-one"
-        sample: Ratio = SignedSample(rate, s) if signed else sampled(Gaussian(s), rate)
-        if self.largest_batch == self.examples:
-            return Bounds.exact(repeated(sample, times))
-        mean: Ratio = SignedSample(cut.mean, s) if signed else sampled(Gaussian(s), cut.mean)
-        whole = Above(repeated(sample, times), moved=min(1.0, times * max(cut.cut, TINY)))
-        if rate == 1.0:  # every batch is full: batches of fixed size
-            return Bounds(
-                above=(Above(repeated(fixed_above(relation, cut.rate, s), times)),),
-                below=tuple(repeated(ratio, times) for ratio in fixed_below(relation, cut.mean, s)),
-            )
-        if cut.full <= TINY:
-            return Bounds(above=(whole,), below=(repeated(mean, times),))
-        blend = Blend((cut.room, cut.full), (sample, fixed_above(relation, cut.rate, s)))
-        return Bounds(above=(Above(repeated(blend, times)), whole), below=(repeated(mean, times),))
+    def step(self, relation: str) -> Bounds:
+        return truncated(relation, self.s, self.sampling_probability, self.examples, self.largest_batch)

@@ -7,7 +7,7 @@ from itertools import product as combinations_of
 from typing import Any
 
 from privcore.likelihood_ratio.enclose import Question, cost
-from privcore.likelihood_ratio.ratios import Gaussian, Ratio, enclosed, product
+from privcore.likelihood_ratio.ratios import Gaussian, Ratio, enclosed, product, repeated
 from privcore.method import Cost
 from privcore.numerics.rounding import FEW_OPERATIONS, NOISE_BRACKET, probability_at_most
 
@@ -52,6 +52,14 @@ class Bounds:
     def exact(cls, ratio: Ratio) -> "Bounds":
         """Return the bounds of a part with a worst pair for all thresholds."""
         return cls(above=(Above(ratio),), below=(ratio,))
+
+    def repeated(self, times: int) -> "Bounds":
+        """Return the bounds of independent repetitions."""
+        above = (
+            replace(each, ratio=repeated(each.ratio, times), moved=min(1.0, times * each.moved))
+            for each in self.above
+        )
+        return Bounds(tuple(above), tuple(repeated(ratio, times) for ratio in self.below))
 
     @property
     def tight(self) -> bool:
@@ -161,21 +169,19 @@ def _falling(
     return lower, upper, f"lower end: {notes}"
 
 
-def closed_form(question: Question, mu: float) -> tuple[float, float]:
+def closed_form(question: Question, mu: float) -> Ends:
     """Return a bracket of the quantity for the Gaussian mechanism with the distance mu of the means."""
     ends = [end for side in (-1.0, 1.0) for end in question.gaussian(mu * (1.0 + side * NOISE_BRACKET))]
     return min(ends), max(ends)
 
 
-def outermost(question: Question, unamplified: float) -> tuple[float, float]:
+def outermost(question: Question, unamplified: float) -> Ends:
     """Return the bracket between equal pairs and no amplification."""
     lower, upper = closed_form(question, unamplified)
     return (lower, question.trivial) if question.falls else (question.trivial, upper)
 
 
-def _dominated(
-    above: Above, question: Question, tolerance: float, outer: tuple[float, float]
-) -> tuple[float, str]:
+def _dominated(above: Above, question: Question, tolerance: float, outer: Ends) -> tuple[float, str]:
     """Return the upper bound that follows from a dominating ratio, and a note."""
     if above.moved == 0.0:
         _, upper, note = enclosed(above.ratio, question, tolerance, outer)
@@ -185,9 +191,7 @@ def _dominated(
     return _moved(above, question, tolerance, outer)
 
 
-def _moved(
-    above: Above, question: Question, tolerance: float, outer: tuple[float, float]
-) -> tuple[float, str]:
+def _moved(above: Above, question: Question, tolerance: float, outer: Ends) -> tuple[float, str]:
     r"""Return an upper bound from a dominating ratio within a total variation distance $\tau$, and a note.
 
     $\delta(\varepsilon) \le \delta_X(\varepsilon) + (1 + e^\varepsilon) \tau$. For an epsilon of at most

@@ -12,14 +12,14 @@ from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.enclose import powering
 from privcore.likelihood_ratio.opposed import opposed
-from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, product
+from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, product, repeated
 from privcore.likelihood_ratio.symmetric import chosen
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds
 from privcore.training.counts import occupancies
-from privcore.training.phase import Owned, Phase, repeated
+from privcore.training.phase import Owned, Phase
 
 GUESSES = tuple(20.0 / 1.35**k for k in range(16))
 """Values of epsilon, falling, for which the approximation of Gaussian steps by pure ones is chosen."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
-from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio
 from privcore.problem import Checked
 from privcore.training import params as training_params
 from privcore.training.bounds import Bounds
@@ -83,10 +82,3 @@ class Owned(Phase):
 def unamplified(run: Iterable[Phase], relation: str) -> float:
     """Return the distance mu of the Gaussian mechanism that reveals the steps of all phases."""
     return math.sqrt(math.fsum(phase.unamplified(relation) ** 2 for phase in run))
-
-
-def repeated(ratio: Ratio, times: int) -> Ratio:
-    """Return the ratio of independent repetitions."""
-    if isinstance(ratio, Gaussian):
-        return Gaussian(math.sqrt(float(times)) * ratio.mu)
-    return Composed(ratio, times) if times > 1 else ratio
