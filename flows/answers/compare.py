@@ -99,10 +99,11 @@ def problems(
     else:
         rate = float(fields["participations"]) / float(fields["steps"])
         poisson = {"steps": fields["steps"], "epochs": fields["epochs"], "sampling_probability": rate}
+    none = problem_of("none")
     found = {
         "allocation": allocation,
         "poisson": problem_of("poisson").from_fields(rest | poisson),
-        "none": problem_of("none").from_fields(fields),
+        "none": none.from_fields({name: value for name, value in fields.items() if name in none.parameters}),
     }
     adjacency = str(fields["adjacency"])
     fixed = {"adjacency": FIXED_ADJACENCY.get(adjacency, adjacency)}
@@ -123,9 +124,6 @@ def nearest_rate(asked: Mapping[str, Problem]) -> list[Problem]:
     """Return Poisson sampling at rate k / steps, rounded to nearest, if only this rounding makes it differ.
 
     Stored problems and the SQL macro `compare` have this rate. The rate of `problems` is rounded up.
-
-    Args:
-        asked: The problems, from `problems`.
     """
     allocation, poisson = asked["allocation"].as_fields(), asked["poisson"].as_fields()
     rate = float(allocation["participations"]) / float(allocation["steps"])
@@ -144,7 +142,9 @@ def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeR
     none = answering(asked["none"])
     for name in ("allocation", "poisson"):
         yield _row(name, asked[name], answering(asked[name]))
-    yield _row("fixed-size", asked["fixed-size"], answering(asked["fixed-size"]), ZERO_OUT.format("zero-out"))
+    yield _row(
+        "fixed-size", asked["fixed-size"], answering(asked["fixed-size"]), *_own_relation(asked, "fixed-size")
+    )
     if "balls-in-bins" in asked:
         yield _row("balls-in-bins", asked["balls-in-bins"], answering(asked["balls-in-bins"]), KEPT_BINS)
     yield _shuffling(asked, none, answering)
@@ -158,10 +158,16 @@ def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: An
         why = ONCE.format(asked["none"].as_fields()["participations"])
         return SchemeRow(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
     answer = answering(problem)
-    notes = [ZERO_OUT.format(problem.as_fields()["adjacency"])]
+    notes = _own_relation(asked, "shuffling")
     if answer is not None and answer.ok and none is not None and none.ok:
         notes += [UNAMPLIFIED] if answer.bracket.upper >= none.bracket.upper else []
     return _row("shuffling", problem, answer, *notes)
+
+
+def _own_relation(asked: Mapping[str, Problem], sampling: str) -> list[str]:
+    """Return a note about the neighbouring relation of a row if it is not that of the others."""
+    own, usual = (asked[name].as_fields()["adjacency"] for name in (sampling, "allocation"))
+    return [] if own == usual else [ZERO_OUT.format(own)]
 
 
 def print_rows(

@@ -122,6 +122,8 @@ def training_question(
             )
     if (word := fields.get("adjacency")) in SYNONYMS:
         fields["adjacency"] = SYNONYMS[str(word)]
+    if sampling == "allocation" and fields.get("adjacency") == "replace-one":  # the same draws, as phases
+        kind, fields["redraw"] = problem_of("balls-in-bins"), "each-epoch"
     size = None if examples is None else int(EXAMPLES.check(number(examples)))
     batch = None if batch_size is None else number(batch_size)
     fields, notes = with_steps(sampling, kind.parameters, fields, size=size, batch=batch)

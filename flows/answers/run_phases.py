@@ -3,8 +3,27 @@
 from collections.abc import Mapping
 
 from flows.answers.parse import training_question
+from flows.answers.samplers import SAMPLING
+from privcore import Problem
 from privcore.params import DELTA
-from privcore.training import PHASES, phase_named, written
+from privcore.training import PHASES, Phase, phase_named, written
+
+
+def phases_of(problem: Problem) -> tuple[Phase, ...]:
+    """Return the phases of the run that a problem about epsilon asks about.
+
+    Without sampling, only the steps that use the example count.
+    """
+    if run := getattr(problem, "run", None):
+        return tuple(run())
+    sampling = next(word for word, name in SAMPLING.items() if name == problem.name)
+    fields = problem.as_fields()
+    known = {name: value for name, value in fields.items() if name in PHASES[sampling].parameters}
+    if known.get("redraw") == "one-epoch":  # a single epoch has no order to keep
+        known["redraw"] = "each-epoch"
+    if sampling == "none":
+        known = {"sigma": fields["sigma"], "steps": int(fields["participations"]) * int(fields["epochs"])}
+    return (phase_named(sampling, known),)
 
 
 def one_phase(
@@ -12,8 +31,7 @@ def one_phase(
 ) -> tuple[str, str, list[str]]:
     """Return the text of a run of one phase, its adjacency, and notes about it, one sentence each.
 
-    The words mean the same as in `privsweep epsilon`; without sampling, only the steps that use the example
-    count.
+    The words mean the same as in `privsweep epsilon`.
 
     Args:
         sampling: Scheme that chooses the examples of a step.
@@ -25,10 +43,5 @@ def one_phase(
         PrivsweepError: Options contradict one another or do not belong to this sampling.
     """
     kind, given, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
-    fields = kind.asked({**given, "delta": DELTA.typical[0]}).as_fields()
-    known = {name: value for name, value in fields.items() if name in PHASES[sampling].parameters}
-    if known.get("redraw") == "one-epoch":  # a single epoch has no order to keep
-        known["redraw"] = "each-epoch"
-    if sampling == "none":
-        known = {"sigma": fields["sigma"], "steps": int(fields["participations"]) * int(fields["epochs"])}
-    return written((phase_named(sampling, known),)), str(fields["adjacency"]), notes
+    problem = kind.asked({**given, "delta": DELTA.typical[0]})
+    return written(phases_of(problem)), str(problem.as_fields()["adjacency"]), notes

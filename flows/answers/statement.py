@@ -1,8 +1,9 @@
 """Statement about the privacy of a training run, to paste into a paper or a model card.
 
 Its parts are those of the statement of TensorFlow Privacy, with the trust model and the hazards that NIST
-SP 800-226 describes: guarantee, unit of privacy, mechanism, proof, assumptions, and exclusions. They come
-from the declarations of the problem and of the methods, so every problem of a training run has a statement.
+SP 800-226 describes: guarantee, unit of privacy, membership tests, mechanism, proof, assumptions, and
+exclusions. They come from the declarations of the problem and of the methods, so every problem of a training
+run has a statement.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from flows.answers.catalogue import meaning_of
 from flows.answers.show import Aside, is_trivial
 from flows.answers.sourced import Sourced
+from flows.answers.statement_numbers import epsilon_of_one, membership_tests
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from privcore import METHODS, DomainError, Problem
 
@@ -39,7 +41,7 @@ EXCLUDED = (
     "the search for hyper-parameters",
     "clipping norms, noise or stopping times that depend on the data",
     "division by the realised size of a batch",
-    "other uses of the same data",
+    "other uses of the same data, and access to the data while they are collected and stored",
     "errors of the implementation, such as predictable random numbers, and side channels",
 )
 
@@ -98,13 +100,16 @@ def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) ->
     if not declared:
         others = f"; {aside.content['comparison']}" if aside else ""
         mechanism += f" The sampling was not declared: the answer is for random allocation{others}."
+    tests, single = membership_tests(problem), epsilon_of_one(problem)
+    alone = "" if single is None else f" For one example alone, epsilon is at most {rounded_up(single)}."
     below = f"; lower end: {proofs['lower']}" if proofs["lower"] not in (None, proofs["upper"]) else ""
     parts = (
         (
             "Guarantee",
-            f"{guarantee}: epsilon is at most {upper} at delta={delta}{least}.",
+            f"{guarantee}: epsilon is at most {upper} at delta={delta}{least}.{alone}",
         ),
         ("Unit of privacy", f"{unit}; two data sets are neighbours if {relation}."),
+        ("Membership", tests.sentence),
         ("Accounted for", mechanism),
         ("Proof", f"{'both ends' if not below and least else 'upper end'}: {proofs['upper']}{below}."),
         ("Assumed", f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."),
@@ -120,6 +125,8 @@ def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) ->
             "delta": fields["delta"],
             "lower": bracket.lower,
             "upper": bracket.upper,
+            "upper_for_one_example": bracket.upper if single is None else single,
+            "membership": tests.as_content(),
             "lower_proof": proofs["lower"],
             "upper_proof": proofs["upper"],
             "mechanism": meaning_of(type(problem)),

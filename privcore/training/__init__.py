@@ -2,6 +2,7 @@
 
 from privcore.training.notation import phase_named, phases, written
 from privcore.training.numbers import RunProfile, run_profile
+from privcore.training.phase import Phase
 from privcore.training.phases import PHASES
 
-__all__ = ["PHASES", "RunProfile", "phase_named", "phases", "run_profile", "written"]
+__all__ = ["PHASES", "Phase", "RunProfile", "phase_named", "phases", "run_profile", "written"]

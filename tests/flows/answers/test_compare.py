@@ -66,6 +66,30 @@ def test_every_row_is_the_answer_to_its_own_question(privsweep: Command) -> None
     assert rows["allocation"]["upper"] < rows["poisson"]["upper"] < rows["none"]["upper"]
 
 
+def test_replaced_examples_are_compared_for_every_sampling(privsweep: Command) -> None:
+    """An example that is replaced by one without a gradient is one that is removed."""
+    replaced = by_sampling(privsweep, *RUN, "--epochs", 2, "--adjacency", "replace-one")
+    zeroed = by_sampling(privsweep, *RUN, "--epochs", 2, "--adjacency", "zero-out")
+    assert list(replaced) == [
+        "allocation",
+        "poisson",
+        "fixed-size",
+        "balls-in-bins",
+        "shuffling",
+        "none",
+    ]
+    for name, row in replaced.items():
+        assert row["adjacency"] == "replace-one"
+        assert row["upper"] >= zeroed[name]["lower"]
+        assert not any("neighbouring relation of this row" in note for note in row["notes"])
+    assert replaced["allocation"]["fields"]["redraw"] == "each-epoch"
+    one = ("epsilon", *RUN, "--epochs", 2, "--adjacency", "replace-one", "--json")
+    assert privsweep(*one) == 0
+    assert privsweep.json["upper"] == replaced["allocation"]["upper"]
+    assert privsweep(*one, "--redraw", "once") == 2
+    assert "Expected no redraw with sampling allocation" in privsweep.err
+
+
 def test_the_printed_table_encloses_the_exact_numbers(privsweep: Command) -> None:
     rows = by_sampling(privsweep, *RUN)
     assert privsweep("compare", *RUN) == 0

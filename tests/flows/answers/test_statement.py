@@ -3,11 +3,13 @@
 import re
 from importlib.metadata import version
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
 from flows.answers.sourced import computed
 from flows.answers.statement import NEIGHBOURS, statement, unit_of
+from flows.printing import rounded_up
 from privcore import METHODS, DomainError, find_problem
 from privcore.parameter import Choice
 from tests.flows.small_store import Command, point, store_of
@@ -84,6 +86,28 @@ def test_every_neighbouring_relation_has_words(kind: str) -> None:
     relation = find_problem(kind).parameters["adjacency"]
     assert isinstance(relation, Choice)
     assert set(relation.choices) <= NEIGHBOURS.keys()
+
+
+def test_a_statement_bounds_membership_tests_and_one_example_of_an_owner(privsweep: Command) -> None:
+    """For steps that all use 3 examples, everything follows from mu = 3 sqrt(4) / 6 = 1."""
+    words = ("--run", "none(sigma=6,steps=4,group=3)", "--adjacency", "zero-out", "--delta", 1e-5)
+    assert privsweep("epsilon", *words, "--statement", "text", "--json") == 0
+    facts = privsweep.json["statement"]
+    told = facts["membership"]
+    normal = NormalDist()
+    for each, rate in zip(told["rates"], (1e-3, 1e-2), strict=True):
+        power = normal.cdf(normal.inv_cdf(rate) + 1.0)
+        assert each["false_positive_rate"] == rate
+        assert power <= each["largest_true_positive_rate"] <= power * (1 + 1e-6)
+        assert rounded_up(each["largest_true_positive_rate"]) in facts["text"]
+    advantage = 2.0 * normal.cdf(0.5) - 1.0
+    assert advantage <= told["largest_advantage"] <= advantage * (1 + 1e-6)
+    alone = find_problem("unamplified-epsilon").from_fields({"sigma": 3, "delta": 1e-5})
+    assert facts["upper_for_one_example"] == pytest.approx(computed(alone).bracket.upper, rel=1e-6)
+    assert (
+        f"For one example alone, epsilon is at most {rounded_up(facts['upper_for_one_example'])}."
+        in (facts["text"])
+    )
 
 
 def test_the_unit_of_privacy_is_an_owner_if_a_phase_groups_examples() -> None:
