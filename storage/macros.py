@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from privcore import PROBLEMS, find_problem
 from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.problem import Problem
+from privcore.training import sampler_of
+from storage.macro_sizes import RATE_AT_LEAST, sized, sizes_of, sound_sizes
 from storage.monotone_index import relation
 from storage.views import quoted_product, view_name
 
@@ -29,6 +31,20 @@ SHUFFLED = {
 }
 """Fields of shuffling next to the other schemes: a new order for each epoch, and zero-out for add-remove."""
 
+COMPARED_WITH = {
+    "poisson-epsilon": {
+        "steps": "(case when batch_size is null then steps else ceil(examples / batch_size) end)",
+        "sampling_probability": (
+            "(case when batch_size is null then participations / steps "
+            "else rate_at_least(as_double(participations * batch_size), as_double(examples)) end)"
+        ),
+    },
+    "unamplified-epsilon": {
+        "steps": "(case when batch_size is null then steps else floor(examples / batch_size) end)"
+    },
+}
+"""Fields of these schemes in `compare`: Poisson sampling has the same examples in a step on average."""
+
 _HELPERS = (
     """
     create or replace macro expected(given, holds, what) as case when holds then true
@@ -38,6 +54,7 @@ _HELPERS = (
     create or replace macro as_double(given) as
     case when typeof(given) <> 'BOOLEAN' then try_cast(given as double) end
     """,
+    RATE_AT_LEAST,
 )
 
 
@@ -66,7 +83,7 @@ def _signature(kind: type[Problem], without: tuple[str, ...]) -> str:
     defaults = kind.defaults()
     names = [f"{kind.asks} := null"] if without else []
     names += [f"{n} := {literal(defaults.get(n))}" for n in kind.parameters if n not in without]
-    return ", ".join(names)
+    return ", ".join([*names, *(f"{name} := null" for name in sizes_of(kind))])
 
 
 def literal(value: Value | None) -> str:
@@ -82,7 +99,9 @@ def literal(value: Value | None) -> str:
     )
 
 
-def _asked(kind: type[Problem], expressions: Mapping[str, str], also: Mapping[str, str]) -> str:
+def _asked(
+    kind: type[Problem], expressions: Mapping[str, str], also: Mapping[str, str], from_sizes: bool = True
+) -> str:
     """Return the relation of one row with the question, checked and in the types of the fields.
 
     The user's expressions occur only here, where none of our names is in scope that could shadow theirs.
@@ -91,6 +110,7 @@ def _asked(kind: type[Problem], expressions: Mapping[str, str], also: Mapping[st
         kind: The problem.
         expressions: The user's expression for each field.
         also: The user's expressions for other numbers, which may be any number from 0.
+        from_sizes: Whether examples and batch size may replace steps and sampling probability.
     """
     columns, checks = [], []
     for name in expressions:
@@ -101,8 +121,15 @@ def _asked(kind: type[Problem], expressions: Mapping[str, str], also: Mapping[st
         number = f"as_double(given.{name})"
         checks.append(_check(name, "[0, inf)", f"({number} >= 0 and {number} < 'inf'::double)"))
         columns.append(f"{number} as {name}")
-    written, names = ", ".join({**expressions, **also}.values()), ", ".join({**expressions, **also})
-    given = f"(select {written}) as given({names})"  # no `as` inside: later expressions would see such names
+    sizes = {name: name for name in sizes_of(kind)} if from_sizes else {}
+    every = {**expressions, **also, **sizes}
+    names = ", ".join(every)
+    given = f"(select {', '.join(every.values())}) as given({names})"
+    # no `as` inside: later expressions would see such names
+    if from_sizes and sampler_of(kind):
+        given = given.replace(" as given(", " as raw(")
+        given = f"(select {', '.join(sized(kind, name) for name in every)} from {given}) as given({names})"
+        checks.insert(0, sound_sizes(kind))
     return f"(select {', '.join(columns)} from {given} where {' and '.join(checks)}) as asked"
 
 
@@ -167,15 +194,15 @@ def _sound(kind: type[Problem], lower: str, upper: str) -> str:
     return f"case when {lower} > {upper} then error('{contradiction}') else true end"
 
 
-def _at(kind: type[Problem], given: Mapping[str, str]) -> str:
-    """Return the query for the bracket of a problem."""
+def _at(kind: type[Problem], given: Mapping[str, str], from_sizes: bool = True) -> str:
+    """Return the query for the bracket of a problem; the arguments are as in `_asked`."""
     return f"""
         select '{kind.name}' as problem,
                coalesce(-found.low.bound, 0) as lower, coalesce(found.high.bound, 'inf') as upper,
                found.low.method as lower_method, found.high.method as upper_method,
                found.low.source as lower_from, found.high.source as upper_from
         from (select {_corner(kind, "lower")} as low, {_corner(kind, "upper")} as high
-              from {_asked(kind, given, {})}) as found
+              from {_asked(kind, given, {}, from_sizes)}) as found
         where {_sound(kind, "-found.low.bound", "found.high.bound")}"""
 
 
@@ -206,10 +233,10 @@ def _compare() -> str:
     rows = []
     for kind in map(find_problem, COMPARED):
         once = kind.name == "shuffling-epsilon"
-        other = SHUFFLED if once else {"sampling_probability": "(participations / steps)"}
+        other = SHUFFLED if once else COMPARED_WITH.get(kind.name, {})
         given = {name: other.get(name, name) for name in kind.parameters}
         applies = "participations = 1" if once else "true"
         columns = "problem, lower, upper, lower_method, upper_method"
-        query = _at(kind, given)
+        query = _at(kind, given, from_sizes=kind.name not in COMPARED_WITH)
         rows.append(f"select {columns} from (select {applies}) as scheme(applies), ({query}) where applies")
     return " union all ".join(rows)

@@ -11,10 +11,10 @@ from flows.answers.parse import training_question
 from flows.answers.samplers import problem_of
 from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import Sourced
-from flows.answers.training_run import TrainingRun
 from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, show
 from flows.spec.words import number
 from privcore import Bracket, Problem, find_problem
+from privcore.training import TrainingRun
 
 SHUFFLING = "shuffling-epsilon"
 ZERO_OUT = (

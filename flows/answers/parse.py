@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
-from flows.answers.samplers import completed, problem_of, with_steps
+from flows.answers.samplers import completed, problem_of, with_sizes
 from flows.printing import exactly
 from flows.spec.words import SYNONYMS, number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
 from privcore.params import EXAMPLES
+from privcore.training import from_sizes
 
 MISUSE = "misuse"
 
@@ -49,7 +50,8 @@ def answer_lines(
 def _problem_in(content: Mapping[str, Any]) -> Problem:
     if not isinstance(name := content.get("problem"), str):
         raise DomainError("Expected the name of a problem under the key problem.")
-    return find_problem(name).asked({key: value for key, value in content.items() if key != "problem"})
+    fields = {key: value for key, value in content.items() if key != "problem"}
+    return from_sizes(find_problem(name), fields)
 
 
 def _json_object(line: bytes) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def training_question(
         kind, fields["redraw"] = problem_of("balls-in-bins"), "each-epoch"
     size = None if examples is None else int(EXAMPLES.check(number(examples)))
     batch = None if batch_size is None else number(batch_size)
-    fields, notes = with_steps(sampling, kind.parameters, fields, size=size, batch=batch)
+    fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch)
     return kind, completed(sampling, fields), notes + large_delta(fields.get("delta"), size)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.answers.samplers import with_steps
+from flows.answers.samplers import with_sizes
 from privcore import DomainError, PrivsweepError
 from privcore.errors import unknown
 from privcore.training import PHASES, phase_named, written
@@ -87,7 +87,7 @@ def _phase(number: int, phase: Mapping[str, Any], size: Any) -> str:
             raise unknown("sampling", sampling, list(PHASES))
         parameters = PHASES[sampling].parameters
         batch, size = fields.pop("batch_size", None), fields.pop("examples", size)
-        fields, _ = with_steps(sampling, parameters, fields, size=size, batch=batch)
+        fields, _ = with_sizes(sampling, parameters, fields, size=size, batch=batch)
         return written((phase_named(sampling, fields),))
     except PrivsweepError as error:
         raise type(error)(f"Phase {number}: {error}") from None

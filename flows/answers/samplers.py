@@ -3,8 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from flows.answers.training_run import TrainingRun
+from flows.answers.training_run import notes
 from privcore import DomainError, Problem, find_problem
+from privcore.training import TrainingRun, with_steps
 
 SAMPLING = {
     "allocation": "allocation-epsilon",
@@ -17,9 +18,6 @@ SAMPLING = {
     "none": "unamplified-epsilon",
 }
 """Schemes that choose the examples of a step, each with the problem about its privacy."""
-
-MORE_STEPS = ("poisson", "fixed-size", "with-replacement", "truncated-poisson")
-"""Schemes whose steps draw their batches independently, so that every further step reveals more."""
 
 KEPT = (
     "Expected --redraw once or each-epoch with sampling {} and several epochs: steps that are drawn once and "
@@ -68,7 +66,7 @@ def completed(sampling: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def with_steps(
+def with_sizes(
     sampling: str, parameters: Collection[str], fields: Mapping[str, Any], *, size: object, batch: object
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the fields with those that examples and batch size determine, and notes about them.
@@ -83,26 +81,9 @@ def with_steps(
     Raises:
         DomainError: Fields contradict one another.
     """
-    found, notes = dict(fields), list[str]()
-    if size is not None and "examples" in parameters:
-        found["examples"] = size
-    if batch is None:
-        return found, notes
-    if size is None:
-        raise DomainError("Expected examples together with batch_size, got batch_size alone.")
-    if "batch_size" in parameters:
-        found["batch_size"] = batch
-    if "sampling_probability" in fields:
-        raise DomainError("Expected sampling_probability or batch_size, got both.")
-    independent = sampling in MORE_STEPS
-    if "steps" in fields and not (independent and sampling != "poisson"):
-        raise DomainError("Expected steps or batch_size, got both.")
-    known = {name: fields[name] for name in ("epochs", "participations") if name in fields}
-    run = TrainingRun.checked({"examples": size, "batch_size": batch, "participations": 1} | known)
-    rounding = run.safe("poisson" if independent else "allocation")
-    if "steps" not in fields:
-        found["steps"] = rounding.steps
-        notes = run.notes("poisson" if independent else sampling if sampling == "none" else "allocation")
-    if "sampling_probability" in parameters:
-        found["sampling_probability"] = rounding.sampling_probability
-    return found, notes
+    sizes = {name: each for name, each in (("examples", size), ("batch_size", batch)) if each is not None}
+    found = with_steps(sampling, parameters, {**fields, **sizes})
+    if batch is None or "steps" in fields:
+        return found, []
+    numbers = {name: fields[name] for name in ("epochs", "participations") if name in fields}
+    return found, notes(TrainingRun.checked(sizes | numbers), sampling)

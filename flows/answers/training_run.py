@@ -1,22 +1,13 @@
-"""A training run as practitioners describe it: n examples in batches of b, and the safe rounding."""
+"""Both roundings of the steps of a training run of n examples in batches of b: notes, epsilon, and output."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
+from dataclasses import asdict
 from typing import Any
 
 from flows.answers.ask import Asked, ask, is_tight
 from flows.printing import as_json, exactly, rounded_down, rounded_up, show
-from privcore import DomainError, Trend, find_problem
-from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
-
-BATCH_SIZE = replace(
-    EXAMPLES,
-    name="batch_size",
-    symbol="b",
-    meaning="Average number of examples in a step, at one participation",
-)
+from privcore import find_problem
+from privcore.training import MORE_STEPS, TrainingRun
 
 WHY = {
     "allocation": (
@@ -31,144 +22,29 @@ WHY = {
 """Reasons why a rounding is safe: with more steps, epsilon falls for allocation, and grows for Poisson."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rounding:
-    """One way to turn examples and batch size into steps.
+def notes(run: TrainingRun, sampling: str) -> list[str]:
+    """Return notes about the number of steps, one sentence each.
 
-    Attributes:
-        sampling: `allocation` or `poisson`.
-        way: `down`, `up`, or `exact` if the batch size divides the examples.
-        steps: Steps of an epoch.
-        total_steps: Steps of all epochs.
-        mean_batch: Examples that a step uses on average.
-        sampling_probability: Rate of Poisson sampling, never below the true one; None for allocation.
-        safe: Whether an upper bound for this rounding holds for both.
+    Args:
+        run: The training run.
+        sampling: The sampler, or `none`, for which the number of steps does not matter.
     """
-
-    sampling: str
-    way: str
-    steps: int
-    total_steps: int
-    mean_batch: float
-    sampling_probability: float | None
-    safe: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingRun:
-    """A training run: n examples, batches of b, E epochs, k participations of an example in each.
-
-    The steps of an epoch are n / b, rounded. With k participations a step uses k b examples on average.
-    """
-
-    examples: int
-    batch_size: int
-    epochs: int = 1
-    participations: int = 1
-
-    @classmethod
-    def checked(cls, given: Mapping[str, object]) -> "TrainingRun":
-        """Return the run with these numbers, named as the fields of this class.
-
-        Raises:
-            DomainError: A number is outside its domain, or examples, batch size and participations contradict
-                one another.
-        """
-        domains = (EXAMPLES, BATCH_SIZE, EPOCHS, PARTICIPATIONS)
-        run = cls(**{p.name: int(p.check(given[p.name])) for p in domains if p.name in given})
-        n, b, k = run.examples, run.batch_size, run.participations
-        if b > n:
-            raise DomainError(f"Expected batch_size <= examples, got batch_size={b}, examples={n}.")
-        if k * b > n:
-            raise DomainError(
-                "Expected participations <= examples / batch_size, the steps of an epoch, "
-                f"got participations={k}, batch_size={b}, examples={n}."
-            )
-        STEPS.check(-(-n // b))
-        return run
-
-    @property
-    def rate(self) -> float:
-        """Probability with which Poisson sampling includes an example in a step: k b / n, rounded up."""
-        exact = Fraction(self.participations * self.batch_size, self.examples)
-        rate = float(exact)
-        return rate if Fraction(rate) >= exact else min(1.0, math.nextafter(rate, 1.0))
-
-    @property
-    def quotient(self) -> str:
-        """Text of n / b, cut after three decimals; without decimals if it is whole."""
-        n, b = self.examples, self.batch_size
-        return f"{n // b}" if n % b == 0 else f"{n // b}.{1000 * (n % b) // b:03d}"
-
-    def roundings(self, sampling: str) -> tuple[Rounding, ...]:
-        """Return both roundings of the steps, down and up; or the only one if b divides n.
-
-        For allocation, rounding down is safe: it also bounds the run with one more step, since epsilon falls
-        in the number of steps. For Poisson sampling at one rate, rounding up is safe, since epsilon grows.
-
-        Args:
-            sampling: `allocation` or `poisson`.
-        """
-        down, up = self.examples // self.batch_size, -(-self.examples // self.batch_size)
-        ways = {"exact": down} if down == up else {"down": down, "up": up}
-        safe = "up" if grows_with_steps(sampling) else "down"
-        rate, used = self.rate if sampling == "poisson" else None, self.participations * self.batch_size
-        return tuple(
-            Rounding(
-                sampling=sampling,
-                way=way,
-                steps=steps,
-                total_steps=steps * self.epochs,
-                mean_batch=float(used if rate else Fraction(self.participations * self.examples, steps)),
-                sampling_probability=rate,
-                safe=way in ("exact", safe),
-            )
-            for way, steps in ways.items()
+    taken, *rest = sorted(run.roundings(sampling), key=lambda rounding: not rounding.safe)
+    told = [f"steps={taken.steps}: examples / batch_size, nothing to round."]
+    if rest:
+        why = f"{'more' if sampling in MORE_STEPS else 'fewer'} steps give a larger epsilon"
+        if sampling == "none":
+            why = "steps that do not use an example do not matter"
+        told[0] = (
+            f"steps={taken.steps}: examples / batch_size = {run.quotient}, rounded {taken.way}, "
+            f"since {why}; rounding {rest[0].way} gives steps={rest[0].steps}."
         )
-
-    def all_roundings(self) -> tuple[Rounding, ...]:
-        """Return the roundings of allocation, then those of Poisson sampling."""
-        return self.roundings("allocation") + self.roundings("poisson")
-
-    def safe(self, sampling: str) -> Rounding:
-        """Return the rounding whose upper bound holds for both."""
-        return next(rounding for rounding in self.roundings(sampling) if rounding.safe)
-
-    def fields(self, rounding: Rounding) -> dict[str, Any]:
-        """Return the fields of the problem about the privacy of this run with this rounding."""
-        fields: dict[str, Any] = {"steps": rounding.steps, "epochs": self.epochs}
-        if rounding.sampling_probability is None:
-            return fields | {"participations": self.participations}
-        return fields | {"sampling_probability": rounding.sampling_probability}
-
-    def notes(self, sampling: str) -> list[str]:
-        """Return notes about the number of steps, one sentence each.
-
-        Args:
-            sampling: `allocation`, `poisson`, or `none`, for which the number of steps does not matter.
-        """
-        name = "poisson" if sampling == "poisson" else "allocation"
-        taken, *rest = sorted(self.roundings(name), key=lambda rounding: not rounding.safe)
-        notes = [f"steps={taken.steps}: examples / batch_size, nothing to round."]
-        if rest:
-            told = f"{'more' if grows_with_steps(name) else 'fewer'} steps give a larger epsilon"
-            if sampling == "none":
-                told = "steps that do not use an example do not matter"
-            notes[0] = (
-                f"steps={taken.steps}: examples / batch_size = {self.quotient}, rounded {taken.way}, "
-                f"since {told}; rounding {rest[0].way} gives steps={rest[0].steps}."
-            )
-        if self.participations > 1:
-            notes.append(
-                f"batch_size={self.batch_size} counts one participation: with participations="
-                f"{self.participations} a step uses {taken.mean_batch:.6g} examples on average."
-            )
-        return notes
-
-
-def grows_with_steps(sampling: str) -> bool:
-    """Return whether epsilon is proved to grow with the steps of an epoch, and not to fall."""
-    return find_problem(f"{sampling}-epsilon").monotone["steps"].trend is Trend.INCREASING
+    if run.participations > 1:
+        told.append(
+            f"batch_size={run.batch_size} counts one participation: with participations="
+            f"{run.participations} a step uses {taken.mean_batch:.6g} examples on average."
+        )
+    return told
 
 
 def epsilons(run: TrainingRun, noise: Mapping[str, Any], limit_seconds: float) -> list[Asked]:

@@ -23,6 +23,7 @@ from flows.cli.options import (
 from flows.printing import as_json, listed
 from flows.spec.words import fields_from
 from privcore import DomainError, Method, find_problem
+from privcore.training import from_sizes
 
 
 def ask(
@@ -57,7 +58,7 @@ def ask(
     if batch is not None:
         return _answer_batch(batch, chosen, limit_seconds, limit_bytes)
     assert problem is not None
-    question = find_problem(problem).asked(fields_from(fields or []))
+    question = from_sizes(find_problem(problem), fields_from(fields or []))
     asked = ask_methods(question, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
     if json:
         print(as_json(asked.as_content()))

@@ -18,6 +18,7 @@ from flows.cli.options import DEFAULT_STORE, AllowDegraded, Explain, Json, Store
 from flows.printing import exactly, show
 from flows.spec.words import fields_from
 from privcore import DomainError, ExitCode, Problem, find_problem
+from privcore.training import from_sizes
 
 if TYPE_CHECKING:
     from storage import Found, Store
@@ -67,7 +68,7 @@ def lookup(
             if explain:
                 raise DomainError("Expected a problem with its fields for --explain, got a sweep.")
             return show_sweep(sweep, opened, json)
-        problem = find_problem(name).asked(fields_from(fields or []))
+        problem = from_sizes(find_problem(name), fields_from(fields or []))
         if (found := stored_answer(opened, problem, any_width=True)) is None:
             raise uncovered(opened, problem)
         answer = from_store(problem, found)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.answers.parse import large_delta, training_question
-from flows.answers.training_run import TrainingRun, epsilons, print_roundings
+from flows.answers.training_run import epsilons, print_roundings
 from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
@@ -40,6 +40,7 @@ from flows.cli.training_options import (
 )
 from flows.spec.words import number
 from privcore import DomainError, Problem, find_problem, methods_for
+from privcore.training import TrainingRun
 
 
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments

@@ -13,6 +13,7 @@ from privcore import METHODS, DomainError, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
 from privcore.problem import Constraint
 from privcore.registry import versions
+from privcore.training import MORE_STEPS, SIZES, sampler_of
 from storage import Store
 
 LARGEST = 250_000
@@ -159,6 +160,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
         "latex": asked(kind.asks),
         "meaning": meaning_of(kind),
         "largest": kind.largest,
+        "rounded": _rounded(kind),
         "tie": table.tie,
         "methods": table.methods,
         "constraints": [each.as_content() for each in constraints(kind)],
@@ -187,6 +189,14 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
             for name, parameter in kind.parameters.items()
         ],
     }
+
+
+def _rounded(kind: type[Problem]) -> str | None:
+    """Return the safe rounding of the steps that follow from examples and batch size; None without sizes."""
+    sampler = sampler_of(kind)
+    if sampler is None or SIZES.keys() & kind.parameters.keys():
+        return None
+    return "up" if sampler in MORE_STEPS else "down"
 
 
 def constraints(kind: type[Problem]) -> list[Constraint]:

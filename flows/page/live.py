@@ -13,6 +13,7 @@ from typing import Any, Self
 from flows.answers.ask import ask
 from privcore import Answer, DomainError, LimitError, Point, Problem, Status, find_problem
 from privcore.parameter import Text
+from privcore.training import from_sizes
 from tasks.batch import Batch
 from tasks.guard import Guard
 from tasks.limits import Limits, estimate
@@ -143,7 +144,7 @@ def question(body: bytes) -> Problem:
             raise DomainError(
                 f"Expected {field} without a reference to a file, which only the command line reads."
             )
-    return kind.asked(fields)
+    return from_sizes(kind, fields)
 
 
 def _float(text: str) -> float:

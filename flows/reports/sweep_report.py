@@ -14,6 +14,7 @@ from flows.reports.sweep_charts import sweep_charts
 from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
 from flows.runs.plan import check_size
 from flows.runs.status import point_ids
+from flows.spec.fields import fields_of
 from flows.spec.grid import Axis, Grid
 from flows.spec.sweep import Sweep, embedded
 from privcore import Problem, Status
@@ -93,7 +94,7 @@ def _asked(sweep: Sweep) -> Iterator[Block]:
 
 def _values(grid: Grid) -> str:
     """Return the values of the fields of a grid as text."""
-    order = list(grid.problem.parameters)
+    order = list(fields_of(grid.problem))
     together = [f"{name} {_axis(axis)}" for name, axis in grid.zip.items()]
     parts = [
         f"{name} {_axis(axis)}"

@@ -9,6 +9,7 @@ from functools import cached_property
 from random import Random
 
 from flows.spec.condition import Condition
+from flows.spec.fields import problem_fields
 from privcore.errors import DomainError
 from privcore.method import Method
 from privcore.parameter import Integer, Parameter, Value
@@ -145,9 +146,11 @@ class Grid:
     def _problem(self, fields: Mapping[str, Value]) -> Problem | None:
         """Return the problem of a combination, or None if the condition excludes it."""
         try:
-            if self.where is not None and not self.where.holds({**self.problem.defaults(), **fields}):
+            own = problem_fields(self.problem, fields)
+            every = {**self.problem.defaults(), **fields, **own}
+            if self.where is not None and not self.where.holds(every):
                 return None
-            return self.problem(**fields)
+            return self.problem(**own)
         except DomainError as error:
             raise DomainError(
                 f"{self.origin}: {error} A condition `where` can exclude these points."

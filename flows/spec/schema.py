@@ -5,16 +5,18 @@ declares the methods and fields of all problems, and conditions on its problem e
 """
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flows.spec.condition import LONGEST
+from flows.spec.fields import REPLACED, fields_of
 from flows.spec.sweep import LONGEST_TITLE, NAME
 from flows.spec.value_schema import Schema, axis, value
 from privcore.method import Method
 from privcore.parameter import Parameter, Value
 from privcore.problem import Problem
 from privcore.registry import METHODS, PROBLEMS, answering
+from privcore.training import sampler_of
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -39,7 +41,7 @@ Declared = tuple[Parameter, Value | None]
 
 def schema() -> Schema:
     """Return the schema of a sweep file, draft 2020-12, in JSON types."""
-    fields = _variants((kind.parameters, kind.defaults()) for kind in PROBLEMS)
+    fields = _variants((fields_of(kind), kind.defaults()) for kind in PROBLEMS)
     limits = {parameter.name: parameter for parameter in (POINT_SECONDS, POINT_BYTES)}
     title = {"type": "string", "maxLength": LONGEST_TITLE, "pattern": "^[^\\u0000-\\u001f\\u007f]*$"}
     return {
@@ -115,7 +117,7 @@ def _problem(kind: type[Problem], fields: Mapping[str, Sequence[Declared]]) -> S
     axes = {
         "properties": {
             name: _reference(_key(name, fields[name].index((parameter, defaults.get(name)))))
-            for name, parameter in kind.parameters.items()
+            for name, parameter in fields_of(kind).items()
         },
         "additionalProperties": False,
     }
@@ -127,9 +129,31 @@ def _problem(kind: type[Problem], fields: Mapping[str, Sequence[Declared]]) -> S
             "product": axes,
             "zip": axes,
         },
-        "allOf": [
-            _reference(f"{'optional' if name in defaults else 'required'}.{name}") for name in kind.parameters
-        ],
+        "allOf": [*_presence(kind)],
+    }
+
+
+def _presence(kind: type[Problem]) -> Iterator[Schema]:
+    """Yield the conditions that each field of a grid is in one table, and the required ones in any."""
+    defaults, sampler = kind.defaults(), sampler_of(kind)
+    for name in fields_of(kind):
+        optional = name in defaults or name not in kind.parameters
+        if sampler and name in REPLACED and not optional:
+            sized = {"if": _given("batch_size"), "then": _reference(f"optional.{name}")}
+            yield sized | {"else": _reference(f"required.{name}")}
+        else:
+            yield _reference(f"{'optional' if optional else 'required'}.{name}")
+    if sampler and "batch_size" not in kind.parameters:
+        yield {"if": _given("batch_size"), "then": _given("examples")}
+
+
+def _given(field: str) -> Schema:
+    """Return the condition that a field is in one of the two tables."""
+    return {
+        "anyOf": [
+            {"required": [table], "properties": {table: {"required": [field]}}}
+            for table in ("product", "zip")
+        ]
     }
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.spec.condition import condition
+from flows.spec.fields import contradiction, fields_of, missing
 from flows.spec.grid import Axis, Grid
 from flows.spec.toml import Reader, SweepError, shown
 from privcore.errors import PrivsweepError, unknown
@@ -180,14 +181,15 @@ def _grid(given: Any, reader: Reader) -> Grid:
     if len(set(sizes.values())) > 1:
         lengths = ", ".join(f"{size} of {name}" for name, size in sizes.items())
         reader.refuse("zip", f"Expected the same number of values of each field, got {lengths}.")
-    required = [n for n in problem.parameters if n not in problem.defaults()]
-    if missing := [n for n in required if n not in product and n not in together]:
-        reader.refuse("product", f"Expected values of {', '.join(missing)} for {problem.name}.")
+    if lacking := missing(problem, {*product, *together}):
+        reader.refuse("product", f"Expected values of {', '.join(lacking)} for {problem.name}.")
+    if why := contradiction(problem, {*product, *together}):
+        reader.refuse("product", why)
     where = table.get("where")
     try:
         if where is not None and not isinstance(where, str):
             reader.refuse("where", f"Expected a condition in quotes, got {shown(where)}.")
-        excluded = condition(where, problem.parameters) if where is not None else None
+        excluded = condition(where, fields_of(problem)) if where is not None else None
     except PrivsweepError as error:
         if isinstance(error, SweepError):
             raise
@@ -232,9 +234,9 @@ def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method
 
 def _axes(given: Any, problem: type[Problem], reader: Reader, key: str) -> dict[str, Axis]:
     """Return the axes of a `product` or `zip` table."""
-    axes = {}
-    for name, values in reader.known(given, problem.parameters, key).items():
-        axes[name] = _axis(problem.parameters[name], values, reader, f"{key}.{name}")
+    axes, fields = {}, fields_of(problem)
+    for name, values in reader.known(given, fields, key).items():
+        axes[name] = _axis(fields[name], values, reader, f"{key}.{name}")
     return axes
 
 

@@ -10,6 +10,7 @@ from privcore.errors import DomainError, unknown
 from privcore.parameter import Choice, Text
 from privcore.training.phase import Phase
 from privcore.training.phases import PHASES
+from privcore.training.sizes import with_steps
 
 MOST_PHASES = 1000
 """Largest number of phases of a run."""
@@ -20,13 +21,17 @@ _FIELD = re.compile(r"\s*([a-z_]+)\s*=\s*([^=]+)")
 def phase_named(sampling: str, fields: Mapping[str, Any]) -> Phase:
     """Return the phase with this sampling and these fields.
 
+    Examples and batch size may replace the steps and the sampling probability.
+
     Raises:
         UnknownNameError: The sampling or a field does not exist; the closest name is suggested.
         DomainError: A field is missing or outside its domain.
     """
     if sampling not in PHASES:
         raise unknown("sampling", sampling, list(PHASES))
-    return PHASES[sampling].from_fields(fields)
+    kind = PHASES[sampling]
+    sized = with_steps(sampling, kind.parameters, fields) if "batch_size" in fields else fields
+    return kind.from_fields(sized)
 
 
 @lru_cache(maxsize=256)
@@ -72,6 +77,8 @@ def written(run: tuple[Phase, ...]) -> str:
     Example:
         >>> written(phases(" none( steps=1e1,sigma=2.0 ,epochs=1) ;"))
         'none(sigma=2,steps=10)'
+        >>> written(phases("allocation(sigma=1,examples=60000,batch_size=256,epochs=10)"))
+        'allocation(sigma=1,steps=234,epochs=10)'
     """
     return "; ".join(
         f"{each.name}({','.join(f'{name}={_spelled(value)}' for name, value in each.identity().items())})"

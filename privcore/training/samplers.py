@@ -119,8 +119,7 @@ def truncated(relation: str, s: float, rate: float, examples: int, largest: int)
         below = _fixed_below(relation, s, cut.mean)
         return Bounds(above=(Above(_fixed_above(relation, s, cut.rate)),), below=below)
     sample = _one(relation, s, rate)
-    # what underflows is bounded by `TINY`
-    full = max(cut.full, TINY)
+    full = max(cut.full, TINY)  # also bounds a probability that underflows
     above = [Above(Blend((cut.room, full), (sample, _fixed_above(relation, s, cut.rate))))]
     if full > TINY:
         above.append(Above(sample, moved=max(cut.cut, TINY)))

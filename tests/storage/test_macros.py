@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from privcore import PROBLEMS, Answer, Problem, find, find_problem
+from privcore.training import TrainingRun
 from storage import QueryError, Store, open_store
 from storage.macros import literal
 from storage.views import view_name
@@ -132,7 +133,7 @@ def test_a_value_outside_its_domain_is_refused(store: Store, arguments: str, sen
 
 
 def test_a_name_of_the_users_is_never_taken_for_one_of_ours(store: Store) -> None:
-    for alias in ("s", "b", "asked", "given", "found", "low"):
+    for alias in ("s", "b", "asked", "given", "raw", "found", "low"):
         for column, given in itertools.product(("sigma", "steps", "upper", "bound"), ("{c}", "{a}.{c}")):
             sigma = given.format(a=alias, c=column)
             query = f"""
@@ -254,3 +255,69 @@ def test_compare_finds_public_steps_however_many_there_are(root: Path) -> None:
         assert store.sql(f"{query} 'unamplified-epsilon'").to_pylist() == [{"lower": 0.5, "upper": 2.0}]
         question = "unamplified_epsilon_at(sigma := 1.5, steps := 1000, delta := 1e-5)"
         assert store.sql(f"select lower, upper from {question}").to_pylist() == [{"lower": 0.5, "upper": 2.0}]
+
+
+SIZES = "examples := 1000, batch_size := 300"
+
+
+def test_examples_and_batch_size_replace_steps_and_sampling_probability(root: Path) -> None:
+    run = TrainingRun(examples=1000, batch_size=300, participations=2)
+    for k in (1, 2):
+        asked = allocation(steps=3, delta=1e-5, participations=k)
+        put(root, row(asked, Answer.enclosure(k, 1.0 + k), method=find("allocation.certified")()))
+    certified = find("poisson.certified")()
+    rates = {1: TrainingRun(examples=1000, batch_size=300).rate, 2: run.rate}
+    for k, rate in rates.items():
+        asked = poisson(steps=4, sampling_probability=rate)
+        put(root, row(asked, Answer.enclosure(3.0 + k, 4.0 + k), method=certified))
+    with open_store(root) as store:
+        for name, both in (("epsilon_at", (1.0, 2.0)), ("poisson_epsilon_at", (4.0, 5.0))):
+            query = f"select lower, upper from {name}(sigma := 1, delta := 1e-5, {SIZES})"
+            assert [tuple(each.values()) for each in store.sql(query).to_pylist()] == [both]
+        noise = f"select sigma from noise_for(epsilon := 2, delta := 1e-5, {SIZES})"
+        assert store.sql(noise).to_pylist() == [{"sigma": 1.0}]
+        for k, ends in ((1, [(1.0, 2.0), (4.0, 5.0)]), (2, [(2.0, 3.0), (5.0, 6.0)])):
+            query = f"from compare(sigma := 1, delta := 1e-5, participations := {k}, {SIZES})"
+            found = {each["problem"]: (each["lower"], each["upper"]) for each in store.sql(query).to_pylist()}
+            assert [found["allocation-epsilon"], found["poisson-epsilon"]] == ends
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("examples := 1000", "batch_size in {1, ..., examples}, got nothing"),
+        ("batch_size := 10", "batch_size in {1, ..., examples}, got 10"),
+        ("examples := 9, batch_size := 10", "batch_size in {1, ..., examples}, got 10"),
+        ("examples := 9, batch_size := 0", "batch_size in {1, ..., examples}, got 0"),
+        ("examples := 9.5, batch_size := 2", "batch_size in {1, ..., examples}, got 2"),
+        ("examples := 'inf'::double, batch_size := 2", "batch_size in {1, ..., examples}, got 2"),
+        ("examples := 'x', batch_size := 2", "batch_size in {1, ..., examples}, got 2"),
+        (f"{SIZES}, steps := 3", "steps or batch_size, got both"),
+    ],
+)
+@pytest.mark.parametrize("macro", ["epsilon_at", "poisson_epsilon_at"])
+def test_sizes_that_make_no_sense_are_refused_in_sql(
+    store: Store, macro: str, arguments: str, sentence: str
+) -> None:
+    with pytest.raises(QueryError) as caught:
+        store.sql(f"select upper from {macro}(sigma := 1, delta := 1e-5, {arguments})")
+    assert str(caught.value) == f"Invalid Input Error: Expected {sentence}."
+
+
+def test_steps_and_rates_in_sql_are_those_of_python(store: Store) -> None:
+    """The steps are exact, and the rate is the smallest double that is not below b / n."""
+    numbers = random.Random(3)
+    pairs = []
+    for _ in range(2000):
+        n = numbers.randint(1, 10 ** numbers.randint(1, 15))
+        pairs.append((n, numbers.randint(1, n)))
+    values = ", ".join(f"({n}, {b})" for n, b in pairs)
+    query = f"""
+        select n, b, rate_at_least(as_double(b), as_double(n)) as rate,
+               floor(as_double(n) / as_double(b)) as down, ceil(as_double(n) / as_double(b)) as up
+        from (values {values}) as sizes(n, b)
+    """
+    for found in store.sql(query).to_pylist():
+        n, b = found["n"], found["b"]
+        assert found["rate"] == TrainingRun(examples=n, batch_size=b).rate, (n, b)
+        assert (found["down"], found["up"]) == (n // b, -(-n // b)), (n, b)

@@ -3,6 +3,7 @@
 import { fill, html } from "./dom.js";
 import { range, stored } from "./hull.js";
 import { about, exactly, number } from "./numbers.js";
+import { sizes } from "./sizes.js";
 
 const NOTCHES = 1000;
 
@@ -41,6 +42,7 @@ function label(field) {
  */
 export function draw(table, texts, changed) {
   const inputs = new Map();
+  const sliders = new Map();
   const report = () => changed(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
   const rows = table.problem.fields.map((field) => {
     const { name } = field;
@@ -66,13 +68,23 @@ export function draw(table, texts, changed) {
     input.value = text;
     inputs.set(name, input);
     const slider = values.length > 1 ? withSlider(field, values, input, report) : null;
+    sliders.set(name, slider);
     input.addEventListener("input", () => {
       slider?.follow();
       report();
     });
     return html("div", { class: "field" }, label(field), html("span", { class: "exact" }, input, unit), slider?.element, help);
   });
-  fill("form", rows);
+  const { rounded, fields } = table.problem;
+  const set = (found) => {
+    for (const [name, value] of Object.entries(found)) {
+      inputs.get(name).value = value;
+      sliders.get(name)?.follow();
+    }
+    report();
+  };
+  const sized = rounded ? sizes(rounded === "up", fields.map(({ name }) => name), set) : null;
+  fill("form", sized, rows);
 }
 
 function withSlider(field, values, input, report) {

@@ -1,0 +1,189 @@
+"""A training run as practitioners describe it: n examples in batches of b, and the safe rounding of n / b."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privcore.errors import DomainError
+from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
+from privcore.problem import Problem
+from privcore.training.params import AVERAGE_BATCH
+
+MORE_STEPS = ("poisson", "fixed-size", "with-replacement", "truncated-poisson")
+"""Samplers whose steps draw their batches independently: at one rate, epsilon grows with the steps."""
+SIZES = {parameter.name: parameter for parameter in (EXAMPLES, AVERAGE_BATCH)}
+"""Numbers that determine the steps of an epoch, and the sampling probability."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding:
+    """One way to turn examples and batch size into steps.
+
+    Attributes:
+        sampling: The sampler.
+        way: `down`, `up`, or `exact` if the batch size divides the examples.
+        steps: Steps of an epoch.
+        total_steps: Steps of all epochs.
+        mean_batch: Examples that a step uses on average.
+        sampling_probability: Sampling probability, never below the true one, if steps draw independently.
+        safe: Whether an upper bound for this rounding holds for both.
+    """
+
+    sampling: str
+    way: str
+    steps: int
+    total_steps: int
+    mean_batch: float
+    sampling_probability: float | None
+    safe: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun:
+    """A training run: n examples, batches of b, E epochs, k participations of an example in each.
+
+    The steps of an epoch are n / b, rounded. With k participations a step uses k b examples on average.
+    """
+
+    examples: int
+    batch_size: int
+    epochs: int = 1
+    participations: int = 1
+
+    @classmethod
+    def checked(cls, given: Mapping[str, object]) -> "TrainingRun":
+        """Return the run with these numbers, named as the fields of this class.
+
+        Raises:
+            DomainError: A number is outside its domain, or examples, batch size and participations contradict
+                one another.
+        """
+        domains = (EXAMPLES, AVERAGE_BATCH, EPOCHS, PARTICIPATIONS)
+        run = cls(**{p.name: int(p.check(given[p.name])) for p in domains if p.name in given})
+        n, b, k = run.examples, run.batch_size, run.participations
+        if b > n:
+            raise DomainError(f"Expected batch_size <= examples, got batch_size={b}, examples={n}.")
+        if k * b > n:
+            raise DomainError(
+                "Expected participations <= examples / batch_size, the steps of an epoch, "
+                f"got participations={k}, batch_size={b}, examples={n}."
+            )
+        STEPS.check(-(-n // b))
+        return run
+
+    @property
+    def rate(self) -> float:
+        """Probability with which Poisson sampling includes an example in a step: k b / n, rounded up."""
+        exact = Fraction(self.participations * self.batch_size, self.examples)
+        rate = float(exact)
+        return rate if Fraction(rate) >= exact else min(1.0, math.nextafter(rate, 1.0))
+
+    @property
+    def quotient(self) -> str:
+        """Text of n / b, cut after three decimals; without decimals if it is whole."""
+        n, b = self.examples, self.batch_size
+        return f"{n // b}" if n % b == 0 else f"{n // b}.{1000 * (n % b) // b:03d}"
+
+    def roundings(self, sampling: str) -> tuple[Rounding, ...]:
+        """Return both roundings of the steps, down and up; or the only one if b divides n.
+
+        For allocation, rounding down is safe: it also bounds the run with one more step, since epsilon falls
+        in the number of steps. For Poisson sampling at one rate, rounding up is safe, since epsilon grows.
+
+        Args:
+            sampling: The sampler.
+        """
+        down, up = self.examples // self.batch_size, -(-self.examples // self.batch_size)
+        ways = {"exact": down} if down == up else {"down": down, "up": up}
+        safe = "up" if sampling in MORE_STEPS else "down"
+        rate, used = self.rate if sampling in MORE_STEPS else None, self.participations * self.batch_size
+        return tuple(
+            Rounding(
+                sampling=sampling,
+                way=way,
+                steps=steps,
+                total_steps=steps * self.epochs,
+                mean_batch=float(used if rate else Fraction(self.participations * self.examples, steps)),
+                sampling_probability=rate,
+                safe=way in ("exact", safe),
+            )
+            for way, steps in ways.items()
+        )
+
+    def all_roundings(self) -> tuple[Rounding, ...]:
+        """Return the roundings of allocation, then those of Poisson sampling."""
+        return self.roundings("allocation") + self.roundings("poisson")
+
+    def safe(self, sampling: str) -> Rounding:
+        """Return the rounding whose upper bound holds for both."""
+        return next(rounding for rounding in self.roundings(sampling) if rounding.safe)
+
+    def fields(self, rounding: Rounding) -> dict[str, Any]:
+        """Return the fields of the problem about the privacy of this run with this rounding."""
+        fields: dict[str, Any] = {"steps": rounding.steps, "epochs": self.epochs}
+        if rounding.sampling_probability is None:
+            return fields | {"participations": self.participations}
+        return fields | {"sampling_probability": rounding.sampling_probability}
+
+
+def sampler_of(kind: type[Problem]) -> str | None:
+    """Return the sampler of a kind of problem, if examples and batch size can replace its steps; or None."""
+    sampling, _, asks = kind.name.rpartition("-")
+    if asks not in ("epsilon", "delta"):
+        return None
+    return sampling if sampling in (*MORE_STEPS, "allocation", "shuffling", "balls-in-bins") else None
+
+
+def from_sizes(kind: type[Problem], fields: Mapping[str, Any]) -> Problem:
+    """Return the problem with these fields; examples and batch size may replace steps and probability.
+
+    Args:
+        kind: The kind of problem.
+        fields: Its fields; with `examples` and `batch_size` only if it has a sampler (`sampler_of`).
+
+    Raises:
+        UnknownNameError: A field does not exist.
+        DomainError: A field is missing or outside its domain, or fields contradict one another.
+    """
+    sampler = sampler_of(kind)
+    if sampler is None or not SIZES.keys() & fields.keys():
+        return kind.asked(fields)
+    if "batch_size" not in fields and "examples" not in kind.parameters:
+        raise DomainError("Expected batch_size together with examples, got examples alone.")
+    return kind.asked(with_steps(sampler, kind.parameters, fields))
+
+
+def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with the steps and the sampling probability that examples and batch size determine.
+
+    The steps are rounded in the safe direction. Both numbers are dropped unless the problem has them.
+
+    Args:
+        sampling: The sampler: a word of `--sampling`.
+        parameters: Names of all fields of the problem, or of the phase.
+        fields: Fields that were given, with `examples` and `batch_size`.
+
+    Raises:
+        DomainError: Fields contradict one another, or are outside their domains.
+
+    Example:
+        >>> with_steps("allocation", ("steps",), {"examples": 60_000, "batch_size": 256})
+        {'steps': 234}
+    """
+    found = {name: value for name, value in fields.items() if name not in SIZES or name in parameters}
+    if "batch_size" not in fields:
+        return found
+    if "examples" not in fields:
+        raise DomainError("Expected examples together with batch_size, got batch_size alone.")
+    if "sampling_probability" in fields:
+        raise DomainError("Expected sampling_probability or batch_size, got both.")
+    if "steps" in fields and (sampling == "poisson" or sampling not in MORE_STEPS):
+        raise DomainError("Expected steps or batch_size, got both.")
+    run = TrainingRun.checked({"participations": 1} | dict(fields))
+    rounding = run.safe(sampling)
+    found.setdefault("steps", rounding.steps)
+    if "sampling_probability" in parameters:
+        found["sampling_probability"] = rounding.sampling_probability
+    return found
