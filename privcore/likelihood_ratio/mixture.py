@@ -30,12 +30,16 @@ class Mixture:
 
     def log_density(self, z: Array) -> Array:
         """Return the logarithm of the density at z over that of N(0, 1)."""
-        terms = [
-            math.log(weight) + mean * z - 0.5 * mean * mean
-            for weight, mean in zip(self.weights, self.means, strict=True)
-            if weight > 0.0
-        ]
-        return np.asarray(scipy.special.logsumexp(np.stack(terms), axis=0))
+        terms = np.stack(
+            [
+                math.log(weight) + mean * z - 0.5 * mean * mean
+                for weight, mean in zip(self.weights, self.means, strict=True)
+                if weight > 0.0
+            ]
+        )
+        largest: Array = terms.max(axis=0)
+        found: Array = largest + np.log(np.exp(terms - largest).sum(axis=0))
+        return found
 
 
 def _between(low: Array, high: Array) -> Array:
