@@ -9,7 +9,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from privcore.likelihood_ratio.batches import Aligned, Copies, Opposed, Replaced, SignedSample, Zeroed
+from privcore.likelihood_ratio.batches import (
+    Aligned,
+    Copies,
+    Opposed,
+    Repeated,
+    Replaced,
+    SignedSample,
+    Zeroed,
+)
 from privcore.likelihood_ratio.batches import copies as binomial_counts
 from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
@@ -128,6 +136,14 @@ def test_masses_and_means_are_1(name: str) -> None:
     for each in (ratio.lower, ratio.upper):
         assert float(each.p.sum()) == pytest.approx(1.0, abs=1e-8)
         assert float(each.p @ each.x) + each.infinite == pytest.approx(1.0, abs=1e-8)
+
+
+def test_counts_that_are_left_out_reveal_the_example() -> None:
+    """The upper distribution keeps all masses, so a tail that is cut off loses nothing."""
+    upper = Repeated(50, 0.05, 1.0).bracket(Resolution(fineness=0.15, tail=1e-2)).upper
+    assert upper.infinite > 1e-4, "counts of a total weight of up to 1e-2 are left out"
+    assert float(upper.p.sum()) >= 1.0 - 1e-12
+    assert float(upper.p @ upper.x) + upper.infinite >= 1.0 - 1e-12
 
 
 def test_the_replaced_law_is_its_own_dual() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from privcore import Answer, Point, PrivsweepError, evaluate, find
+from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training import PHASES, phases, written
+from privcore.training.bounds import Above, Bounds, composed
 from privcore.training.counts import occupancies, truncation
 from tests.privcore.draws import problem
 
@@ -33,6 +35,11 @@ SAME = [
     ("fixed-size(sigma=2,sampling_probability=1,steps=7)", "none(sigma=2,steps=7)", "zero-out"),
     ("fixed-size(sigma=2,sampling_probability=1,steps=7)", "none(sigma=2,steps=7)", "replace-one"),
     ("poisson(sigma=2,sampling_probability=1,steps=7)", "none(sigma=2,steps=7)", "replace-one"),
+    (
+        "fixed-size(sigma=2,sampling_probability=0.1,steps=7)",
+        "poisson(sigma=1,sampling_probability=0.1,steps=7)",
+        "add-remove",
+    ),
     ("balls-in-bins(sigma=2,steps=1,epochs=4,redraw=once)", "none(sigma=1,steps=1)", "add-remove"),
     ("balls-in-bins(sigma=2,steps=9,redraw=once)", "allocation(sigma=2,steps=9)", "add-remove"),
     ("shuffling(sigma=2,steps=1,epochs=3,redraw=each-epoch)", "none(sigma=2,steps=3)", "zero-out"),
@@ -86,6 +93,29 @@ def test_the_lower_end_of_a_better_sampler_is_below_the_upper_end_of_a_worse_one
     better: str, worse: str, adjacency: str
 ) -> None:
     assert answered(better, adjacency, delta=1e-6).lower <= answered(worse, adjacency, delta=1e-6).upper
+
+
+def test_ends_from_different_theorems_do_not_cross_where_a_wrong_one_would() -> None:
+    """Each case has a lower end that would exceed the upper end if its rate, its distance or its order were
+    those of a similar sampler.
+    """
+    few = "truncated-poisson(sigma=2,sampling_probability=0.5,examples=100,largest_batch=1,steps=20)"
+    for adjacency in ("add-remove", "zero-out", "replace-one"):
+        wide = "fixed-size(sigma=2,sampling_probability=0.02,steps=20)"
+        assert answered(few, adjacency, delta=1e-5).lower <= answered(wide, adjacency, delta=1e-5).upper
+    twice = "with-replacement(sigma=1,examples=2,batch_size=2,steps=1)"
+    assert answered(twice, "zero-out", epsilon=6.0).upper < answered(twice, "replace-one", epsilon=6.0).lower
+    order = "shuffling(sigma=2.5,steps=100000,epochs=10,redraw={})"
+    once, again = (answered(order.format(word), "zero-out", delta=1e-6) for word in ("once", "each-epoch"))
+    assert once.lower > again.upper, "a kept order is proved to be worse"
+
+
+def test_distances_in_total_variation_are_added_over_steps_and_parts() -> None:
+    one = Bounds(above=(Above(Gaussian(1.0), moved=0.01),), below=(Gaussian(1.0),))
+    assert one.repeated(4) == Bounds(above=(Above(Gaussian(2.0), moved=0.04),), below=(Gaussian(2.0),))
+    assert one.repeated(1000).above[0].moved == 1.0
+    both = composed([one.repeated(3), one.repeated(4)])
+    assert both.above[0].moved == pytest.approx(0.07)
 
 
 def test_a_large_group_and_a_small_rate_keep_their_brackets_narrow() -> None:
