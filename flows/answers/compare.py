@@ -1,17 +1,12 @@
 """One training run under the schemes that choose the examples of a step, side by side."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from flows.answers.ask import CONFLICT, contradiction
-from flows.answers.catalogue import meaning_of
-from flows.answers.explain import SAMPLING_FIELDS, Explanation
 from flows.answers.parse import training_question
 from flows.answers.samplers import problem_of
-from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import Sourced
-from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, show
 from flows.spec.words import number
 from privcore import Bracket, Problem, find_problem
 from privcore.training import TrainingRun
@@ -67,11 +62,6 @@ def _row(sampling: str, problem: Problem, answer: Sourced | None, *notes: str) -
     return replace(row, bracket=answer.bracket)
 
 
-def explanation(row: SchemeRow, explained: Callable[[Sourced], Explanation]) -> Explanation | None:
-    """Return the explanation of a row, or None if it has no answer."""
-    return None if row.bracket is None or row.answer is None else explained(row.answer)
-
-
 def problems(
     options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
 ) -> tuple[dict[str, Problem], list[str]]:
@@ -96,9 +86,11 @@ def problems(
         sizes = {"examples": number(examples), "batch_size": number(batch_size)}
         run = TrainingRun.checked(sizes | {name: fields[name] for name in ("epochs", "participations")})
         poisson = run.fields(run.safe("poisson"))
+        drawn = sizes | {"batch_size": run.participations * run.batch_size}
     else:
         rate = float(fields["participations"]) / float(fields["steps"])
         poisson = {"steps": fields["steps"], "epochs": fields["epochs"], "sampling_probability": rate}
+        drawn = {}
     none = problem_of("none")
     found = {
         "allocation": allocation,
@@ -108,6 +100,9 @@ def problems(
     adjacency = str(fields["adjacency"])
     fixed = {"adjacency": FIXED_ADJACENCY.get(adjacency, adjacency)}
     found["fixed-size"] = problem_of("fixed-size").from_fields(rest | poisson | fixed)
+    if drawn:
+        counts = {name: poisson[name] for name in ("steps", "epochs")}
+        found["with-replacement"] = problem_of("with-replacement").from_fields(rest | counts | drawn | fixed)
     if fields["epochs"] != 1:
         names = ("steps", "epochs", "participations")
         bins = {name: fields[name] for name in names} | {"redraw": "once"}
@@ -142,9 +137,9 @@ def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeR
     none = answering(asked["none"])
     for name in ("allocation", "poisson"):
         yield _row(name, asked[name], answering(asked[name]))
-    yield _row(
-        "fixed-size", asked["fixed-size"], answering(asked["fixed-size"]), *_own_relation(asked, "fixed-size")
-    )
+    for name in ("fixed-size", "with-replacement"):
+        if name in asked:
+            yield _row(name, asked[name], answering(asked[name]), *_own_relation(asked, name))
     if "balls-in-bins" in asked:
         yield _row("balls-in-bins", asked["balls-in-bins"], answering(asked["balls-in-bins"]), KEPT_BINS)
     yield _shuffling(asked, none, answering)
@@ -168,81 +163,3 @@ def _own_relation(asked: Mapping[str, Problem], sampling: str) -> list[str]:
     """Return a note about the neighbouring relation of a row if it is not that of the others."""
     own, usual = (asked[name].as_fields()["adjacency"] for name in (sampling, "allocation"))
     return [] if own == usual else [ZERO_OUT.format(own)]
-
-
-def print_rows(
-    found: Sequence[SchemeRow], json: bool, explained: Callable[[Sourced], Explanation] | None
-) -> None:
-    """Print one table with a row for each sampling, and the assumptions of each row.
-
-    Args:
-        found: The rows.
-        json: Whether to print JSON.
-        explained: Function that explains an answer; None without explanations.
-    """
-    reasons = {row.sampling: explanation(row, explained) for row in found} if explained else {}
-    if json:
-        told = [_content(row) for row in found]
-        for content in told if explained else []:
-            reason = reasons[content["sampling"]]
-            content["explanation"] = reason and reason.as_content()
-        print(as_json({"rows": told}))
-        return
-    fields = found[0].problem.as_fields() if found[0].problem else {}
-    title = f"epsilon at {listed({name: fields[name] for name in ('sigma', 'delta', 'adjacency')})}"
-    names = ["sampling", "epsilon lower", "epsilon upper", "kind", "method"]
-    show(names, [_cells(row) for row in found], title=title)
-    print()
-    for row in found:
-        notes = list(row.notes)
-        if row.problem is not None:
-            fields = row.problem.as_fields()
-            shown = listed({name: fields[name] for name in SAMPLING_FIELDS if name in fields})
-            notes.insert(0, f"{shown}: {meaning_of(type(row.problem))}")
-        if row.bracket is not None and row.answer is not None:
-            notes.insert(1, f"source: {row.answer.told}")
-        print(labelled(row.sampling, "\n\n".join(notes), indent=15))
-    for sampling, reason in reasons.items():
-        if reason is not None:
-            print(f"\n{sampling}", end="")
-            reason.show()
-
-
-def _cells(row: SchemeRow) -> list[str]:
-    bracket, problem = row.bracket, row.problem
-    if bracket is None or problem is None:
-        reason = {"not_applicable": "does not apply", "missing": "not stored"}.get(row.status, row.status)
-        return [row.sampling, "", "", reason, ""]
-    return [
-        row.sampling,
-        rounded_down(bracket.lower),
-        rounded_up(bracket.upper),
-        kind_of(problem, bracket),
-        methods_text(bracket),
-    ]
-
-
-def _content(row: SchemeRow) -> dict[str, Any]:
-    """Return a row for JSON; keys without an answer are null."""
-    bracket, problem = row.bracket, row.problem
-    source = row.answer.source if bracket and row.answer else None
-    fields = problem and problem.as_fields()
-    return {
-        "sampling": row.sampling,
-        "problem": problem and problem.name,
-        "fields": fields,
-        "assumes": problem and meaning_of(type(problem)),
-        "lower": bracket and bracket.lower,
-        "upper": bracket and bracket.upper,
-        "confidence": bracket and bracket.confidence,
-        "status": row.status,
-        "adjacency": fields and fields["adjacency"],
-        "kind": kind_of(problem, bracket) if bracket and problem else None,
-        "lower_method": (bracket.lower_by or None) if bracket else None,
-        "upper_method": (bracket.upper_by or None) if bracket else None,
-        "method": bracket and methods_text(bracket),
-        "source": source,
-        "lower_source": source,
-        "upper_source": source,
-        "notes": list(row.notes),
-    }

@@ -50,7 +50,8 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     Each row comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
     otherwise it is computed now.
     """
-    from flows.answers.compare import nearest_rate, print_rows, problems, rows
+    from flows.answers.compare import nearest_rate, problems, rows
+    from flows.answers.compare_output import print_rows
     from flows.answers.explain import explained
     from flows.answers.sourced import Sourced, computed, from_store, stored_bounds
 

@@ -111,6 +111,15 @@ def test_poisson_sampling_has_the_same_expected_batch_and_its_own_safe_rounding(
     assert "steps=4 sampling_probability=0.3" in privsweep.out
 
 
+def test_draws_with_replacement_are_compared_if_their_number_is_known(privsweep: Command) -> None:
+    row = by_sampling(privsweep, *SIZES, "300", "--participations", 2)["with-replacement"]
+    fields = {"steps": 4, "examples": 1000, "batch_size": 600, "adjacency": "zero-out"}
+    assert fields.items() <= row["fields"].items()
+    assert row["notes"][0].startswith("The neighbouring relation of this row is zero-out")
+    assert row["lower"] <= ask(find_problem(row["problem"]).from_fields(row["fields"])).upper
+    assert "with-replacement" not in by_sampling(privsweep, *RUN)
+
+
 def test_clones_bound_shuffling_for_batches_of_any_size(privsweep: Command) -> None:
     # At this noise the clones prove less than no amplification, whatever the number of examples in a batch.
     few = ("--sigma", "3", "--delta", "1e-3", "--examples")
