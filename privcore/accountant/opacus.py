@@ -16,7 +16,8 @@ from privcore.accountant.accountant import TOLERANCE, WIDER, PrivsweepAccountant
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.ratios import Gaussian
-from privcore.training.bounds import Above, Bounds, composed, enclosed_run
+from privcore.training.bounds import Above, Bounds, composed
+from privcore.training.brackets import enclosed_run
 from privcore.training.epochs import Shuffling
 
 SAMPLERS = ("poisson", "shuffling", "shuffling-once", "none")

@@ -196,6 +196,17 @@ def repeated(ratio: Ratio, times: int) -> Ratio:
     return Composed(ratio, times) if times > 1 else ratio
 
 
+def halved(ratio: Ratio) -> Ratio | None:
+    """Return the ratio with half of its repetitions, rounded down; None if nothing is repeated."""
+    if isinstance(ratio, Composed):
+        return repeated(ratio.ratio, ratio.times // 2) if ratio.times > 1 else None
+    if isinstance(ratio, Product):
+        fewer = [halved(part) for part in ratio.ratios]
+        kept = tuple(some or part for some, part in zip(fewer, ratio.ratios, strict=True))
+        return product(kept) if any(fewer) else None
+    return None
+
+
 def product(ratios: tuple[Ratio, ...]) -> Ratio:
     """Return the ratio of independent parts: equal parts are counted, and Gaussian parts added.
 

@@ -8,7 +8,8 @@ from privcore.answer import Answer
 from privcore.likelihood_ratio.enclose import FIRST_DELTA, Question
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, FELDMAN_SHENFELD, ZHU
-from privcore.training.bounds import Bounds, composed, enclosed_run, estimated
+from privcore.training.bounds import Bounds, composed
+from privcore.training.brackets import enclosed_run, estimated
 from privcore.training.phase import RELATIONS, unamplified
 from privcore.training.problems import (
     BallsInBinsDelta,

@@ -9,9 +9,10 @@ from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question, t
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.questions import PowerQuestion
-from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio
+from privcore.likelihood_ratio.ratios import Gaussian, Ratio, halved
 from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
-from privcore.training.bounds import Ends, closed_form, composed, dominated_run, outermost
+from privcore.training.bounds import composed
+from privcore.training.brackets import Ends, closed_form, dominated_run, outermost
 from privcore.training.phase import RELATIONS, Phase, unamplified
 
 FINENESS = (1.0 / 10.0, 1.0 / 20.0, 1.0 / 40.0, 1.0 / 80.0)
@@ -96,8 +97,8 @@ class Profile:
             built = self._try(ratio, fineness) or built
         for ratio in self.bounds.below:
             fewer = self.fewer.get(ratio, ratio)
-            while fewer not in self.brackets and isinstance(fewer, Composed) and fewer.times > 1:
-                fewer = Composed(fewer.ratio, fewer.times // 2)
+            while fewer not in self.brackets and (half := halved(fewer)) is not None:
+                fewer = half
                 built = self._try(fewer, fineness) or built
             self.fewer[ratio] = fewer
         return built

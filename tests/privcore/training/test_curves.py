@@ -15,7 +15,8 @@ from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.questions import AdvantageQuestion, MuQuestion, PowerQuestion, RateQuestion
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Sampled
 from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
-from privcore.training.bounds import Above, Bounds, closed_form, enclosed_run
+from privcore.training.bounds import Above, Bounds
+from privcore.training.brackets import closed_form, enclosed_run
 from tests.privcore.draws import problem
 
 TABLE = (Path(__file__).parents[1] / "data" / "runs.csv").read_text()

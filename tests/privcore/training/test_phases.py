@@ -110,6 +110,21 @@ def test_ends_from_different_theorems_do_not_cross_where_a_wrong_one_would() -> 
     assert once.lower > again.upper, "a kept order is proved to be worse"
 
 
+@pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
+@pytest.mark.parametrize(
+    "run",
+    [
+        "shuffling(sigma=0.2,steps=9,epochs=90,redraw=each-epoch)",
+        "fixed-size(sigma=0.3,sampling_probability=0.5,steps=1000)",
+    ],
+)
+def test_a_lower_end_beyond_the_range_of_doubles_is_that_of_fewer_steps(adjacency: str, run: str) -> None:
+    found = answered(f"{run}; none(sigma=1,steps=2)", adjacency, delta=1e-5)
+    assert 100.0 < found.lower < 700.0 < found.upper
+    most = answered(f"{run}; none(sigma=1,steps=2)", adjacency, epsilon=50.0)
+    assert most.lower > 0.5, "delta is almost 1"
+
+
 def test_distances_in_total_variation_are_added_over_steps_and_parts() -> None:
     one = Bounds(above=(Above(Gaussian(1.0), moved=0.01),), below=(Gaussian(1.0),))
     assert one.repeated(4) == Bounds(above=(Above(Gaussian(2.0), moved=0.04),), below=(Gaussian(2.0),))
