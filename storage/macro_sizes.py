@@ -1,14 +1,14 @@
 """Examples and batch size in the macros for SQL, where they determine steps and sampling probability."""
 
 from privcore.problem import Problem
-from privcore.training import MORE_STEPS, SIZES, sampler_of
+from privcore.training import ANY_STEPS, MORE_STEPS, SIZES, sampler_of
 
 MOST = SIZES["examples"].upper
 RATE_AT_LEAST = f"""
     create or replace macro rate_at_least(used, n) as (
         select case when (q * pow(2, s))::hugeint * try_cast(n as hugeint)
                       >= try_cast(used as hugeint) * pow(2, s)::hugeint then q
-               else least(1.0, nextafter(q, 1.0::double)) end
+               when q is not null then least(1.0, nextafter(q, 1.0::double)) end
         from (select q, 54 - floor(log2(q)) as s
               from (select case when used between 1 and n and n <= {MOST} then used / n end as q))
     )
@@ -30,7 +30,7 @@ def sized(kind: type[Problem], name: str) -> str:
     rounded = "ceil" if sampler in MORE_STEPS else "floor"
     derived = f"{rounded}({size} / {batch})" if name == "steps" else f"rate_at_least({batch}, {size})"
     both = f"error('Expected {name} or batch_size, got both.')"
-    if name == "steps" and sampler in MORE_STEPS and sampler != "poisson":
+    if name == "steps" and sampler in ANY_STEPS:
         both = f"{raw}::varchar"  # any number of steps with batches of this size
     return (
         f"case when raw.batch_size is null then {raw}::varchar when {raw} is not null then {both} "

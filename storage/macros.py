@@ -31,16 +31,17 @@ SHUFFLED = {
 }
 """Fields of shuffling next to the other schemes: a new order for each epoch, and zero-out for add-remove."""
 
+_QUOTIENT = "as_double(examples) / as_double(batch_size)"
 COMPARED_WITH = {
     "poisson-epsilon": {
-        "steps": "(case when batch_size is null then steps else ceil(examples / batch_size) end)",
+        "steps": f"(case when batch_size is null then steps else ceil({_QUOTIENT}) end)",
         "sampling_probability": (
             "(case when batch_size is null then participations / steps "
-            "else rate_at_least(as_double(participations * batch_size), as_double(examples)) end)"
+            "else rate_at_least(as_double(participations) * as_double(batch_size), as_double(examples)) end)"
         ),
     },
     "unamplified-epsilon": {
-        "steps": "(case when batch_size is null then steps else floor(examples / batch_size) end)"
+        "steps": f"(case when batch_size is null then steps else floor({_QUOTIENT}) end)"
     },
 }
 """Fields of these schemes in `compare`: Poisson sampling has the same examples in a step on average."""

@@ -10,12 +10,18 @@ from flows.answers.sourced import Sourced
 from flows.spec.words import number
 from privcore import Bracket, Problem, find_problem
 from privcore.training import TrainingRun
+from privcore.training.params import SAMPLED_EXAMPLES
 
 SHUFFLING = "shuffling-epsilon"
 ZERO_OUT = (
     "The neighbouring relation of this row is {}: one data set has the gradient 0 in the place of the "
-    "example, since add-remove would change the number of batches."
+    "example, since add-remove would change {}."
 )
+WHY_ZERO_OUT = {
+    "fixed-size": "the sampling probability",
+    "with-replacement": "the sampling probability",
+    "shuffling": "the number of batches",
+}
 SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
@@ -100,7 +106,7 @@ def problems(
     adjacency = str(fields["adjacency"])
     fixed = {"adjacency": FIXED_ADJACENCY.get(adjacency, adjacency)}
     found["fixed-size"] = problem_of("fixed-size").from_fields(rest | poisson | fixed)
-    if drawn:
+    if drawn and int(drawn["examples"]) <= SAMPLED_EXAMPLES.upper:
         counts = {name: poisson[name] for name in ("steps", "epochs")}
         found["with-replacement"] = problem_of("with-replacement").from_fields(rest | counts | drawn | fixed)
     if fields["epochs"] != 1:
@@ -135,13 +141,15 @@ def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeR
         answering: Function that answers a problem.
     """
     none = answering(asked["none"])
-    for name in ("allocation", "poisson"):
-        yield _row(name, asked[name], answering(asked[name]))
+    allocation = answering(asked["allocation"])
+    yield _row("allocation", asked["allocation"], allocation, *_unamplified(allocation, none))
+    yield _row("poisson", asked["poisson"], answering(asked["poisson"]))
     for name in ("fixed-size", "with-replacement"):
         if name in asked:
             yield _row(name, asked[name], answering(asked[name]), *_own_relation(asked, name))
     if "balls-in-bins" in asked:
-        yield _row("balls-in-bins", asked["balls-in-bins"], answering(asked["balls-in-bins"]), KEPT_BINS)
+        kept = answering(asked["balls-in-bins"])
+        yield _row("balls-in-bins", asked["balls-in-bins"], kept, KEPT_BINS, *_unamplified(kept, none))
     yield _shuffling(asked, none, answering)
     yield _row("none", asked["none"], none)
 
@@ -153,13 +161,18 @@ def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: An
         why = ONCE.format(asked["none"].as_fields()["participations"])
         return SchemeRow(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
     answer = answering(problem)
-    notes = _own_relation(asked, "shuffling")
-    if answer is not None and answer.ok and none is not None and none.ok:
-        notes += [UNAMPLIFIED] if answer.bracket.upper >= none.bracket.upper else []
+    notes = [*_own_relation(asked, "shuffling"), *_unamplified(answer, none)]
     return _row("shuffling", problem, answer, *notes)
+
+
+def _unamplified(answer: Sourced | None, none: Sourced | None) -> list[str]:
+    """Return a note if an answer is not better than that without amplification."""
+    if answer is None or none is None or not (answer.ok and none.ok):
+        return []
+    return [UNAMPLIFIED] if answer.bracket.upper >= none.bracket.upper else []
 
 
 def _own_relation(asked: Mapping[str, Problem], sampling: str) -> list[str]:
     """Return a note about the neighbouring relation of a row if it is not that of the others."""
-    own, usual = (asked[name].as_fields()["adjacency"] for name in (sampling, "allocation"))
-    return [] if own == usual else [ZERO_OUT.format(own)]
+    own, usual = (str(asked[name].as_fields()["adjacency"]) for name in (sampling, "allocation"))
+    return [] if usual in ("zero-out", "replace-one") else [ZERO_OUT.format(own, WHY_ZERO_OUT[sampling])]

@@ -22,7 +22,7 @@ def phases_of(problem: Problem) -> tuple[Phase, ...]:
     if known.get("redraw") == "one-epoch":  # a single epoch has no order to keep
         known["redraw"] = "each-epoch"
     if sampling == "none":
-        known = {"sigma": fields["sigma"], "steps": int(fields["participations"]) * int(fields["epochs"])}
+        known = {"sigma": fields["sigma"], "steps": fields["participations"], "epochs": fields["epochs"]}
     return (phase_named(sampling, known),)
 
 

@@ -82,6 +82,8 @@ def with_sizes(
         DomainError: Fields contradict one another.
     """
     sizes = {name: each for name, each in (("examples", size), ("batch_size", batch)) if each is not None}
+    if batch is None and "examples" not in parameters:
+        sizes = {}
     found = with_steps(sampling, parameters, {**fields, **sizes})
     if batch is None or "steps" in fields:
         return found, []

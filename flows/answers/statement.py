@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
+from flows.answers.run_phases import phases_of
 from flows.answers.show import Aside, is_trivial
 from flows.answers.sourced import Sourced
 from flows.answers.statement_numbers import epsilon_of_one, membership_tests
@@ -74,12 +75,16 @@ def checked_format(word: str) -> str:
     return word
 
 
-def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) -> Statement:
+def statement(
+    answer: Sourced, *, declared: bool, limit_seconds: float, aside: Aside | None = None
+) -> Statement:
     """Return the statement about an answer.
 
     Args:
         answer: The answer to a problem about epsilon at a delta, with a neighbouring relation.
         declared: Whether the user declared the sampling.
+        limit_seconds: Estimated time above which no method is started for a further number; with 0, the
+            statement has only what is in the answer.
         aside: Answers for other samplers, if the sampling was not declared.
 
     Raises:
@@ -92,7 +97,7 @@ def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) ->
         raise DomainError("Expected an answer with a proved upper end for --statement, got none.")
     unit, adjacency, delta = unit_of(problem), str(fields["adjacency"]), exactly(fields["delta"])
     upper, lower = rounded_up(bracket.upper), rounded_down(bracket.lower)
-    relation = NEIGHBOURS[adjacency].format(one=unit)
+    relation = NEIGHBOURS[adjacency].format(one=unit.partition(" with ")[0])
     proofs = {"upper": _proof(bracket.upper_by), "lower": _proof(bracket.lower_by)}
     least = f"; for the worst data sets it is not less than {lower}" if bracket.lower_by else ""
     guarantee = f"({upper}, {delta})-differential privacy"
@@ -100,7 +105,8 @@ def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) ->
     if not declared:
         others = f"; {aside.content['comparison']}" if aside else ""
         mechanism += f" The sampling was not declared: the answer is for random allocation{others}."
-    tests, single = membership_tests(problem), epsilon_of_one(problem)
+    tests = membership_tests(problem, limit_seconds) if limit_seconds > 0.0 else None
+    single = epsilon_of_one(problem, limit_seconds) if limit_seconds > 0.0 else None
     alone = "" if single is None else f" For one example alone, epsilon is at most {rounded_up(single)}."
     below = f"; lower end: {proofs['lower']}" if proofs["lower"] not in (None, proofs["upper"]) else ""
     parts = (
@@ -109,7 +115,7 @@ def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) ->
             f"{guarantee}: epsilon is at most {upper} at delta={delta}{least}.{alone}",
         ),
         ("Unit of privacy", f"{unit}; two data sets are neighbours if {relation}."),
-        ("Membership", tests.sentence),
+        *([("Membership", tests.sentence)] if tests else []),
         ("Accounted for", mechanism),
         ("Proof", f"{'both ends' if not below and least else 'upper end'}: {proofs['upper']}{below}."),
         ("Assumed", f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."),
@@ -125,8 +131,8 @@ def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) ->
             "delta": fields["delta"],
             "lower": bracket.lower,
             "upper": bracket.upper,
-            "upper_for_one_example": bracket.upper if single is None else single,
-            "membership": tests.as_content(),
+            "upper_for_one_example": single,
+            "membership": tests and tests.as_content(),
             "lower_proof": proofs["lower"],
             "upper_proof": proofs["upper"],
             "mechanism": meaning_of(type(problem)),
@@ -141,10 +147,15 @@ def statement(answer: Sourced, *, declared: bool, aside: Aside | None = None) ->
 
 
 def unit_of(problem: Problem) -> str:
-    """Return the unit of privacy: an example, or all examples of an owner."""
-    run = getattr(problem, "run", None)
-    owned = max((phase.owned for phase in run()), default=1) if run else 1
-    return "one example" if owned == 1 else f"one owner with at most {owned} examples"
+    """Return the unit of privacy: an example, or the examples of an owner, for each phase if they differ."""
+    owned = [phase.owned for phase in phases_of(problem)]
+    if max(owned) == 1:
+        return "one example"
+    if len(set(owned)) == 1:
+        return f"one owner with at most {owned[0]} examples"
+    first, *others = enumerate(owned, 1)
+    listed = [f"{first[1]} examples in phase {first[0]}", *(f"{n} in phase {place}" for place, n in others)]
+    return f"one owner with at most {', '.join(listed)}"
 
 
 def _proof(method: str) -> str | None:

@@ -45,7 +45,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """Bound epsilon of one training run for allocation, Poisson sampling, shuffling and no amplification.
+    """Bound epsilon of one training run for every sampling that its options describe.
 
     Each row comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
     otherwise it is computed now.

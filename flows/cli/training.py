@@ -122,7 +122,10 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
                 asides.append(others.aside())
         if statement is not None and answer.ok:
             made = statement_about(
-                answer, declared=sampling is not None or run is not None, aside=asides[0] if asides else None
+                answer,
+                declared=sampling is not None or run is not None,
+                limit_seconds=0.0 if stored_only else limit_seconds,
+                aside=asides[0] if asides else None,
             )
             if not json:
                 return print(made.text(statement))

@@ -61,6 +61,17 @@ class Condition:
             at = ", ".join(f"{name}={value}" for name, value in fields.items())
             raise DomainError(f"Expected a condition that can be computed at {at}, got {error}.") from None
 
+    def excludes(self, fields: Mapping[str, Value]) -> bool:
+        """Return whether these fields do not satisfy the condition; False if it needs further fields.
+
+        Raises:
+            DomainError: As `holds` does.
+        """
+        try:
+            return not self.holds(fields)
+        except KeyError:
+            return False
+
 
 def condition(text: str, parameters: Mapping[str, Parameter]) -> Condition:
     """Return the condition that the text states.

@@ -5,7 +5,7 @@ from typing import Any
 
 from privcore.parameter import Parameter
 from privcore.problem import Problem
-from privcore.training import MORE_STEPS, SIZES, sampler_of, with_steps
+from privcore.training import SIZES, clash, sampler_of, with_steps
 
 REPLACED = ("steps", "sampling_probability")
 """Fields that examples and batch size can replace."""
@@ -32,14 +32,7 @@ def missing(problem: type[Problem], given: Collection[str]) -> list[str]:
 def contradiction(problem: type[Problem], given: Collection[str]) -> str | None:
     """Return a sentence if a grid has examples, batch size and the fields that they replace; or None."""
     sampler = sampler_of(problem)
-    if sampler is None:
-        return None
-    if "batch_size" not in given:
-        alone = "examples" in given and "examples" not in problem.parameters
-        return "Expected batch_size together with examples, got examples alone." if alone else None
-    several = sampler in MORE_STEPS and sampler != "poisson"  # steps of any number, with this batch size
-    twice = [name for name in REPLACED if name in given and not (several and name == "steps")]
-    return f"Expected {twice[0]} or batch_size, got both." if twice else None
+    return clash(sampler, problem.parameters, given) if sampler and SIZES.keys() & set(given) else None
 
 
 def problem_fields(problem: type[Problem], fields: Mapping[str, Any]) -> dict[str, Any]:

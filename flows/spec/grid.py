@@ -146,6 +146,8 @@ class Grid:
     def _problem(self, fields: Mapping[str, Value]) -> Problem | None:
         """Return the problem of a combination, or None if the condition excludes it."""
         try:
+            if self.where is not None and "batch_size" in fields and self.where.excludes(fields):
+                return None  # before sizes that contradict one another are refused
             own = problem_fields(self.problem, fields)
             every = {**self.problem.defaults(), **fields, **own}
             if self.where is not None and not self.where.holds(every):

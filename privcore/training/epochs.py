@@ -194,9 +194,12 @@ def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds
         s: Inverse noise multiplier.
         epochs: Number of epochs.
         relation: As in `Phase.bounds`. A replaced example may have gradient 0, so the lower ratio for
-            zero-out holds for it, too; from above, no amplification at twice the distance is the bound.
+            zero-out holds for it, too, as does that of the sum of all outputs at twice the distance; from
+            above, no amplification at twice the distance is the bound.
     """
     t, k, m = phase.steps, phase.participations, phase.group
+    if k == t:
+        return Bounds.exact(Gaussian(phase.distance(relation) * math.sqrt(float(k * epochs)) * s))
     alone = OneOfSteps(Gaussian(s), t) if t > 1 else Gaussian(s)
     if m > 1:
         sizes = occupancies(m, t)
@@ -213,5 +216,6 @@ def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds
     above = product(tuple(parts))
     below = above if exact(t, k) else repeated(ChosenBelow(s, k, t), epochs)
     if relation == "replace-one":
-        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(below,))
+        blind = Gaussian(2.0 * k * s * math.sqrt(epochs / t))
+        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(below, blind))
     return Bounds(above=(Above(above),), below=(below,))

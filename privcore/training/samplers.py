@@ -27,9 +27,14 @@ def poisson(relation: str, s: float, rate: float, group: int = 1) -> Bounds:
         rate: Sampling probability, in (0, 1].
         group: Number of examples that are added or removed together; 1 for replace-one.
 
+    Raises:
+        ValueError: Several examples are to be replaced.
+
     Source:
         arXiv:2106.08567, Theorem 11; for replace-one and groups, docs/training-runs.md.
     """
+    if relation == "replace-one" and group > 1:
+        raise ValueError("Expected one example for replace-one.")
     if rate == 1.0:
         return Bounds.exact(Gaussian((2.0 if relation == "replace-one" else float(group)) * s))
     if group > 1:
@@ -80,7 +85,7 @@ def with_replacement(relation: str, s: float, examples: int, draws: int) -> Boun
     Args:
         relation: `add-remove`, `zero-out` or `replace-one`.
         s: Inverse noise multiplier, > 0.
-        examples: Number of examples, at least 2; for add-remove, including the removed example.
+        examples: Number of examples, at least 1; for add-remove, including the removed example.
         draws: Number of draws, at least 1.
 
     Source:
@@ -98,9 +103,9 @@ def truncated(relation: str, s: float, rate: float, examples: int, largest: int)
     """Return the bounds of a step whose batch is a Poisson sample, or a uniform part if it is too large.
 
     If the other examples do not fill the batch, the step is a Poisson sample; otherwise it is a subset of
-    fixed size, which contains the example with a rate q'. The first upper ratio reveals which case holds; the
-    second one is that of steps that are never cut. The lower ratio is a Poisson sample at the marginal rate,
-    which holds if all other gradients are 0.
+    fixed size, which contains the example with a rate q'. The first upper ratio reveals which case holds. The
+    second one is that of steps that are never cut, unless cuts are negligible. The lower ratio is a Poisson
+    sample at the marginal rate, which holds if all other gradients are 0.
 
     Args:
         relation: `add-remove`, `zero-out` or `replace-one`.

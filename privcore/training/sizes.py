@@ -11,8 +11,12 @@ from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
 from privcore.problem import Problem
 from privcore.training.params import AVERAGE_BATCH
 
-MORE_STEPS = ("poisson", "fixed-size", "with-replacement", "truncated-poisson")
+ANY_STEPS = ("fixed-size", "with-replacement", "truncated-poisson")
+"""Samplers whose steps may be given together with a batch size, which is a field or a size of batches."""
+MORE_STEPS = ("poisson", *ANY_STEPS)
 """Samplers whose steps draw their batches independently: at one rate, epsilon grows with the steps."""
+FEWER_STEPS = ("allocation", "shuffling", "balls-in-bins")
+"""Samplers that use an example a fixed number of times in an epoch: its upper bounds fall with the steps."""
 SIZES = {parameter.name: parameter for parameter in (EXAMPLES, AVERAGE_BATCH)}
 """Numbers that determine the steps of an epoch, and the sampling probability."""
 
@@ -53,8 +57,12 @@ class TrainingRun:
     participations: int = 1
 
     @classmethod
-    def checked(cls, given: Mapping[str, object]) -> "TrainingRun":
+    def checked(cls, given: Mapping[str, object], any_steps: bool = False) -> "TrainingRun":
         """Return the run with these numbers, named as the fields of this class.
+
+        Args:
+            given: The numbers.
+            any_steps: Whether the steps are not those of the run, so that there may be any number of them.
 
         Raises:
             DomainError: A number is outside its domain, or examples, batch size and participations contradict
@@ -70,7 +78,8 @@ class TrainingRun:
                 "Expected participations <= examples / batch_size, the steps of an epoch, "
                 f"got participations={k}, batch_size={b}, examples={n}."
             )
-        STEPS.check(-(-n // b))
+        if not any_steps:
+            STEPS.check(-(-n // b))
         return run
 
     @property
@@ -90,14 +99,15 @@ class TrainingRun:
         """Return both roundings of the steps, down and up; or the only one if b divides n.
 
         For allocation, rounding down is safe: it also bounds the run with one more step, since epsilon falls
-        in the number of steps. For Poisson sampling at one rate, rounding up is safe, since epsilon grows.
+        in the number of steps. For Poisson sampling at one rate, and for steps that all use an example,
+        rounding up is safe, since epsilon grows.
 
         Args:
             sampling: The sampler.
         """
         down, up = self.examples // self.batch_size, -(-self.examples // self.batch_size)
         ways = {"exact": down} if down == up else {"down": down, "up": up}
-        safe = "up" if sampling in MORE_STEPS else "down"
+        safe = "down" if sampling in FEWER_STEPS else "up"
         rate, used = self.rate if sampling in MORE_STEPS else None, self.participations * self.batch_size
         return tuple(
             Rounding(
@@ -133,7 +143,25 @@ def sampler_of(kind: type[Problem]) -> str | None:
     sampling, _, asks = kind.name.rpartition("-")
     if asks not in ("epsilon", "delta"):
         return None
-    return sampling if sampling in (*MORE_STEPS, "allocation", "shuffling", "balls-in-bins") else None
+    return sampling if sampling in (*MORE_STEPS, *FEWER_STEPS) else None
+
+
+def clash(sampling: str, parameters: Collection[str], given: Collection[str]) -> str | None:
+    """Return a sentence if fields with examples or a batch size contradict one another; or None.
+
+    Args:
+        sampling: The sampler.
+        parameters: Names of all fields of the problem, or of the phase.
+        given: Names of the fields that were given.
+    """
+    if "batch_size" not in given:
+        alone = "examples" in given and "examples" not in parameters
+        return "Expected batch_size together with examples, got examples alone." if alone else None
+    if "examples" not in given:
+        return "Expected examples together with batch_size, got batch_size alone."
+    replaced = ("sampling_probability",) if sampling in ANY_STEPS else ("sampling_probability", "steps")
+    twice = next((name for name in replaced if name in given), None)
+    return f"Expected {twice} or batch_size, got both." if twice else None
 
 
 def from_sizes(kind: type[Problem], fields: Mapping[str, Any]) -> Problem:
@@ -150,8 +178,6 @@ def from_sizes(kind: type[Problem], fields: Mapping[str, Any]) -> Problem:
     sampler = sampler_of(kind)
     if sampler is None or not SIZES.keys() & fields.keys():
         return kind.asked(fields)
-    if "batch_size" not in fields and "examples" not in kind.parameters:
-        raise DomainError("Expected batch_size together with examples, got examples alone.")
     return kind.asked(with_steps(sampler, kind.parameters, fields))
 
 
@@ -172,16 +198,12 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
         >>> with_steps("allocation", ("steps",), {"examples": 60_000, "batch_size": 256})
         {'steps': 234}
     """
+    if why := clash(sampling, parameters, fields):
+        raise DomainError(why)
     found = {name: value for name, value in fields.items() if name not in SIZES or name in parameters}
     if "batch_size" not in fields:
         return found
-    if "examples" not in fields:
-        raise DomainError("Expected examples together with batch_size, got batch_size alone.")
-    if "sampling_probability" in fields:
-        raise DomainError("Expected sampling_probability or batch_size, got both.")
-    if "steps" in fields and (sampling == "poisson" or sampling not in MORE_STEPS):
-        raise DomainError("Expected steps or batch_size, got both.")
-    run = TrainingRun.checked({"participations": 1} | dict(fields))
+    run = TrainingRun.checked(fields, any_steps="steps" in fields)
     rounding = run.safe(sampling)
     found.setdefault("steps", rounding.steps)
     if "sampling_probability" in parameters:

@@ -304,6 +304,15 @@ def test_sizes_that_make_no_sense_are_refused_in_sql(
     assert str(caught.value) == f"Invalid Input Error: Expected {sentence}."
 
 
+def test_compare_refuses_more_participations_than_there_are_batches(store: Store) -> None:
+    asked = "sigma := 1, delta := 1e-5, examples := 100, batch_size := 30"
+    with pytest.raises(QueryError, match="Expected sampling_probability in"):
+        store.sql(f"from compare({asked}, participations := 4)")
+    quoted = "sigma := 1, delta := 1e-5, examples := '100', batch_size := '30'"
+    assert store.sql(f"from compare({quoted})").equals(store.sql(f"from compare({asked})"))
+    assert store.sql("select rate_at_least(4.0, 3.0) is null as nothing").to_pylist() == [{"nothing": True}]
+
+
 def test_steps_and_rates_in_sql_are_those_of_python(store: Store) -> None:
     """The steps are exact, and the rate is the smallest double that is not below b / n."""
     numbers = random.Random(3)

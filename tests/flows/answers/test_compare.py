@@ -120,6 +120,17 @@ def test_draws_with_replacement_are_compared_if_their_number_is_known(privsweep:
     assert "with-replacement" not in by_sampling(privsweep, *RUN)
 
 
+def test_more_examples_than_a_problem_has_leave_its_row_out(privsweep: Command) -> None:
+    sizes = ("--sigma", "1", "--delta", "1e-15", "--examples", "1e12", "--batch-size", "1e11")
+    assert "with-replacement" not in by_sampling(privsweep, *sizes)
+
+
+def test_a_direction_keeps_the_note_about_the_relation(privsweep: Command) -> None:
+    rows = by_sampling(privsweep, *RUN, "--adjacency", "remove")
+    for name in ("fixed-size", "shuffling"):
+        assert rows[name]["notes"][0].startswith("The neighbouring relation of this row is ")
+
+
 def test_clones_bound_shuffling_for_batches_of_any_size(privsweep: Command) -> None:
     # At this noise the clones prove less than no amplification, whatever the number of examples in a batch.
     few = ("--sigma", "3", "--delta", "1e-3", "--examples")

@@ -110,13 +110,48 @@ def test_a_statement_bounds_membership_tests_and_one_example_of_an_owner(privswe
     )
 
 
+@pytest.mark.parametrize(("direction", "relation"), [("add", "add-remove"), ("remove", "add-remove")])
+def test_a_direction_does_not_hide_tests_of_membership(
+    privsweep: Command, direction: str, relation: str
+) -> None:
+    """A threshold of the sum detects an example that was added, whatever the direction of epsilon."""
+    words = ("epsilon", "--sampling", "poisson", "--sigma", 1, "--steps", 1, "--sampling-probability", 0.1)
+    found = []
+    for each in (direction, relation):
+        assert privsweep(*words, "--delta", 1e-5, "--adjacency", each, "--statement", "text", "--json") == 0
+        found.append(privsweep.json["statement"]["membership"])
+    assert found[0] == found[1]
+    normal = NormalDist()
+    threshold = 0.9 * 1e-3 + 0.1 * normal.cdf(1.0 + normal.inv_cdf(1e-3))
+    assert found[0]["rates"][0]["largest_true_positive_rate"] >= threshold
+
+
+def test_a_statement_about_a_stored_answer_computes_nothing(privsweep: Command, tmp_path: Path) -> None:
+    fields = {"sigma": 2, "steps": 20, "sampling_probability": 0.1, "delta": 1e-5}
+    store = store_of(tmp_path / "small", [point("poisson-epsilon", "poisson.certified", **fields)])
+    words = ("epsilon", "--sampling", "poisson", *RUNS["poisson"], "--delta", 1e-5, "--store", store)
+    assert privsweep(*words, "--stored-only", "--statement", "text", "--json") == 0
+    assert privsweep.json["statement"]["membership"] is None
+    assert "Membership:" not in privsweep.json["statement"]["text"]
+    assert privsweep(*words, "--statement", "text") == 0
+    assert "Membership:" in privsweep.out
+
+
+def test_a_statement_about_many_public_steps_has_all_its_numbers(privsweep: Command) -> None:
+    many = ("--sigma", 1e6, "--steps", 10**9, "--participations", 10**9, "--epochs", 10, "--delta", 1e-5)
+    assert privsweep("epsilon", "--sampling", "none", *many, "--statement", "text", "--json") == 0
+    assert privsweep.json["statement"]["membership"]["largest_advantage"] > 0.0
+
+
 def test_the_unit_of_privacy_is_an_owner_if_a_phase_groups_examples() -> None:
     run = find_problem("run-epsilon").from_fields
     one = run({"adjacency": "add-remove", "delta": 1e-5, "phases": "none(sigma=9,steps=1)"})
     assert unit_of(one) == "one example"
     phases = "poisson(sigma=9,steps=2,sampling_probability=0.1,group=3); none(sigma=9,steps=1)"
     grouped = run({"adjacency": "add-remove", "delta": 1e-5, "phases": phases})
-    assert unit_of(grouped) == "one owner with at most 3 examples"
+    assert unit_of(grouped) == "one owner with at most 3 examples in phase 1, 1 in phase 2"
+    phases = phases.replace("steps=1)", "steps=1,group=3)")
+    assert unit_of(run({**grouped.as_fields(), "phases": phases})) == "one owner with at most 3 examples"
     assert (
         unit_of(find_problem("unamplified-epsilon").from_fields({"sigma": 1, "delta": 1e-5})) == "one example"
     )
@@ -134,4 +169,4 @@ def test_without_a_proved_upper_end_there_is_no_statement(privsweep: Command) ->
     fields = {"sigma": 2, "steps": 9, "sampling_probability": 0.1, "epsilon": 1}
     answer = computed(find_problem("poisson-delta").from_fields(fields))
     with pytest.raises(DomainError, match="Expected a problem about epsilon of a training run, got poisson"):
-        statement(answer, declared=True)
+        statement(answer, declared=True, limit_seconds=1.0)

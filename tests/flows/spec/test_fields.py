@@ -13,7 +13,7 @@ from flows.spec.sweep import Sweep, from_spec
 from flows.spec.toml import SweepError
 from flows.spec.typed import named_or_typed
 from privcore import PROBLEMS, DomainError, Trend, answering, find_problem
-from privcore.training import MORE_STEPS, TrainingRun, from_sizes, sampler_of
+from privcore.training import MORE_STEPS, TrainingRun, from_sizes, phases, sampler_of
 
 RUN = TrainingRun(examples=1000, batch_size=300, epochs=2)
 SIZED = [kind for kind in PROBLEMS if sampler_of(kind)]
@@ -95,6 +95,35 @@ def test_sizes_and_the_fields_that_they_replace_are_refused_together(
     with pytest.raises(SweepError) as caught:
         sweep(find_problem(name), **changes)
     assert str(caught.value) == f"sized.toml, grid 1: {sentence}"
+
+
+def test_a_condition_excludes_sizes_that_are_impossible() -> None:
+    for condition in ("batch_size <= examples", "steps > 20 or batch_size <= examples"):
+        grid = {
+            "problem": "poisson-epsilon",
+            "methods": ["poisson.certified"],
+            "product": {"sigma": 1, "delta": 1e-5, "examples": [100, 1000], "batch_size": [10, 256]},
+            "where": condition,
+        }
+        made = from_spec({"name": "sized", "grid": [grid]}, "sized.toml")
+        if "steps" in condition:
+            with pytest.raises(DomainError, match="Expected batch_size <= examples"):
+                list(expand(made.grids))
+        else:
+            assert [point.problem.as_fields()["steps"] for point in expand(made.grids)] == [10, 100, 4]
+
+
+def test_any_number_of_steps_may_have_a_batch_size_of_its_own() -> None:
+    fields = {"sigma": 1, "delta": 1e-5, "adjacency": "zero-out", "examples": 10**13, "batch_size": 1000}
+    found = from_sizes(find_problem("fixed-size-epsilon"), fields | {"steps": 5}).as_fields()
+    assert (found["steps"], found["sampling_probability"]) == (5, 1e-10)
+    with pytest.raises(DomainError, match="Expected steps in"):
+        from_sizes(find_problem("fixed-size-epsilon"), fields)
+
+
+def test_steps_that_all_use_an_example_are_rounded_up() -> None:
+    (phase,) = phases("none(sigma=2,examples=1000,batch_size=300)")
+    assert phase.uses == 4
 
 
 def test_only_training_runs_have_sizes() -> None:

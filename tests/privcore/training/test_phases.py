@@ -42,6 +42,7 @@ SAME = [
     ),
     ("balls-in-bins(sigma=2,steps=1,epochs=4,redraw=once)", "none(sigma=1,steps=1)", "add-remove"),
     ("balls-in-bins(sigma=2,steps=9,redraw=once)", "allocation(sigma=2,steps=9)", "add-remove"),
+    ("allocation(sigma=2,steps=3,participations=3,epochs=2)", "none(sigma=2,steps=6)", "replace-one"),
     ("shuffling(sigma=2,steps=1,epochs=3,redraw=each-epoch)", "none(sigma=2,steps=3)", "zero-out"),
     ("shuffling(sigma=2,steps=1,epochs=3,redraw=once)", "none(sigma=2,steps=3)", "replace-one"),
     (
