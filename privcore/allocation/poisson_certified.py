@@ -16,6 +16,7 @@ from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.ratios import Composed
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.rounding import FEW_FUNCTIONS
 from privcore.papers import ZHU
 
 
@@ -34,7 +35,7 @@ class PoissonCertified(Method[Poisson]):
     problems = get_args(Poisson)
     direction = Direction.ENCLOSURE
     reference = f"{ZHU}, Theorem 11 (dominating pair); convex order: docs/certified.md"
-    version = 2
+    version = 3
     shares = ("sigma", "steps", "sampling_probability", "epochs")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
@@ -70,7 +71,10 @@ def _question(problem: Poisson) -> Question:
 
 
 def _closed_form(problem: Poisson) -> tuple[float, float]:
-    """Return the bracket between participation in no step and in every step; exact for probability 1."""
+    """Return the bracket between participation in no step and in every step; exact for probability 1.
+
+    In direction add, the privacy loss of a step is also at most -ln(1 - lambda), for every noise.
+    """
     sigma = problem.sigma / math.sqrt(problem.steps * problem.epochs)
     if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
         sigma *= 0.5
@@ -80,6 +84,13 @@ def _closed_form(problem: Poisson) -> tuple[float, float]:
         lower, upper = gaussian_delta_bounds(sigma, problem.epsilon)
     if problem.sampling_probability == 1.0:
         return lower, upper
+    if problem.adjacency == "add":  # the likelihood ratio of a step is at least 1 - lambda
+        times = problem.steps * problem.epochs
+        most = -times * math.log1p(-problem.sampling_probability) * (1.0 + FEW_FUNCTIONS)
+        if isinstance(problem, PoissonEpsilon):
+            upper = min(upper, most)
+        elif problem.epsilon >= most:
+            upper = 0.0
     if isinstance(problem, PoissonEpsilon):
         return 0.0, upper
     return math.nextafter(-math.expm1(min(0.0, problem.epsilon)), 0.0), upper  # P and Q may be the same

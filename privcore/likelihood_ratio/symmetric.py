@@ -93,7 +93,7 @@ def chosen(
         mass_error=part.mass_error,
         value_error=participations * (base.value_error + (part.combinations + 1) * one),
         drift_remove=participations * base.drift_remove,
-        drift_add=participations * base.drift_add + SMALLEST_VALUE + res.tail,
+        drift_add=steps * base.drift_add + SMALLEST_VALUE + res.tail,  # the masses of all steps count
     )
 
 

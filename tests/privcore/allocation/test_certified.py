@@ -156,3 +156,21 @@ def test_questions_about_one_mechanism_share_its_laws() -> None:
         ask("allocation", sigma=1.234, steps=777, delta=float(delta))
     assert one_of.cache_info().misses <= 3
     assert one_of.cache_info().hits >= 17
+
+
+@pytest.mark.parametrize("probability", [1e-9, 0.01, 0.5, 0.999])
+@pytest.mark.parametrize("sigma", [0.01, 0.3, 5.0])
+def test_the_loss_of_adding_to_a_poisson_sample_has_a_bound_for_every_noise(
+    sigma: float, probability: float
+) -> None:
+    """Each step leaves the example out with probability 1 - lambda: its loss is at most -ln(1 - lambda)."""
+    times, method = 6, find("poisson.certified")()
+    run = {"sigma": sigma, "steps": 3, "epochs": 2, "sampling_probability": probability, "adjacency": "add"}
+    most = -times * math.log1p(-probability)
+    found = evaluate(Point(problem=problem("poisson-epsilon", **run, delta=1e-9), method=method))
+    assert found.lower <= most * (1 + 1e-12)
+    assert found.upper <= most * (1 + 1e-12)
+    for epsilon, largest in ((most * (1 + 1e-9), 0.0), (most * (1 - 1e-3), 1.0)):
+        at = problem("poisson-delta", **run, epsilon=epsilon)
+        answer = evaluate(Point(problem=at, method=method))
+        assert 0.0 <= answer.lower <= answer.upper <= largest
