@@ -1,6 +1,7 @@
 """One training run under the schemes that choose the examples of a step, side by side."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from flows.answers.ask import CONFLICT, contradiction
@@ -8,9 +9,8 @@ from flows.answers.parse import training_question
 from flows.answers.samplers import problem_of
 from flows.answers.sourced import Sourced
 from flows.spec.words import number
-from privcore import Bracket, Problem, find_problem
+from privcore import Bracket, DomainError, Problem, find_problem
 from privcore.training import TrainingRun
-from privcore.training.params import SAMPLED_EXAMPLES
 
 SHUFFLING = "shuffling-epsilon"
 ZERO_OUT = (
@@ -106,9 +106,12 @@ def problems(
     adjacency = str(fields["adjacency"])
     fixed = {"adjacency": FIXED_ADJACENCY.get(adjacency, adjacency)}
     found["fixed-size"] = problem_of("fixed-size").from_fields(rest | poisson | fixed)
-    if drawn and int(drawn["examples"]) <= SAMPLED_EXAMPLES.upper:
+    if drawn:
         counts = {name: poisson[name] for name in ("steps", "epochs")}
-        found["with-replacement"] = problem_of("with-replacement").from_fields(rest | counts | drawn | fixed)
+        with suppress(DomainError):  # more examples than this problem has
+            found["with-replacement"] = problem_of("with-replacement").from_fields(
+                rest | counts | drawn | fixed
+            )
     if fields["epochs"] != 1:
         names = ("steps", "epochs", "participations")
         bins = {name: fields[name] for name in names} | {"redraw": "once"}

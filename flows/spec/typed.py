@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from flows.spec.grid import Grid
-from flows.spec.sweep import RULES, Sweep, from_spec, load
+from flows.spec.sweep import RULES, Sweep, embedded_names, from_spec, load
 from flows.spec.toml import SweepError
 from flows.spec.words import fields_from, method_options, number
 from privcore.errors import PrivsweepError
@@ -35,7 +35,8 @@ def named_or_typed(name: str, words: Sequence[str], methods: Sequence[str] = ())
     Raises:
         SweepError: The sweep is missing or invalid.
     """
-    if name in {problem.name for problem in PROBLEMS}:
+    typed = bool(words or methods)  # a few embedded sweeps have the names of their problems
+    if name in {problem.name for problem in PROBLEMS} and (typed or name not in embedded_names()):
         return _typed(name, words, methods)
     if words or methods:
         raise SweepError(

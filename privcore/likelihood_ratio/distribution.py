@@ -90,6 +90,8 @@ def combine(
     """
     wa, wb = weights
     square = a is b
+    if float(a.upper.p.sum()) * float(b.upper.p.sum()) > LARGEST_RATIO:  # outward weights, multiplied often
+        raise LikelihoodRangeError
     picture_a = coarsen(wa * a.lower.x, a.lower.p, PICTURE)
     picture_b = picture_a if square else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
     x, p = all_pairs(*picture_a, *picture_b, product)

@@ -105,7 +105,7 @@ take at least twice this slack."""
 BINOMIAL_TERM = 1e-12
 """Checked: relative error of Loader's form of a binomial probability up to 1e12 trials, in addition to a term
 that grows with the distance from the mean; and of binomial tails with a variance of at least 490, with the
-same term. Beyond 1e5 trials, tails with a smaller variance are summed term by term."""
+same term. Beyond 5000 trials, tails with a smaller variance are summed term by term."""
 
 INCOMPLETE_BETA = 1e-7
 """Checked: absolute error of the regularised incomplete beta function up to 1e9 trials."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from privcore.numerics.binomial import window
-from privcore.numerics.rounding import BINOMIAL_WINDOW
+from privcore.numerics.rounding import BINOMIAL_WINDOW, UNIT
 
 SUMS = 10.0 * BINOMIAL_WINDOW
 """Slack of sums of binomial probabilities, each of relative error `BINOMIAL_WINDOW` or twice that."""
@@ -57,12 +57,15 @@ def truncation(examples: int, probability: float, largest: int) -> Truncation:
     more, less = 1.0 + SUMS, 1.0 - SUMS
     full, cut = others.at_least(largest), everyone.at_least(largest + 1)
     room = float(others.law[: max(0, largest - others.first)].sum())
+    # Both add up to 1, so the larger one has a small slack as the complement of the smaller one.
+    filled = 1.0 - room * less if room < 0.5 else full * more
+    left = room * more if room < 0.5 else 1.0 - full * less
     kept = everyone.law[: max(0, largest + 1 - everyone.first)]
     mean = (float(kept @ everyone.counts[: kept.size]) + largest * cut) / examples
     rate = largest * cut / (examples * full) if cut > TINY else probability  # which is never less
     return Truncation(
-        room=min(1.0, room * more),
-        full=min(1.0, full * more),
+        room=min(1.0, left * (1.0 + UNIT)),
+        full=min(1.0, filled * (1.0 + UNIT)),
         rate=min(probability, rate * more * more),
         mean=mean * less,
         cut=min(1.0, cut * more),

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from flows.spec.sweep import embedded
+from flows.spec.sweep import load as load_sweep
 from tests.deploy.containerfile import read, variables
 from tests.deploy.manifests import (
     DEPLOY,
@@ -260,3 +262,8 @@ def test_every_manifest_says_first_that_no_test_starts_it(name: str) -> None:
     lacking = r"for lack of (a )?(container engine|cluster|machines)"
     assert re.search(rf"[Nn]ot (started|applied|installed) by any test, {lacking}", head)
     assert comment.startswith("#")
+
+
+def test_every_embedded_sweep_has_a_deployment_of_its_name() -> None:
+    deployed = [each["name"] for each in load("prefect.yaml")["deployments"]]
+    assert sorted(deployed) == sorted({load_sweep(file).name for file in embedded().values()})

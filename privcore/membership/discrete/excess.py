@@ -33,8 +33,9 @@ _SMALL_FACTORIALS = np.array(
 _FEW = 200
 """Number of terms up to which a sum is faster and more accurate than the incomplete beta function."""
 _DIGITS = 40.0
-_BETA_TRIALS = 10**5
-"""Trials beyond which the incomplete beta function has an error of up to 3e-8 if the mean is small."""
+_BETA_TRIALS = 5000
+"""Trials beyond which the incomplete beta function errs by more than 1e-13 if the mean is small: by up to
+2e-12 of its value at 1e5 trials, and 3e-8 beyond."""
 
 
 def excess(n: int, p: Array, q: Array, odds: float, error: float) -> tuple[Array, Array]:

@@ -36,7 +36,7 @@ class MembershipRocMethod(Method[MembershipRoc]):
     problems = (MembershipRoc,)
     direction = Direction.ENCLOSURE
     reference = f"lemma of Neyman and Pearson, for the learner of {AUBINAIS}, Theorem 14"
-    version = 2
+    version = 3
 
     def cost(self, problem: MembershipRoc) -> Cost:
         heads = problem.distribution.reach(1.0) if problem.distribution.finite else _HEADS

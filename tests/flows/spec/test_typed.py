@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from flows.spec.grid import expand
+from flows.spec.sweep import embedded_names, load
+from flows.spec.toml import SweepError
 from flows.spec.typed import _axis, named_or_typed
-from privcore import PrivsweepError
+from privcore import PROBLEMS, PrivsweepError
 from privcore.membership.params import LAW
 from privcore.parameter import Value
 from storage import open_store
@@ -127,3 +129,12 @@ def test_what_is_not_covered_comes_with_the_line_that_plans_it_and_running_it_co
     assert "1 points, 0 stored, 1 new" in out
     assert privsweep("run", *line[1:], "--engine", "serial")[0] == 0
     assert privsweep(*question)[0] == 0
+
+
+def test_a_name_of_a_sweep_and_of_a_problem_means_the_sweep_unless_fields_follow() -> None:
+    both = {kind.name for kind in PROBLEMS} & set(embedded_names())
+    assert "membership-overfitting" in both
+    for name in both:
+        assert named_or_typed(name, []).name == load(name).name
+        with pytest.raises(SweepError, match=r"^command line, grid 1: product\.x: Unknown key"):
+            named_or_typed(name, ["x=2"])
