@@ -87,13 +87,17 @@ class Claims:
         """Compute the sweeps in a new store, and check that the queries print the numbers of the table."""
         option = ["--store", str(store)]
         for name in sweeps:
-            subprocess.run([PRIVSWEEP, "run", name, *option], check=True, capture_output=True)
+            _printed("run", name, *option)
         for number, printed, query in self.queries:
-            found = subprocess.run(
-                [PRIVSWEEP, "sql", *option, "--json", query], check=True, capture_output=True, text=True
-            )
-            values = [float(value) for value in json.loads(found.stdout)[0].values()]
+            values = [float(v) for v in json.loads(_printed("sql", *option, "--json", query))[0].values()]
             assert agree(values, printed), (number, values)
+
+
+def _printed(*words: str) -> str:
+    """Return the output of a command that ends well."""
+    ended = subprocess.run([PRIVSWEEP, *words], check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, (words, ended.stderr)
+    return ended.stdout
 
 
 def made(paper: str) -> list[str]:
