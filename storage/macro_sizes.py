@@ -1,7 +1,7 @@
 """Examples and batch size in the macros for SQL, where they determine steps and sampling probability."""
 
 from privcore.problem import Problem
-from privcore.training import ANY_STEPS, MORE_STEPS, SIZES, sampler_of
+from privcore.sizes import ANY_STEPS, MORE_STEPS, SIZES, sampler_of
 
 MOST = SIZES["examples"].upper
 RATE_AT_LEAST = f"""
@@ -24,7 +24,8 @@ def sizes_of(kind: type[Problem]) -> list[str]:
 
 def sized(kind: type[Problem], name: str) -> str:
     """Return the text of a field, computed from examples and batch size if it was not given."""
-    sampler, raw, size, batch = sampler_of(kind), f"raw.{name}", *map(_number, ("examples", "batch_size"))
+    sampler, raw = sampler_of(kind), f"raw.{name}"
+    size, batch = _number("examples"), _number("batch_size")
     if name not in ("steps", "sampling_probability"):
         return raw
     rounded = "ceil" if sampler in MORE_STEPS else "floor"

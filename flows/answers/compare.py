@@ -10,7 +10,7 @@ from flows.answers.samplers import problem_of
 from flows.answers.sourced import Sourced
 from flows.spec.words import number
 from privcore import Bracket, DomainError, Problem, find_problem
-from privcore.training import TrainingRun
+from privcore.sizes import TrainingRun
 
 SHUFFLING = "shuffling-epsilon"
 ZERO_OUT = (

@@ -5,7 +5,7 @@ from typing import Any
 
 from flows.answers.training_run import notes
 from privcore import DomainError, Problem, find_problem
-from privcore.training import TrainingRun, with_steps
+from privcore.sizes import TrainingRun, with_steps
 
 SAMPLING = {
     "allocation": "allocation-epsilon",

@@ -1,7 +1,5 @@
 """Parameters of training runs."""
 
-from dataclasses import replace
-
 from privcore.parameter import Choice, Integer, Real
 from privcore.params import EXAMPLES
 
@@ -49,12 +47,6 @@ BATCH_SIZE = Integer(
     upper=10**9,
     typical=(1, 10, 256),
     meaning="Number of examples in every batch, drawn independently with replacement",
-)
-AVERAGE_BATCH = replace(
-    EXAMPLES,
-    name="batch_size",
-    symbol="b",
-    meaning="Average number of examples in a step, at one participation",
 )
 LARGEST_BATCH = Integer(
     name="largest_batch",

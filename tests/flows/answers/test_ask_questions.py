@@ -153,7 +153,7 @@ def test_allocation_rounds_the_steps_down_and_poisson_up_and_both_say_so() -> No
     told = "steps=235: examples / batch_size = 234.375, rounded up, since more steps give a larger epsilon; "
     assert notes == [told + "rounding down gives steps=234."]
     _, fields, notes = run_of("none", {"sigma": "1"}, **sizes)
-    assert fields["steps"] == 234
+    assert fields["steps"] == 235
     assert "steps that do not use an example do not matter" in notes[0]
 
 

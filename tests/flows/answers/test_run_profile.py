@@ -195,7 +195,8 @@ def test_a_batch_size_gives_steps_and_rate_rounded_to_the_safe_side() -> None:
 
 def test_the_options_of_one_phase_mean_the_same_as_for_epsilon() -> None:
     assert (
-        phase("none", sigma="2", steps="1000", participations="2", epochs="3")[0] == "none(sigma=2,steps=6)"
+        phase("none", sigma="2", steps="1000", participations="2", epochs="3")[0]
+        == "none(sigma=2,steps=2,epochs=3)"
     )
     for sampling, options in (
         ("none", {"sigma": "2", "steps": "1000", "participations": "2", "epochs": "3"}),

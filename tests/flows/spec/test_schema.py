@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from flows.cli.app import run
+from flows.spec.fields import fields_of
 from flows.spec.grid import expand
 from flows.spec.schema import TEXTS, schema
 from flows.spec.sweep import embedded, from_spec
@@ -163,7 +164,7 @@ def test_every_key_has_a_description_and_defaults_are_those_of_the_code() -> Non
     assert parts["options.allocation.certified"]["properties"]["tolerance"]["default"] == 0.01
     for kind in PROBLEMS:
         mine = parts[f"problem.{kind.name}"]["properties"]
-        assert set(mine["product"]["properties"]) == set(kind.parameters)
+        assert set(mine["product"]["properties"]) == set(fields_of(kind))
         assert set(mine["methods"]["items"]["then"]["enum"]) == {m.name for m in answering(kind)}
     for key, part in parts.items():
         assert key.startswith(("required.", "optional.")) or part["description"], key

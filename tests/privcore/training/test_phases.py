@@ -161,7 +161,7 @@ def test_truncation_matters_less_the_larger_the_largest_batch() -> None:
         ).upper
         for b in (70, 85, 90, 200)
     ]
-    assert ends == sorted(ends, reverse=True)
+    assert all(later <= 1.001 * earlier for earlier, later in itertools.pairwise(ends))
     assert ends[0] == pytest.approx(5.4435, rel=0.01)
     assert ends[1] == pytest.approx(3.5049, rel=0.01)
 

@@ -2,15 +2,20 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from privcore.errors import DomainError
 from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
 from privcore.problem import Problem
-from privcore.training.params import AVERAGE_BATCH
 
+AVERAGE_BATCH = replace(
+    EXAMPLES,
+    name="batch_size",
+    symbol="b",
+    meaning="Average number of examples in a step, at one participation",
+)
 ANY_STEPS = ("fixed-size", "with-replacement", "truncated-poisson")
 """Samplers whose steps may be given together with a batch size, which is a field or a size of batches."""
 MORE_STEPS = ("poisson", *ANY_STEPS)
