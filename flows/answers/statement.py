@@ -84,7 +84,7 @@ def statement(
         answer: The answer to a problem about epsilon at a delta, with a neighbouring relation.
         declared: Whether the user declared the sampling.
         limit_seconds: Estimated time above which no method is started for a further number; with 0, the
-            statement has only what is in the answer.
+            statement has only the numbers of the answer.
         aside: Answers for other samplers, if the sampling was not declared.
 
     Raises:

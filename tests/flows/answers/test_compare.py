@@ -67,7 +67,7 @@ def test_every_row_is_the_answer_to_its_own_question(privsweep: Command) -> None
 
 
 def test_replaced_examples_are_compared_for_every_sampling(privsweep: Command) -> None:
-    """An example that is replaced by one without a gradient is one that is removed."""
+    """A replaced example may be followed by one without a gradient, as if it were removed."""
     replaced = by_sampling(privsweep, *RUN, "--epochs", 2, "--adjacency", "replace-one")
     zeroed = by_sampling(privsweep, *RUN, "--epochs", 2, "--adjacency", "zero-out")
     assert list(replaced) == [

@@ -114,7 +114,7 @@ def test_a_statement_bounds_membership_tests_and_one_example_of_an_owner(privswe
 def test_a_direction_does_not_hide_tests_of_membership(
     privsweep: Command, direction: str, relation: str
 ) -> None:
-    """A threshold of the sum detects an example that was added, whatever the direction of epsilon."""
+    """A threshold of the sum detects an added example in both directions of epsilon."""
     words = ("epsilon", "--sampling", "poisson", "--sigma", 1, "--steps", 1, "--sampling-probability", 0.1)
     found = []
     for each in (direction, relation):

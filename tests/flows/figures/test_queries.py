@@ -1,4 +1,4 @@
-"""The queries of the pages about papers: each is understood by the store, whatever is stored."""
+"""The queries of the pages about papers: a store understands each of them before anything is computed."""
 
 from pathlib import Path
 
