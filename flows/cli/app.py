@@ -31,7 +31,7 @@ COMMANDS = {
     "noise": ("noise:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
     "profile": ("profile:profile", "Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run."),
     "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
-    "compare": ("compare:compare", "Bound epsilon of one training run for allocation, Poisson sampling, shuffling and no amplification."),
+    "compare": ("compare:compare", "Bound epsilon of one training run for every sampling that its options describe."),
     "ask": ("ask:ask", "Bound any problem now, by all methods that apply or by the named methods."),
     "methods": ("ask:methods", "List problems and the methods that bound them, or describe one problem or method."),
     "lookup": ("store:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes nothing."),
