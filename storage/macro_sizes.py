@@ -1,7 +1,7 @@
 """Examples and batch size in the macros for SQL, where they determine steps and sampling probability."""
 
 from privcore.problem import Problem
-from privcore.sizes import ANY_STEPS, MORE_STEPS, SIZES, sampler_of
+from privcore.training import ANY_STEPS, MORE_STEPS, SIZES, sampler_of
 
 MOST = SIZES["examples"].upper
 RATE_AT_LEAST = f"""

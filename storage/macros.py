@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from privcore import PROBLEMS, find_problem
 from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.problem import Problem
-from privcore.sizes import sampler_of
+from privcore.training import sampler_of
 from storage.macro_sizes import RATE_AT_LEAST, sized, sizes_of, sound_sizes
 from storage.monotone_index import relation
 from storage.views import quoted_product, view_name

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from flows.answers.ask import CONFLICT, contradiction
 from flows.answers.parse import training_question
-from flows.answers.samplers import problem_of
+from flows.answers.run_phases import adjacency_of
+from flows.answers.samplers import ZEROED, problem_of
 from flows.answers.sourced import Sourced
 from flows.spec.words import number
 from privcore import Bracket, DomainError, Problem, find_problem
-from privcore.sizes import TrainingRun
+from privcore.training import TrainingRun
 
 SHUFFLING = "shuffling-epsilon"
 ZERO_OUT = (
@@ -25,8 +26,6 @@ WHY_ZERO_OUT = {
 SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
-FIXED_ADJACENCY = {"add-remove": "zero-out", "remove": "zero-out-remove", "add": "zero-out-add"}
-"""Relations of the other rows, and of batches of fixed size."""
 KEPT_BINS = "Every example is in the same step of all epochs; drawn again in each epoch, this is allocation."
 ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
 
@@ -104,7 +103,7 @@ def problems(
         "none": none.from_fields({name: value for name, value in fields.items() if name in none.parameters}),
     }
     adjacency = str(fields["adjacency"])
-    fixed = {"adjacency": FIXED_ADJACENCY.get(adjacency, adjacency)}
+    fixed = {"adjacency": ZEROED.get(adjacency, adjacency)}
     found["fixed-size"] = problem_of("fixed-size").from_fields(rest | poisson | fixed)
     if drawn:
         counts = {name: poisson[name] for name in ("steps", "epochs")}
@@ -177,5 +176,5 @@ def _unamplified(answer: Sourced | None, none: Sourced | None) -> list[str]:
 
 def _own_relation(asked: Mapping[str, Problem], sampling: str) -> list[str]:
     """Return a note about the neighbouring relation of a row if it is not that of the others."""
-    own, usual = (str(asked[name].as_fields()["adjacency"]) for name in (sampling, "allocation"))
+    own, usual = (adjacency_of(asked[name]) for name in (sampling, "allocation"))
     return [] if usual in ("zero-out", "replace-one") else [ZERO_OUT.format(own, WHY_ZERO_OUT[sampling])]

@@ -11,7 +11,7 @@ from flows.printing import exactly
 from flows.spec.words import SYNONYMS, number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
 from privcore.params import EXAMPLES
-from privcore.sizes import from_sizes
+from privcore.training import from_sizes
 
 MISUSE = "misuse"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from flows.answers.parse import training_question
-from flows.answers.samplers import SAMPLING
+from flows.answers.samplers import SAMPLING, ZEROED
 from privcore import Problem
 from privcore.params import DELTA
 from privcore.training import PHASES, Phase, phase_named, written
@@ -26,6 +26,15 @@ def phases_of(problem: Problem) -> tuple[Phase, ...]:
     return (phase_named(sampling, known),)
 
 
+def adjacency_of(problem: Problem) -> str:
+    """Return the neighbouring relation of a problem about epsilon, in the words of a run of phases.
+
+    For shuffling, remove and add are directions of zero-out.
+    """
+    word = str(problem.as_fields()["adjacency"])
+    return ZEROED.get(word, word) if problem.name == SAMPLING["shuffling"] else word
+
+
 def one_phase(
     sampling: str, options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
 ) -> tuple[str, str, list[str]]:
@@ -44,4 +53,4 @@ def one_phase(
     """
     kind, given, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
     problem = kind.asked({**given, "delta": DELTA.typical[0]})
-    return written(phases_of(problem)), str(problem.as_fields()["adjacency"]), notes
+    return written(phases_of(problem)), adjacency_of(problem), notes

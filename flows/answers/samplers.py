@@ -5,7 +5,7 @@ from typing import Any
 
 from flows.answers.training_run import notes
 from privcore import DomainError, Problem, find_problem
-from privcore.sizes import TrainingRun, with_steps
+from privcore.training import TrainingRun, with_steps
 
 SAMPLING = {
     "allocation": "allocation-epsilon",
@@ -18,6 +18,9 @@ SAMPLING = {
     "none": "unamplified-epsilon",
 }
 """Schemes that choose the examples of a step, each with the problem about its privacy."""
+
+ZEROED = {"add-remove": "zero-out", "remove": "zero-out-remove", "add": "zero-out-add"}
+"""Relations of one example more or less, each with that of a gradient set to zero."""
 
 KEPT = (
     "Expected --redraw once or each-epoch with sampling {} and several epochs: steps that are drawn once and "

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
-from flows.answers.run_phases import phases_of
+from flows.answers.run_phases import adjacency_of, phases_of
 from flows.answers.show import Aside, is_trivial
 from flows.answers.sourced import Sourced
 from flows.answers.statement_numbers import epsilon_of_one, membership_tests
@@ -95,7 +95,7 @@ def statement(
         raise DomainError(f"Expected a problem about epsilon of a training run, got {problem.name}.")
     if is_trivial(problem, bracket) or not bracket.upper_by or bracket.confidence < 1.0:
         raise DomainError("Expected an answer with a proved upper end for --statement, got none.")
-    unit, adjacency, delta = unit_of(problem), str(fields["adjacency"]), exactly(fields["delta"])
+    unit, adjacency, delta = unit_of(problem), adjacency_of(problem), exactly(fields["delta"])
     upper, lower = rounded_up(bracket.upper), rounded_down(bracket.lower)
     relation = NEIGHBOURS[adjacency].format(one=unit.partition(" with ")[0])
     proofs = {"upper": _proof(bracket.upper_by), "lower": _proof(bracket.lower_by)}

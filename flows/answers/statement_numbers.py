@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flows.answers.run_phases import phases_of
+from flows.answers.run_phases import adjacency_of, phases_of
 from flows.answers.sourced import computed
 from flows.printing import exactly, rounded_up
 from privcore import Problem, find_problem
@@ -56,7 +56,7 @@ def membership_tests(problem: Problem, limit_seconds: float) -> MembershipTests 
         problem: The problem.
         limit_seconds: As in `ask`, for each of the numbers.
     """
-    relation = RELATIONS[str(problem.as_fields()["adjacency"])]
+    relation = RELATIONS[adjacency_of(problem)]
     fields = {"phases": written(phases_of(problem)), "adjacency": relation}
     powers = {}
     for rate in RATES:

@@ -7,7 +7,7 @@ from typing import Any
 from flows.answers.ask import Asked, ask, is_tight
 from flows.printing import as_json, exactly, rounded_down, rounded_up, show
 from privcore import find_problem
-from privcore.sizes import MORE_STEPS, TrainingRun
+from privcore.training import MORE_STEPS, TrainingRun
 
 WHY = {
     "allocation": (

@@ -23,7 +23,7 @@ from flows.cli.options import (
 from flows.printing import as_json, listed
 from flows.spec.words import fields_from
 from privcore import DomainError, Method, find_problem
-from privcore.sizes import from_sizes
+from privcore.training import from_sizes
 
 
 def ask(

@@ -18,7 +18,7 @@ from flows.cli.options import DEFAULT_STORE, AllowDegraded, Explain, Json, Store
 from flows.printing import exactly, show
 from flows.spec.words import fields_from
 from privcore import DomainError, ExitCode, Problem, find_problem
-from privcore.sizes import from_sizes
+from privcore.training import from_sizes
 
 if TYPE_CHECKING:
     from storage import Found, Store

@@ -40,7 +40,7 @@ from flows.cli.training_options import (
 )
 from flows.spec.words import number
 from privcore import DomainError, Problem, find_problem, methods_for
-from privcore.sizes import TrainingRun
+from privcore.training import TrainingRun
 
 
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments

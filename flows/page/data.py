@@ -13,7 +13,7 @@ from privcore import METHODS, DomainError, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
 from privcore.problem import Constraint
 from privcore.registry import versions
-from privcore.sizes import MORE_STEPS, SIZES, sampler_of
+from privcore.training import MORE_STEPS, SIZES, sampler_of
 from storage import Store
 
 LARGEST = 250_000

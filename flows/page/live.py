@@ -13,7 +13,7 @@ from typing import Any, Self
 from flows.answers.ask import ask
 from privcore import Answer, DomainError, LimitError, Point, Problem, Status, find_problem
 from privcore.parameter import Text
-from privcore.sizes import from_sizes
+from privcore.training import from_sizes
 from tasks.batch import Batch
 from tasks.guard import Guard
 from tasks.limits import Limits, estimate

@@ -5,7 +5,7 @@ from typing import Any
 
 from privcore.parameter import Parameter
 from privcore.problem import Problem
-from privcore.sizes import SIZES, clash, sampler_of, with_steps
+from privcore.training import SIZES, clash, sampler_of, with_steps
 
 REPLACED = ("steps", "sampling_probability")
 """Fields that examples and batch size can replace."""

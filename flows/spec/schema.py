@@ -16,7 +16,7 @@ from privcore.method import Method
 from privcore.parameter import Parameter, Value
 from privcore.problem import Problem
 from privcore.registry import METHODS, PROBLEMS, answering
-from privcore.sizes import sampler_of
+from privcore.training import sampler_of
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

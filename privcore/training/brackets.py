@@ -104,13 +104,14 @@ def attained(ratio: Ratio, question: Question, tolerance: float, outer: Ends) ->
         tolerance: Requested relative width.
         outer: A known bracket.
     """
-    fewer: Ratio | None = ratio
-    while fewer is not None:
-        lower, upper, note = enclosed(fewer, question, tolerance, outer)
-        if not note.endswith(BEYOND):
+    (lower, upper), fewer = outer, ratio
+    while True:
+        found = enclosed(fewer, question, tolerance, outer)
+        lower, upper = max(lower, found[0]), min(upper, found[1])
+        less = halved(fewer) if found[2].endswith(BEYOND) else None
+        if less is None:
             return upper if question.falls else lower
-        fewer = halved(fewer)
-    return outer[1] if question.falls else outer[0]
+        fewer = less
 
 
 def closed_form(question: Question, mu: float) -> Ends:

@@ -64,8 +64,8 @@ def truncation(examples: int, probability: float, largest: int) -> Truncation:
     mean = (float(kept @ everyone.counts[: kept.size]) + largest * cut) / examples
     rate = largest * cut / (examples * full) if cut > TINY else probability  # which is never less
     return Truncation(
-        room=min(1.0, left * (1.0 + UNIT)),
-        full=min(1.0, filled * (1.0 + UNIT)),
+        room=min(1.0, left * (1.0 + 4.0 * UNIT)),
+        full=min(1.0, filled * (1.0 + 4.0 * UNIT)),
         rate=min(probability, rate * more * more),
         mean=mean * less,
         cut=min(1.0, cut * more),

@@ -8,9 +8,9 @@ from typing import Any
 from privcore.distributions.notation import CALL, number, spelled
 from privcore.errors import DomainError, unknown
 from privcore.parameter import Choice, Text
-from privcore.sizes import with_steps
 from privcore.training.phase import Phase
-from privcore.training.phases import PHASES
+from privcore.training.phase_kinds import PHASES
+from privcore.training.sizes import with_steps
 
 MOST_PHASES = 1000
 """Largest number of phases of a run."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from privcore import PROBLEMS, Answer, Problem, find, find_problem
-from privcore.sizes import TrainingRun
+from privcore.training import TrainingRun
 from storage import QueryError, Store, open_store
 from storage.macros import literal
 from storage.views import view_name

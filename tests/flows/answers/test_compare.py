@@ -128,7 +128,7 @@ def test_more_examples_than_a_problem_has_leave_its_row_out(privsweep: Command) 
 def test_a_direction_keeps_the_note_about_the_relation(privsweep: Command) -> None:
     rows = by_sampling(privsweep, *RUN, "--adjacency", "remove")
     for name in ("fixed-size", "shuffling"):
-        assert rows[name]["notes"][0].startswith("The neighbouring relation of this row is ")
+        assert rows[name]["notes"][0].startswith("The neighbouring relation of this row is zero-out-remove")
 
 
 def test_clones_bound_shuffling_for_batches_of_any_size(privsweep: Command) -> None:

@@ -126,6 +126,16 @@ def test_a_direction_does_not_hide_tests_of_membership(
     assert found[0]["rates"][0]["largest_true_positive_rate"] >= threshold
 
 
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_a_direction_of_shuffling_is_one_of_zero_out(privsweep: Command, direction: str) -> None:
+    words = ("epsilon", "--sampling", "shuffling", "--sigma", 2, "--steps", 20, "--delta", 1e-5)
+    assert privsweep(*words, "--adjacency", direction, "--statement", "text", "--json") == 0
+    facts = privsweep.json["statement"]
+    assert facts["adjacency"] == f"zero-out-{direction}"
+    assert f"zero-out, in the direction {direction}" in facts["text"]
+    assert facts["membership"]["largest_advantage"] > 0.0
+
+
 def test_a_statement_about_a_stored_answer_computes_nothing(privsweep: Command, tmp_path: Path) -> None:
     fields = {"sigma": 2, "steps": 20, "sampling_probability": 0.1, "delta": 1e-5}
     store = store_of(tmp_path / "small", [point("poisson-epsilon", "poisson.certified", **fields)])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flows.answers.training_run import epsilons
 from privcore import DomainError
-from privcore.sizes import TrainingRun
+from privcore.training import TrainingRun
 
 SIZES = st.integers(0, 15).flatmap(lambda power: st.integers(1, 10**power))
 

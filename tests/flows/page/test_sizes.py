@@ -10,7 +10,7 @@ from selenium.webdriver.support.expected_conditions import url_contains
 from selenium.webdriver.support.wait import WebDriverWait
 
 from flows.printing import exactly
-from privcore.sizes import TrainingRun
+from privcore.training import TrainingRun
 from tests.flows.page.browser import call, complaints, text, visit, wait
 
 pytestmark = pytest.mark.xdist_group("page")

@@ -13,8 +13,7 @@ from flows.spec.sweep import Sweep, from_spec
 from flows.spec.toml import SweepError
 from flows.spec.typed import named_or_typed
 from privcore import PROBLEMS, DomainError, Trend, answering, find_problem
-from privcore.sizes import MORE_STEPS, TrainingRun, from_sizes, sampler_of
-from privcore.training import phases
+from privcore.training import MORE_STEPS, TrainingRun, from_sizes, phases, sampler_of
 
 RUN = TrainingRun(examples=1000, batch_size=300, epochs=2)
 SIZED = [kind for kind in PROBLEMS if sampler_of(kind)]

@@ -161,7 +161,8 @@ def test_truncation_matters_less_the_larger_the_largest_batch() -> None:
         ).upper
         for b in (70, 85, 90, 200)
     ]
-    assert all(later <= 1.001 * earlier for earlier, later in itertools.pairwise(ends))
+    assert ends[:3] == sorted(ends[:3], reverse=True)
+    assert ends[3] == pytest.approx(ends[2], rel=1e-3), "almost 6 deviations above the mean"
     assert ends[0] == pytest.approx(5.4435, rel=0.01)
     assert ends[1] == pytest.approx(3.5049, rel=0.01)
 
