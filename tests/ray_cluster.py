@@ -54,7 +54,9 @@ class RayCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is not None:
+            error.add_note(self.printed())
         for process in self._started:
             self.kill(process)
         for member in psutil.process_iter(["cmdline"]):  # agents that have outlived their raylet
@@ -84,6 +86,14 @@ class RayCluster:
         """Start one more node, with another interpreter or under another command if need be."""
         options = [f"--address={self.address}", f"--num-cpus={cpus}"]
         return self._start(options, python, under)
+
+    def printed(self) -> str:
+        """Return the exit code and the last lines of every node, for the report of a failed test."""
+        ends = []
+        for number, process in enumerate(self._started):
+            lines = (self.folder / f"{number}.log").read_text(errors="replace").splitlines()
+            ends += [f"node {number}, exit code {process.poll()}:", *lines[-20:]]
+        return "\n".join(ends)
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Kill a node with all of its processes, as a machine that loses its power."""
