@@ -31,8 +31,12 @@ def adjacency_of(problem: Problem) -> str:
 
     For shuffling, remove and add are directions of zero-out.
     """
-    word = str(problem.as_fields()["adjacency"])
-    return ZEROED.get(word, word) if problem.name == SAMPLING["shuffling"] else word
+    return relation_of(type(problem), str(problem.as_fields()["adjacency"]))
+
+
+def relation_of(kind: type[Problem], word: str) -> str:
+    """Return the same for a kind of problem and the word of its neighbouring relation."""
+    return ZEROED.get(word, word) if kind.name == SAMPLING["shuffling"] else word
 
 
 def one_phase(

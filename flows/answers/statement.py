@@ -46,6 +46,9 @@ EXCLUDED = (
     "errors of the implementation, such as predictable random numbers, and side channels",
 )
 
+ASSUMED_SENTENCE = f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."
+EXCLUDED_SENTENCE = f"{'; '.join(EXCLUDED)}."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
@@ -97,7 +100,7 @@ def statement(
         raise DomainError("Expected an answer with a proved upper end for --statement, got none.")
     unit, adjacency, delta = unit_of(problem), adjacency_of(problem), exactly(fields["delta"])
     upper, lower = rounded_up(bracket.upper), rounded_down(bracket.lower)
-    relation = NEIGHBOURS[adjacency].format(one=unit.partition(" with ")[0])
+    relation = neighbours(unit, adjacency)
     proofs = {"upper": _proof(bracket.upper_by), "lower": _proof(bracket.lower_by)}
     least = f"; for the worst data sets it is not less than {lower}" if bracket.lower_by else ""
     guarantee = f"({upper}, {delta})-differential privacy"
@@ -114,12 +117,12 @@ def statement(
             "Guarantee",
             f"{guarantee}: epsilon is at most {upper} at delta={delta}{least}.{alone}",
         ),
-        ("Unit of privacy", f"{unit}; two data sets are neighbours if {relation}."),
+        ("Unit of privacy", unit_sentence(unit, adjacency)),
         *([("Membership", tests.sentence)] if tests else []),
         ("Accounted for", mechanism),
         ("Proof", f"{'both ends' if not below and least else 'upper end'}: {proofs['upper']}{below}."),
-        ("Assumed", f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."),
-        ("Not covered", f"{'; '.join(EXCLUDED)}."),
+        ("Assumed", ASSUMED_SENTENCE),
+        ("Not covered", EXCLUDED_SENTENCE),
         ("Computed by", f"privsweep {version('privsweep')}, rounding errors included."),
     )
     return Statement(
@@ -127,7 +130,7 @@ def statement(
         facts={
             "unit": unit,
             "adjacency": adjacency,
-            "neighbours": f"two data sets are neighbours if {relation}",
+            "neighbours": relation,
             "delta": fields["delta"],
             "lower": bracket.lower,
             "upper": bracket.upper,
@@ -144,6 +147,17 @@ def statement(
             "version": version("privsweep"),
         },
     )
+
+
+def neighbours(unit: str, adjacency: str) -> str:
+    """Return the neighbouring relation in words for a unit of privacy."""
+    relation = NEIGHBOURS[adjacency].format(one=unit.partition(" with ")[0])
+    return f"two data sets are neighbours if {relation}"
+
+
+def unit_sentence(unit: str, adjacency: str) -> str:
+    """Return the unit of privacy and the neighbouring relation in one sentence."""
+    return f"{unit}; {neighbours(unit, adjacency)}."
 
 
 def unit_of(problem: Problem) -> str:

@@ -1,14 +1,14 @@
 """Data of the page: a catalogue of problems, and for each problem the columns of its stored brackets."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
+from flows.answers.typical import typical_row
+from flows.page.statements import SENTENCES, neighbours_of
 from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, TABS
-from flows.printing import exactly
 from privcore import METHODS, DomainError, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
 from privcore.problem import Constraint
@@ -147,6 +147,7 @@ def catalogue(
             if method.name in used
         },
         "compare": COMPARED,
+        "statement": SENTENCES,
     }
 
 
@@ -165,6 +166,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
         "methods": table.methods,
         "constraints": [each.as_content() for each in constraints(kind)],
         "start": _start(table),
+        "neighbours": neighbours_of(kind),
         "axes": [
             {
                 "factors": axis.factors,
@@ -224,27 +226,7 @@ def _domain(parameter: Parameter) -> dict[str, Any]:
 
 
 def _start(table: ProblemTable) -> dict[str, Any]:
-    """Return the stored problem that the page shows first: with both ends, short values, near the middle."""
-    names = list(table.kind.parameters)
+    """Return the stored problem that the page shows first."""
     source = table.brackets if table.brackets["lower"] else table.stated
-    rows = range(len(source["lower"]))
-    both = [k for k in rows if source["lower"][k] > 0 and source["upper"][k] < math.inf]
-    usual = table.kind.defaults()
-
-    middles = {name: _from_middle(source[name]) for name in names}
-
-    def oddness(k: int) -> tuple[int, float, int]:
-        values = {name: source[name][k] for name in names}
-        unusual = sum(values[name] != usual[name] for name in usual)
-        letters = sum(len(exactly(value)) for value in values.values())
-        return unusual, letters + 5 * sum(middles[name][values[name]] for name in names), k
-
-    row = min(both or rows, key=oddness)
-    return {name: source[name][row] for name in names}
-
-
-def _from_middle(column: Sequence[Any]) -> dict[Any, float]:
-    """Return the distance of each value of a field from the middle value, 1 for the least and the largest."""
-    values = sorted(set(column))
-    half = max(1, len(values) - 1) / 2
-    return {value: abs(k - half) / half for k, value in enumerate(values)}
+    row = typical_row(table.kind, source)
+    return {name: source[name][row] for name in table.kind.parameters}

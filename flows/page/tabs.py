@@ -12,30 +12,49 @@ class Tab:
     """A tab of the page.
 
     Attributes:
-        name: The topic of its problems.
+        name: Its name in links.
         title: Text on the tab.
         sweep: An embedded sweep with problems of this tab.
+        families: Names of problems without the quantity, such as `poisson` for `poisson-epsilon`; if empty,
+            the tab has all problems of the topic with its name.
     """
 
     name: str
     title: str
     sweep: str
+    families: tuple[str, ...] = ()
 
     @property
     def problems(self) -> list[type[Problem]]:
-        """The registered problems of this topic."""
-        return [kind for kind in PROBLEMS if kind.topic == self.name]
+        """The registered problems of this tab."""
+        return [kind for kind in PROBLEMS if self._has(kind)]
+
+    def _has(self, kind: type[Problem]) -> bool:
+        if self.families:
+            return any(kind.name.startswith(f"{family}-") for family in self.families)
+        return kind.topic == self.name
 
 
 TABS = (
-    Tab(name="allocation", title="Allocation", sweep="quickstart"),
+    Tab(name="poisson", title="Poisson", sweep="quickstart", families=("poisson",)),
+    Tab(
+        name="allocation",
+        title="Allocation",
+        sweep="quickstart",
+        families=("allocation", "sampled-allocation", "laplace-allocation", "response-allocation"),
+    ),
+    Tab(name="shuffling", title="Shuffling", sweep="figure1", families=("shuffling",)),
+    Tab(
+        name="samplers",
+        title="Other samplers",
+        sweep="training-runs",
+        families=("balls-in-bins", "fixed-size", "with-replacement", "truncated-poisson", "unamplified"),
+    ),
+    Tab(name="runs", title="Training runs", sweep="training-runs", families=("run",)),
     Tab(name="labels", title="Labels", sweep="labels-bounds"),
     Tab(name="auditing", title="Audits", sweep="audits-claims"),
     Tab(name="membership", title="Membership", sweep="membership-claims"),
 )
-
-WITHOUT_TAB = ("training",)
-"""Topics whose problems are not on the page: the phases of a run need an editor."""
 
 COMPARED: Mapping[str, Any] = {
     "problem": "allocation-epsilon",

@@ -91,7 +91,7 @@ function uncovered({ table, question, found, stated }, go) {
   });
   const lacks = found ? `No stored problem proves ${found.upper_method ? "a lower" : "an upper"} end here. ` : "";
   const places = outside.map(({ name }) => `${name} ${range(values[name])}`).join("; ");
-  const where = places ? `Stored is ${places}.` : "Its fields are stored, but not together.";
+  const where = places ? `Stored is ${places}.` : "Each value is stored, but not this combination.";
   const near = found ? null : nearest(table, question);
   const button = near
     ? html("button", { type: "button", id: "nearest" }, `Ask the nearest: ${difference(question, near)}`)

@@ -56,7 +56,7 @@ function frame(x, y, field, problem) {
     ]),
     ...y.ticks.map(([value, text]) => [
       svg("line", { class: "rule", x1: LEFT, x2: WIDTH - RIGHT, y1: y.at(value), y2: y.at(value) }),
-      svg("text", { x: LEFT - 7, y: y.at(value) + 4, "text-anchor": "end" }, text),
+      svg("text", { x: LEFT - 11, y: y.at(value) + 4, "text-anchor": "end" }, text),
     ]),
     svg("text", { class: "axis", x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, name(field)),
     svg("text", { class: "axis", x: 0, y: 20 }, problem.asks),
@@ -111,7 +111,7 @@ export function drawChart(table, question, found, field) {
         ]
       : [],
   );
-  const others = problem.fields.filter((each) => each !== field && typeof question[each.name] === "number");
+  const others = problem.fields.filter((each) => each !== field);
   const fixed = others.map((each) => `${each.name}=${exactly(question[each.name])}`).join(" ");
   const open = [
     shown.some(({ upper }) => upper === Infinity) ? " Bars and bands that reach the top have no stored upper end." : "",

@@ -1,6 +1,7 @@
-// A question and its answer as text to copy: Python, command line, LaTeX, citation.
+// A question and its answer as text to copy: Python, command line, LaTeX, citation, privacy statement.
 
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
+import { statement } from "./statement.js";
 
 const python = (value) =>
   typeof value !== "number" ? JSON.stringify(value) : Number.isFinite(value) ? exactly(value) : 'float("inf")';
@@ -97,10 +98,14 @@ function asCitation({ catalogue, found, stated }) {
   ].join("\n");
 }
 
-/** The kinds of copies of an answer: a function of the state for each. */
+/** Name of the kind of copies that only training runs have. */
+export const STATEMENT = "Privacy statement";
+
+/** The kinds of copies of an answer: a function of the state for each, which may return null. */
 export const KINDS = {
   Python: asPython,
   "Command line": asCommand,
   LaTeX: asLatex,
   Citation: asCitation,
+  [STATEMENT]: statement,
 };

@@ -2,22 +2,8 @@
 
 import { fill, html } from "./dom.js";
 import { range, stored } from "./hull.js";
-import { about, exactly, number } from "./numbers.js";
 import { sizes } from "./sizes.js";
-
-const NOTCHES = 1000;
-
-/** The values of a slider: only the stored values, if nothing is proved between them. */
-function stops(field, values) {
-  const finite = values.filter(Number.isFinite);
-  if (field.trend === 0 || finite.length < values.length) return values;
-  const [low, high] = [finite[0], finite.at(-1)];
-  const [from, to, back] =
-    low > 0 && high / low >= 20 ? [Math.log(low), Math.log(high), Math.exp] : [low, high, (x) => x];
-  const rounded = field.kind === "integer" ? Math.round : (x) => x;
-  const inner = Array.from({ length: NOTCHES }, (_, k) => rounded(about(back(from + ((to - from) * k) / NOTCHES))));
-  return [...new Set([low, ...inner.filter((x) => x > low && x < high), high])];
-}
+import { slider as sliderOf } from "./slider.js";
 
 function choice(field, values, text) {
   const words = field.kind === "choice" ? field.choices : values;
@@ -67,7 +53,7 @@ export function draw(table, texts, changed) {
     });
     input.value = text;
     inputs.set(name, input);
-    const slider = values.length > 1 ? withSlider(field, values, input, report) : null;
+    const slider = values.length > 1 ? sliderOf(field, values, input, report) : null;
     sliders.set(name, slider);
     input.addEventListener("input", () => {
       slider?.follow();
@@ -85,30 +71,6 @@ export function draw(table, texts, changed) {
   };
   const sized = rounded ? sizes(rounded === "up", fields.map(({ name }) => name), set) : null;
   fill("form", sized, rows);
-}
-
-function withSlider(field, values, input, report) {
-  const places = stops(field, values);
-  const element = html("input", {
-    id: `slide-${field.name}`,
-    type: "range",
-    min: 0,
-    max: places.length - 1,
-    step: 1,
-    "aria-label": `${field.name.replaceAll("_", " ")}, slider`,
-  });
-  const follow = () => {
-    const x = number(input.value);
-    if (!Number.isNaN(x)) element.value = Math.max(0, places.findLastIndex((place) => place <= x));
-    element.setAttribute("aria-valuetext", input.value);
-  };
-  element.addEventListener("input", () => {
-    input.value = exactly(places[Number(element.value)]);
-    element.setAttribute("aria-valuetext", input.value);
-    report();
-  });
-  follow();
-  return { element, follow };
 }
 
 /** Mark the field that an error names, and only this field. */

@@ -5,7 +5,7 @@ import { read, write } from "./address.js";
 import { show, showBox, showError } from "./answer.js";
 import { axes, drawChart } from "./chart.js";
 import { compare, showCompared } from "./compare.js";
-import { KINDS } from "./copies.js";
+import { KINDS, STATEMENT } from "./copies.js";
 import { at, fill, html } from "./dom.js";
 import { DomainError, question as asked } from "./fields.js";
 import { draw, mark } from "./form.js";
@@ -13,6 +13,7 @@ import { ask, told } from "./live.js";
 import { Contradiction, lookup, stated } from "./lookup.js";
 import { exactly } from "./numbers.js";
 import { open } from "./source.js";
+import { hasStatement } from "./statement.js";
 
 const state = { source: null, catalogue: null, table: null, texts: {}, question: null, found: null, kind: "Python" };
 const last = new Map(); // texts by problem, so that a tab shows its last question again
@@ -55,6 +56,7 @@ function highlight(tab) {
     const chosen = name === tab.name;
     at(`tab-${name}`).setAttribute("aria-selected", chosen);
     at(`tab-${name}`).tabIndex = chosen ? 0 : -1;
+    if (chosen) at(`tab-${name}`).scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   at("panel").setAttribute("aria-labelledby", `tab-${tab.name}`);
 }
@@ -98,6 +100,7 @@ async function choose(name, given = last.get(`${name} texts`)) {
   fill("axis", fields.map((field) => html("option", { value: field.name }, field.name.replaceAll("_", " "))));
   at("chart-section").hidden = !fields.length || !table.brackets.lower.length;
   at("compare-section").hidden = name !== state.catalogue.compare.problem;
+  offerStatement(problem);
   showBox(state.table);
   fill("footer", footer(problem));
   const start = texts(problem.start);
@@ -172,8 +175,9 @@ function showChart() {
 }
 
 function showCopy() {
-  at("copy-text").textContent = state.question ? KINDS[state.kind](state) : "";
-  at("copy-button").disabled = !state.question;
+  const text = state.question ? KINDS[state.kind](state) : "";
+  at("copy-text").textContent = text ?? "A statement needs a proved upper end, which this answer lacks.";
+  at("copy-button").disabled = !text;
   at("copied").textContent = "";
 }
 
@@ -199,6 +203,15 @@ function drawKinds() {
       at("copied").textContent = "Selected; copy it with the keys of your system.";
     }
   });
+}
+
+/** Offer the privacy statement only for problems that have one. */
+function offerStatement(problem) {
+  const input = document.querySelector(`#copy-kinds input[value="${STATEMENT}"]`);
+  input.parentElement.hidden = !hasStatement(problem);
+  if (!input.checked || hasStatement(problem)) return;
+  [state.kind] = Object.keys(KINDS);
+  document.querySelector(`#copy-kinds input[value="${state.kind}"]`).checked = true;
 }
 
 function footer({ file, name }) {

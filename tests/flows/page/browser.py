@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -118,7 +119,10 @@ def wait(browser: webdriver.Chrome, selector: str) -> WebElement:
         found = page.find_elements(By.CSS_SELECTOR, selector)
         return next((each for each in found if each.is_displayed()), False)
 
-    element = WebDriverWait(browser, 20, poll_frequency=0.05).until(shown)
+    patience = WebDriverWait(
+        browser, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException]
+    )
+    element = patience.until(shown)
     assert isinstance(element, WebElement)
     return element
 

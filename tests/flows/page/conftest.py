@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium import webdriver
@@ -55,3 +56,12 @@ def browser(folder: Path) -> Iterator[webdriver.Chrome]:
 def page(store: Path, origin: str) -> str:
     """The address of the page over the store with answers on every tab."""
     return f"{origin}/{store.name}/"
+
+
+@pytest.fixture
+def phone(browser: webdriver.Chrome) -> Any:
+    """A screen of 390 by 844."""
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    yield metrics
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -10,6 +10,9 @@ from privcore import Answer, DomainError, Point, Problem, evaluate, find, find_p
 from storage import open_store
 from tests.storage.made_up import Claims, put, row
 
+ONE_PHASE = "none(sigma=9,steps=1)"
+TWO_PHASES = "none(sigma=9,steps=1); none(sigma=5,steps=2)"
+
 SAMPLE: tuple[tuple[str, tuple[str, ...], Mapping[str, Sequence[Any]]], ...] = (
     (
         "unamplified-epsilon",
@@ -38,6 +41,12 @@ SAMPLE: tuple[tuple[str, tuple[str, ...], Mapping[str, Sequence[Any]]], ...] = (
         {"sigma": [1.0, 2.0], "steps": [10, 100], "sampling_probability": [0.1, 0.01], "delta": [1e-6]},
     ),
     ("shuffling-epsilon", ("shuffling.largest",), {"sigma": [1.0, 2.0], "steps": [10, 100], "delta": [1e-6]}),
+    (
+        "run-epsilon",
+        ("runs.certified",),
+        {"phases": [ONE_PHASE, TWO_PHASES], "adjacency": ["add-remove"], "delta": [1e-8, 1e-6, 1e-5]},
+    ),
+    ("run-epsilon", ("runs.certified",), {"phases": [ONE_PHASE], "adjacency": ["add"], "delta": [1e-6]}),
     (
         "label-advantage",
         ("labels.response", "labels.smoothing", "labels.variation", "labels.blind"),

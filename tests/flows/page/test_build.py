@@ -8,7 +8,7 @@ from flows.cli.app import run
 from flows.page import build as building
 from flows.page import data
 from flows.page.build import build
-from flows.page.tabs import TABS, WITHOUT_TAB, Tab
+from flows.page.tabs import TABS, Tab
 from flows.spec.sweep import load
 from privcore import PROBLEMS, Answer, DomainError, find, find_problem
 from storage import Store, open_store
@@ -143,9 +143,9 @@ def test_a_store_too_large_for_a_browser_is_refused(
     assert not (tmp_path / "page").exists()
 
 
-def test_every_problem_has_a_tab_unless_its_topic_is_listed_as_without() -> None:
-    shown = [kind for kind in PROBLEMS if kind.topic not in WITHOUT_TAB]
-    assert sorted(kind.name for tab in TABS for kind in tab.problems) == sorted(kind.name for kind in shown)
+def test_every_problem_has_one_tab() -> None:
+    shown = [kind.name for tab in TABS for kind in tab.problems]
+    assert sorted(shown) == sorted(kind.name for kind in PROBLEMS)
 
 
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)

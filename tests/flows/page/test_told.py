@@ -42,6 +42,7 @@ def test_outside_of_what_is_stored_it_says_what_is_and_how_to_extend_it(
     (grid,) = asked.grids
     assert grid.problem is find_problem("shuffling-epsilon")
     assert copied(browser, "Command line").startswith("privsweep ask shuffling-epsilon sigma=2 steps=77 ")
+    browser.execute_script("scrollTo(0, 0)")  # from below the answer, which stays in view
     browser.find_element(By.ID, "nearest").click()
     assert "ε ≥" in text(browser, "number")
     assert browser.find_element(By.ID, "exact-steps").get_property("value") == "100"
