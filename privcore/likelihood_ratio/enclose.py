@@ -158,6 +158,8 @@ def enclose(
             fineness * max(0.3, min(0.8, math.sqrt(0.7 * enough(question.asks, tolerance, new_lower) / gap))),
             FINEST,
         )
+    if tight and lower * (1.0 + tolerance) < upper:
+        detail += f"; wider than the tolerance of {tolerance:g}"
     return lower, upper, detail
 
 

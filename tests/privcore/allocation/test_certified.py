@@ -57,6 +57,14 @@ def test_more_participations_never_reveal_less(adjacency: str) -> None:
         assert fewer.lower <= more.upper
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 10.0, 18.0])
+def test_a_bracket_that_misses_its_tolerance_says_so(epsilon: float) -> None:
+    answer = ask("allocation", sigma=1.0, steps=10, epsilon=epsilon)
+    wide = answer.upper > 1.01 * answer.lower
+    assert wide == (epsilon > 1.0)  # deltas below 1e-30 vary by more than their logarithms
+    assert answer.detail.endswith("; wider than the tolerance of 0.01") == wide
+
+
 @pytest.mark.parametrize("epochs", [10**3, 10**5])
 def test_a_hundred_thousand_epochs_have_both_ends(epochs: int) -> None:
     answer = ask("allocation", sigma=1.0, steps=10_000, epochs=epochs, delta=1e-8)

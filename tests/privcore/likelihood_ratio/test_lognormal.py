@@ -38,6 +38,26 @@ def test_inner_cells_have_their_mass_and_moment_to_the_stated_error(s: float, fi
         assert abs(moment[k] - exact_moment) <= error * exact_mass * (width + edges[k + 1])
 
 
+@pytest.mark.parametrize("s", [1.2e-8, 3e-4, 0.06, 1.0, 9.0])
+@pytest.mark.parametrize("tail", [1e-6, 1e-20, 1e-55])
+def test_the_cells_at_the_ends_have_their_mass_and_moment_to_the_stated_error(s: float, tail: float) -> None:
+    bracket = lognormal(s, Resolution(fineness=0.1, tail=tail))
+    edges = np.concatenate(([0.0], bracket.upper.x[bracket.upper.x > 0.0]))
+    mass, moment, error = lognormal_cells(s, edges)
+    assert error < 1e-10
+    for k, ends in ((0, (0.0, edges[1])), (-1, (edges[-1], mpmath.inf))):
+        exact_mass, exact_moment = exact_cell(s, *ends)
+        assert abs(mass[k] / exact_mass - 1) <= error
+        assert abs(moment[k] / exact_moment - 1) <= error
+
+
+@pytest.mark.parametrize(("s", "last"), [(9.0, 9.5), (9.0, 4.0), (30.0, -1.0), (0.5, -2.0), (20.0, 20.0)])
+def test_the_moment_beyond_any_edge_is_that_of_the_distribution(s: float, last: float) -> None:
+    edge = float(np.exp(s * last - 0.5 * s * s))
+    _, moment, error = lognormal_cells(s, np.array([0.0, 0.5 * edge, edge]))
+    assert abs(moment[-1] / exact_cell(s, edge, mpmath.inf)[1] - 1) <= error
+
+
 @pytest.mark.parametrize("s", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.2, 2.0, 6.0])
 @pytest.mark.parametrize("direction", ["remove", "add"])
