@@ -24,13 +24,13 @@ class Axes:
         x: The field of the horizontal axis.
         series: The field that distinguishes curves, or "".
         rest: Fields that are fixed at a time; the reader selects one combination.
-        implied: Fields that are determined by the others.
+        implied: Fields that are determined by one of the others, with the name of this field.
     """
 
     x: str
     series: str
     rest: tuple[str, ...]
-    implied: tuple[str, ...]
+    implied: Mapping[str, str]
 
 
 def axes(fields: Sequence[Mapping[str, Value]]) -> Axes | None:
@@ -44,14 +44,22 @@ def axes(fields: Sequence[Mapping[str, Value]]) -> Axes | None:
     if not varied:
         return None
     x = next((name for name in varied if _are_numbers(values[name])), varied[0])
-    kept, implied = [x], list[str]()
+    kept, implied = [x], dict[str, str]()
     for name in varied:
         if name != x:
-            follows = any(len({(row[k], row[name]) for row in fields}) == len(values[k]) for k in kept)
-            (implied if follows else kept).append(name)
+            leader = next((k for k in kept if len(pairs(fields, k, name)) == len(values[k])), None)
+            if leader is None:
+                kept.append(name)
+            else:
+                implied[name] = leader
     series = next((n for n in kept[1:] if _are_numbers(values[n]) or len(values[n]) <= MOST_WORDS), "")
     rest = tuple(name for name in kept[1:] if name != series)
-    return Axes(x=x, series=series, rest=rest, implied=tuple(implied))
+    return Axes(x=x, series=series, rest=rest, implied=implied)
+
+
+def pairs(fields: Sequence[Mapping[str, Value]], one: str, other: str) -> set[tuple[Value, Value]]:
+    """Return the pairs of values of two fields."""
+    return {(row[one], row[other]) for row in fields}
 
 
 def is_geometric(values: Iterable[Value]) -> bool:

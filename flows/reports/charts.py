@@ -9,7 +9,19 @@ from typing import Any
 
 from flows.reports.axes import Ends
 from flows.reports.captions import captions
-from flows.reports.encodings import ROOM, WIDTH, along, altair, color, data, of_setting, scale, shape, tooltip
+from flows.reports.encodings import (
+    ROOM,
+    WIDTH,
+    along,
+    altair,
+    color,
+    data,
+    of_setting,
+    scale,
+    shape,
+    ticks,
+    tooltip,
+)
 from flows.reports.plot import DOUBTFUL, Form, Plot, shown
 from privcore import DomainError
 
@@ -131,7 +143,7 @@ def _bands(plot: Plot, ends: Ends) -> Any:
     """Return brackets as bands, with a line through the upper ends; both break off at unknown ends."""
     alt, base = altair(), altair().Chart()
     clicked = alt.selection_point(name="series", fields=["s"], bind="legend")
-    axis = alt.Axis(format="~g", labelOverlap=True)
+    axis = ticks()
     of_ends = scale(plot, ends)
     y, low, high = (
         alt.Y(f"{name}:Q", title=plot.y_name, scale=of_ends, axis=axis) for name in ("y", "a", "e")
@@ -182,7 +194,7 @@ def _one_of(forms: Sequence[Form]) -> str:
 def _intervals(plot: Plot, ends: Ends) -> Any:
     """Return brackets as horizontal bars, one below another, for methods on one problem."""
     alt, base = altair(), altair().Chart()
-    axis = alt.Axis(format="~g", labelOverlap=True)
+    axis = ticks()
     of_ends = scale(plot, ends)
     place, low = (alt.X(name, title=plot.y_name, scale=of_ends, axis=axis) for name in ("y:Q", "a:Q"))
     shared = {

@@ -21,9 +21,15 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class Paragraph:
-    """A paragraph; text between backticks is code."""
+    """A paragraph; text between backticks is code.
+
+    Attributes:
+        text: Its text.
+        lead: Whether it is the most important sentence of the report, in larger letters.
+    """
 
     text: str
+    lead: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

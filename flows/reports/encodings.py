@@ -28,6 +28,13 @@ WIDTH = 620
 """Width in pixels of a chart in a file."""
 ROOM = f"((isValid(containerSize()[0]) ? containerSize()[0] : {WIDTH + 70}) - 70)"
 """Vega expression for the approximate width in pixels next to the vertical axis, before the layout."""
+TICKS = {
+    "format": "~g",
+    "labelExpr": "datum.label === '' ? '' : datum.value == 0 ? '0'"
+    " : abs(datum.value) < 1e6 && abs(datum.value) >= 1e-3 ? format(datum.value, ',~g')"
+    " : replace(format(datum.value, '.3~e'), '+', '')",
+}
+"""Numbers as people write them: 10,000 and 0.01, but 1e-5 and 1e6. Logarithmic axes have empty labels."""
 _LETTER = 8
 """Most pixels of a letter in a legend."""
 
@@ -37,6 +44,11 @@ def altair() -> Any:
     import altair as found
 
     return found
+
+
+def ticks() -> Any:
+    """Return an axis of numbers."""
+    return altair().Axis(labelOverlap=True, **TICKS)
 
 
 def of_setting(texts: Sequence[object]) -> str:
@@ -51,7 +63,7 @@ def along(plot: Plot) -> Any:
         return alt.X("x:N", title=plot.x_name, sort=None, axis=alt.Axis(labelLimit=160, labelAngle=-35))
     log = is_geometric(mark.x for mark in plot.marks)
     scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False, nice=False)
-    return alt.X("x:Q", title=plot.x_name, scale=scale, axis=alt.Axis(format="~g", labelOverlap=True))
+    return alt.X("x:Q", title=plot.x_name, scale=scale, axis=ticks())
 
 
 def scale(plot: Plot, ends: Ends) -> Any:
@@ -89,7 +101,7 @@ def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
     assert form is not None, "drawable() keeps only marks with a form"
     found: dict[str, Any] = {
         "x": mark.x,
-        "s": mark.series if plot.is_scaled else exactly(mark.series),
+        "s": mark.series if plot.is_scaled else plot.label(mark.series),
         "y": ends.held(mark, mark.shown),
         "xt": exactly(mark.x),
         "st": exactly(mark.series),
@@ -119,11 +131,11 @@ def color(plot: Plot) -> Any:
     if len(plot.series) == 1:
         return alt.value(_WORDS[0])
     title = plot.series_name or None
-    labels = [exactly(value) for value in plot.series]
+    labels = [plot.label(value) for value in plot.series]
     if plot.is_scaled:
         kind = "log" if is_geometric(plot.series) else "linear"
         colors = alt.Scale(type=kind, range=list(RAMP), interpolate="rgb")
-        return alt.Color("s:Q", title=title, scale=colors, legend=_legend(labels, format="~g"))
+        return alt.Color("s:Q", title=title, scale=colors, legend=_legend(labels, **TICKS))
     if any(isinstance(value, str) for value in plot.series) and len(labels) <= len(_WORDS):
         shades: Sequence[str] = _WORDS[: len(labels)]
     else:

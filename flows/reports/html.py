@@ -36,6 +36,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0 1rem; overflow-wrap: a
 h2 { font-size: 1.25rem; margin: 2.2rem 0 .5rem; padding-top: .6rem; border-top: 1px solid #ddd; }
 code { font: .9em ui-monospace, monospace; background: #f2f2f2; padding: .1em .3em; border-radius: 3px;
   overflow-wrap: anywhere; }
+.lead { font-size: 1.3rem; line-height: 1.35; font-weight: 600; margin: .6rem 0; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; margin: .3rem 0 1rem; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
@@ -111,8 +112,9 @@ def _block(block: Block) -> Iterator[str]:
     match block:
         case Heading(text=text, level=level):
             yield f"<h{level}>{escape(text)}</h{level}>"
-        case Paragraph(text=text):
-            yield f"<p>{_words(text)}</p>"
+        case Paragraph(text=text, lead=lead):
+            look = ' class="lead"' if lead else ""
+            yield f"<p{look}>{_words(text)}</p>"
         case TextTable():
             yield from _table(block)
         case Plot():

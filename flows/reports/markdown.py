@@ -28,8 +28,8 @@ def _block(block: Block, pictures: Mapping[str, Mapping[str, str]]) -> Iterator[
     match block:
         case Heading(text=text, level=level):
             yield f"{'#' * level} {_plain(text)}"
-        case Paragraph(text=text):
-            yield _words(text)
+        case Paragraph(text=text, lead=lead):
+            yield f"**{_words(text)}**" if lead else _words(text)
         case TextTable():
             yield f"{_words(block.title)}:"
             yield _table(block)

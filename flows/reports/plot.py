@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from flows.printing import exactly
 from privcore import Bracket
 from privcore.parameter import Value
 
@@ -104,6 +105,7 @@ class Plot:
         y_name: Name of the quantity that is bounded.
         series_name: Title of the legend, or "" for one curve.
         marks: All marks.
+        labels: Texts of the series in the legend, if not only their value.
         notes: Sentences below the chart.
         intervals: Whether the marks are rows, one below another, as in a comparison of methods.
     """
@@ -114,6 +116,7 @@ class Plot:
     y_name: str
     series_name: str
     marks: Sequence[Mark]
+    labels: Mapping[Value, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     intervals: bool = False
 
@@ -135,6 +138,10 @@ class Plot:
         if any(isinstance(value, str) for value in found):
             return found
         return sorted(found, key=float)
+
+    def label(self, series: Value) -> str:
+        """Return the text of a series in the legend and in tooltips."""
+        return self.labels.get(series) or exactly(series)
 
     @cached_property
     def is_scaled(self) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from flows.answers.sweep_table import Line
-from flows.printing import listed
-from flows.reports.axes import Axes, axes
+from flows.printing import exactly, listed
+from flows.reports.axes import Axes, axes, pairs
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.stored import StoredAnswer
 from privcore import Bracket, Problem
@@ -34,16 +34,44 @@ def sweep_charts(
         ]
         kept, notes = drawable(marks)
         if kept:
+            same = [fields for fields in asked if not field or fields[field] == value]
             words, stem = (f", {field}={value}", f"-{value}") if field else ("", "")
             yield Plot(
                 name=f"{name}-{kind.name}{stem}",
                 title=f"{kind.asks.capitalize()} of {kind.name} over {layout.x}{words}",
                 x_name=layout.x,
                 y_name=kind.asks,
-                series_name=layout.series,
+                series_name=", ".join([layout.series, *_led(layout, layout.series)]) if layout.series else "",
                 marks=kept,
-                notes=notes,
+                labels=_labels(same, layout),
+                notes=[*_followers(same, layout), *notes],
             )
+
+
+def _led(layout: Axes, leader: str) -> list[str]:
+    """Return the fields that a field determines."""
+    return [name for name, by in layout.implied.items() if by == leader]
+
+
+def _labels(asked: Sequence[Fields], layout: Axes) -> dict[Value, str]:
+    """Return the texts of the series, with the values of the fields that they determine."""
+    names = _led(layout, layout.series)
+    if not names:
+        return {}
+    return {
+        fields[layout.series]: ", ".join(exactly(fields[n]) for n in (layout.series, *names))
+        for fields in asked
+    }
+
+
+def _followers(asked: Sequence[Fields], layout: Axes) -> list[str]:
+    """Return a sentence for each field that changes with the horizontal axis."""
+    said = []
+    for name in _led(layout, layout.x):
+        rows = [f"{exactly(value)} at {exactly(x)}" for x, value in sorted(pairs(asked, layout.x, name))]
+        values = ", ".join(rows) if len(rows) <= 6 else f"{rows[0]}, {rows[1]}, ..., {rows[-1]}"
+        said.append(f"{name} changes with {layout.x}: {values}.")
+    return said
 
 
 def _layouts(kind: type[Problem], asked: Sequence[Fields]) -> tuple[str, dict[Value, Axes]]:
@@ -85,6 +113,6 @@ def _placed(mark: Mark, fields: Fields, layout: Axes) -> Mark:
         mark,
         x=fields[layout.x],
         series=fields[layout.series] if layout.series else "",
-        setting=listed({name: fields[name] for name in layout.rest}),
+        setting=listed({n: fields[n] for name in layout.rest for n in (name, *_led(layout, name))}),
         more={name: fields[name] for name in layout.implied},
     )

@@ -10,6 +10,7 @@ from flows.printing import exactly, listed
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, check_exists, conflicts, stored
+from flows.reports.summary import summary
 from flows.reports.sweep_charts import sweep_charts
 from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
 from flows.runs.plan import check_size
@@ -50,6 +51,7 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     own = [answer for answer in everything if answer.row["point_id"] in wanted[answer.problem]]
     total = sum(map(len, wanted.values()))
     blocks: list[Block] = [Heading(text=sweep.title or sweep.name, level=1)]
+    blocks += summary(lines)
     blocks += _asked(sweep)
     blocks += _came_of_it(own, total, len(contradictions))
     for kind in kinds:
@@ -95,12 +97,19 @@ def _asked(sweep: Sweep) -> Iterator[Block]:
 def _values(grid: Grid) -> str:
     """Return the values of the fields of a grid as text."""
     order = list(fields_of(grid.problem))
-    together = [f"{name} {_axis(axis)}" for name, axis in grid.zip.items()]
     parts = [
         f"{name} {_axis(axis)}"
         for name, axis in sorted(grid.product.items(), key=lambda item: order.index(item[0]))
     ]
-    return "; ".join(parts + (["together: " + ", ".join(together)] if together else []))
+    return "; ".join(parts + ([_pairs(grid, order)] if grid.zip else []))
+
+
+def _pairs(grid: Grid, order: Sequence[str]) -> str:
+    """Return the values of paired fields, such as `steps with sampling_probability: 100 with 0.01`."""
+    names = sorted(grid.zip, key=order.index)
+    rows = [" with ".join(map(exactly, row)) for row in zip(*(grid.zip[n] for n in names), strict=True)]
+    told = ", ".join(rows) if len(rows) <= 8 else f"{rows[0]}, {rows[1]} ... {rows[-1]} ({len(rows)} rows)"
+    return f"{' with '.join(names)}: {told}"
 
 
 def _axis(axis: Axis) -> str:

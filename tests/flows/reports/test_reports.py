@@ -391,10 +391,10 @@ def test_the_most_varied_number_is_the_axis_and_what_follows_from_it_is_no_choic
         for sigma in (1.0, 2.0, 3.0, 4.0)
         for steps in (10, 100, 1000)
     ]
-    assert axes(rows) == Axes(x="sigma", series="steps", rest=("prior",), implied=("rate",))
+    assert axes(rows) == Axes(x="sigma", series="steps", rest=("prior",), implied={"rate": "steps"})
     assert axes(rows[:1]) is None
     words = [{"law": law, "records": 1} for law in ("a", "b")]
-    assert axes(words) == Axes(x="law", series="", rest=(), implied=())
+    assert axes(words) == Axes(x="law", series="", rest=(), implied={})
 
 
 def test_values_are_geometric_where_they_rise_like_powers() -> None:

@@ -1,0 +1,134 @@
+"""Summary of a report: the headline number, its meaning in a sentence, and the most important assumption."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from flows.answers.catalogue import meaning_of
+from flows.answers.show import bracket_text
+from flows.answers.sweep_table import Line
+from flows.answers.typical import typical_row
+from flows.printing import exactly, listed, rounded_down, rounded_up
+from flows.reports.document import Block, Heading, Paragraph, TextTable
+from privcore import Problem
+
+EPSILON = (
+    "Epsilon bounds how much one example can change the published results: with the example and without it, "
+    "the probabilities of every set of results differ by a factor of at most e^epsilon, apart from delta."
+)
+MEANS: Mapping[tuple[str, str], str] = {
+    ("allocation", "epsilon"): EPSILON,
+    ("training", "epsilon"): EPSILON,
+    ("labels", "advantage"): "The advantage is how much more often a private label is guessed right with the "
+    "published results than without them: 0 is not at all.",
+    ("membership", "advantage"): "The advantage is the largest difference between the true and the false "
+    "positive rate of a membership test: 0 is guessing, 1 is certainty.",
+    ("auditing", "epsilon"): "A refuted epsilon is a lower bound: the audited program is less private than "
+    "this, unless an error of the stated probability happened.",
+}
+"""Meaning of a quantity in one sentence, by topic; other quantities have the sentence of their problem."""
+
+_SAMPLED = (
+    "the training code chooses the examples of each step as the problem says, with a secret seed. Many data "
+    "loaders shuffle instead, and have another epsilon."
+)
+ASSUMED: Mapping[str, str] = {
+    "allocation": _SAMPLED,
+    "training": _SAMPLED,
+    "labels": "the prior describes the data, and labels are independent given the features.",
+    "auditing": "the canaries are chosen by independent fair coins, and the number of guesses and the "
+    "confidence are fixed before the result is read.",
+    "membership": "the records are independent draws from one distribution.",
+}
+"""Assumption that matters most, by topic."""
+UNSAMPLED = (
+    "gradients are clipped to a fixed norm, and sigma is the standard deviation of the noise divided by it."
+)
+"""The same without sampling."""
+
+ADDED = ("add-remove", "zero-out")
+"""Neighbouring relations about the use of one example."""
+
+
+def summary(lines: Sequence[Line]) -> Iterator[Block]:
+    """Yield the summary of a sweep; nothing if no bracket is proved.
+
+    Args:
+        lines: All problems of the sweep with their proved brackets.
+    """
+    kinds = dict.fromkeys(type(line.problem) for line in lines if line.stored)
+    known = {kind: [line for line in lines if line.stored and type(line.problem) is kind] for kind in kinds}
+    typical = {kind: some[_typical(kind, some)] for kind, some in known.items()}
+    if not typical:
+        return
+    first, line = next(iter(typical.items()))
+    yield Heading(text="Summary")
+    yield Paragraph(text=_headline(line), lead=True)
+    said = [MEANS.get((first.topic, first.asks)) or meaning_of(first), coin(line)]
+    yield Paragraph(text=" ".join(filter(None, said)))
+    if sentence := assumed(first):
+        yield Paragraph(text=f"The assumption that matters most: {sentence}")
+    yield _table(known, typical)
+
+
+def assumed(kind: type[Problem]) -> str:
+    """Return the assumption that matters most for a kind of problem; "" for the utility of a mechanism."""
+    if kind.asks == "error":
+        return ""
+    return UNSAMPLED if kind.name.startswith("unamplified-") else ASSUMED.get(kind.topic, "")
+
+
+def _typical(kind: type[Problem], lines: Sequence[Line]) -> int:
+    """Return the number of the line with both ends, short values, and values near the middle."""
+    fields = [line.problem.as_fields() for line in lines]
+    columns = {name: [each[name] for each in fields] for name in kind.parameters}
+    ends = {end: [getattr(line.bracket, end) for line in lines] for end in ("lower", "upper")}
+    return typical_row(kind, columns | ends)
+
+
+def _headline(line: Line) -> str:
+    text = bracket_text(line.problem, line.bracket).replace(" in ", " is in ", 1)
+    return f"{text[:1].upper()}{text[1:]} for {line.problem.name} at {_varied(line.problem)}. This is proved."
+
+
+def _varied(problem: Problem) -> str:
+    """Return the fields of a problem without those that have their default value."""
+    usual = problem.defaults()
+    return listed({name: value for name, value in problem.as_fields().items() if usual.get(name) != value})
+
+
+def coin(line: Line) -> str:
+    """Return a sentence about an attacker who guesses whether one example was used; "" if it does not apply.
+
+    The probability is at most (e^epsilon + delta) / (e^epsilon + 1), rounded up: the true positive rate is at
+    most e^epsilon times the false positive rate, plus delta; the same holds for the rates of right and wrong
+    guesses without the example; and the probability is half of the sum of both left sides.
+    """
+    fields, upper = line.problem.as_fields(), line.bracket.upper
+    if line.problem.asks != "epsilon" or fields.get("adjacency") not in ADDED or "delta" not in fields:
+        return ""
+    right = 1.0 - (1.0 - float(fields["delta"])) / (1.0 + math.exp(min(upper, 700.0)))
+    share = math.ceil(1000.0 * right * (1.0 + 1e-12)) / 10.0  # 1e-12 exceeds the rounding errors by far
+    if share >= 100.0:
+        return ""
+    return (
+        f"At this epsilon, an attacker with all results who guesses whether one example was used, with even "
+        f"odds, is right with a probability of at most {exactly(share)} %."
+    )
+
+
+def _table(known: Mapping[type[Problem], Sequence[Line]], typical: Mapping[type[Problem], Line]) -> TextTable:
+    rows = []
+    for kind, lines in known.items():
+        upper = [line.bracket.upper for line in lines]
+        line = typical[kind]
+        rows.append(
+            [
+                kind.name,
+                str(len(lines)),
+                _varied(line.problem),
+                bracket_text(line.problem, line.bracket),
+                f"{rounded_down(min(upper))} to {rounded_up(max(upper))}",
+            ]
+        )
+    names = ["problem", "settings", "a typical setting", "bracket there", "upper ends at all settings"]
+    return TextTable(title="Each problem at a typical setting", names=names, rows=rows, fold=len(rows) > 6)
