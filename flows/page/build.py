@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from flows.page.data import ProblemTable, catalogue, content, tables
@@ -62,8 +63,7 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
     files = {f"data/{each.kind.name}.json": as_json(content(each)).encode() for each in found}
     pages = {each.kind.name: _address(each, files) for each in found}
     files[PARQUET] = to_parquet(table)
-    static = resources.files("flows.page") / "static"
-    files |= {entry.name: entry.read_bytes() for entry in static.iterdir() if entry.is_file()}
+    files |= _static(resources.files("flows.page") / "static")
     known = catalogue(found, pages, table.version, version("privsweep"))
     known |= {"live": "api/ask" if live else None, "files": sorted([*files, CATALOGUE])}
     files[CATALOGUE] = as_json(known, indent=1).encode()
@@ -76,6 +76,15 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
         bytes=sum(map(len, files.values())),
         conflicts=conflicts,
     )
+
+
+def _static(folder: Traversable, below: str = "") -> dict[str, bytes]:
+    """Return the files of a folder and of its subfolders, by their relative names."""
+    files: dict[str, bytes] = {}
+    for entry in folder.iterdir():
+        name = below + entry.name
+        files |= _static(entry, f"{name}/") if entry.is_dir() else {name: entry.read_bytes()}
+    return files
 
 
 def _address(table: ProblemTable, files: dict[str, bytes]) -> str:

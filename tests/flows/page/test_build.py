@@ -154,7 +154,8 @@ def test_the_sweep_that_fills_a_tab_exists_and_asks_for_its_problems(tab: Tab) -
 
 
 def test_the_page_names_no_other_server_and_builds_no_markup_from_text(repository: Path) -> None:
-    for path in (repository / "flows" / "page" / "static").iterdir():
+    static = repository / "flows" / "page" / "static"
+    for path in (path for path in static.rglob("*") if path.is_file()):
         text = path.read_text()
         assert set(re.findall(r"https?://[^\s\"']+", text)) <= {"http://www.w3.org/2000/svg"}, path
         assert not re.search(
