@@ -27,6 +27,7 @@ def told(wrong: Wrong) -> str:
     return "\n".join(f"line {step.line}: $ {step.command}\n{printed}" for step, printed in wrong)
 
 
+@pytest.mark.thorough
 def test_the_tutorial_shows_what_its_commands_print(tutorial: Wrong) -> None:
     assert not tutorial, told(tutorial)
 

@@ -63,6 +63,7 @@ def size(root: Path) -> int:
     return sum(path.stat().st_size for path in parts(located(root)))
 
 
+@pytest.mark.thorough
 def test_tiny_parts_become_one_with_every_row_as_it_was(faults: Tally, root: Path) -> None:
     """T33: 200 tiny parts against one."""
     many_tiny_parts(faults, root, 200)

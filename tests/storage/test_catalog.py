@@ -357,6 +357,7 @@ def test_the_cache_can_be_deleted_spoiled_or_impossible(root: Path) -> None:
             assert store.lookup(epsilon()) is not None
 
 
+@pytest.mark.thorough
 def test_a_snapshot_needs_no_room_outside_of_the_store(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(root / "missing"))
     _empty.cache_clear()

@@ -30,6 +30,7 @@ def varied(root: Path) -> Path:
     return root
 
 
+@pytest.mark.thorough
 def test_plain_duckdb_shows_the_same_views(varied: Path) -> None:
     queries = {view: f"select * from {view} order by all" for view in VIEWS}
     queries["provenance"] = (

@@ -136,6 +136,7 @@ def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
         assert set(trace_of(panel, TRUE).y) == {5.0 / noise}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["audits4", "audits5", "audits6", "audits7"])
 def test_a_ceiling_is_drawn_over_its_audit(name: str, pictures: dict[str, Picture]) -> None:
     ((panel,),) = pictures[name].rows

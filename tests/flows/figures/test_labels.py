@@ -161,6 +161,7 @@ def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[
     check_traces(pictures[figure.name])
 
 
+@pytest.mark.thorough
 @named
 def test_every_figure_is_no_empty_page_and_has_all_its_colours(
     figure: Figure, pictures: dict[str, Picture], tmp_path: Path

@@ -11,6 +11,7 @@ from tests.flows.support.claims import ROOT, Claims
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("reproduction-*.md"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", PAGES)
 def test_every_query_of_a_page_can_be_asked(page: str, tmp_path: Path) -> None:
     stored = point("unamplified-epsilon", "unamplified.exact", sigma=1, delta=1e-5)

@@ -25,7 +25,7 @@ from tests.flows.page.browser import call, wait
 from tests.flows.page.stores import SPARSE, TIES, stored_values
 from tests.privcore.draws import draw_value
 
-pytestmark = [pytest.mark.sampled(9), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(6), pytest.mark.xdist_group("page")]
 
 QUESTIONS = 200
 CONSTRAINED = [kind for kind in PROBLEMS if constraints(kind)]

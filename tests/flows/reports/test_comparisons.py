@@ -88,6 +88,7 @@ def test_both_sigma_and_steps_become_axes(training: Path) -> None:
     assert names == ["compare-training-sigma", "compare-training-steps"]
 
 
+@pytest.mark.thorough
 def test_a_scheme_that_is_not_stored_is_said_with_sweeps_that_compute_it(
     training: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -218,6 +218,7 @@ def test_a_correct_training_is_never_suspected(sigma: float) -> None:
         assert gaussian_epsilon(answer) <= limit
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bug", audit_params.BUG.choices[1:])
 def test_five_thousand_canaries_tell_that_the_curve_is_not_as_claimed(bug: str) -> None:
     """With the Gaussian family the power is 0.999 for half the noise and for twice the rate."""

@@ -189,6 +189,7 @@ def test_no_classifier_is_better_than_its_codes_allow(clusters: int) -> None:
     assert accuracy(clusters, 1000) <= purity(clusters)
 
 
+@pytest.mark.thorough
 def test_with_enough_records_a_classifier_reaches_nearly_what_its_codes_allow() -> None:
     assert accuracy(20, 10**6) > purity(20) - 0.03
     assert accuracy(1, 1000) < 0.2
