@@ -288,6 +288,8 @@ class Problem(Checked):
     """Products of fields, without a common factor, through which alone the truth depends on these fields."""
     irrelevant: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Fields on which the truth does not depend, with the proof."""
+    exp_convex: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """At most one field in which the exponential of the truth is convex and does not grow, with the proof."""
 
     @classmethod
     def lookup_axes(cls) -> tuple[LookupAxis, ...]:

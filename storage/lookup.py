@@ -1,20 +1,22 @@
-"""Lookup of the bracket that the store proves for a problem, on or off the grid, without interpolation."""
+"""Lookup of the bracket that the store proves for a problem, on or off the grid, without interpolation.
+
+One file, since the corners of the index and of the search give the same brackets.
+"""
 
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
 
 from privcore.parameter import Value
 from privcore.problem import Problem
+from storage.chords import Chord, Corner, best_chords, neighbours
 from storage.errors import StoreError
 from storage.monotone_index import relation
 from storage.views import quoted, quoted_product, view_name
-
-_Corner = tuple[float, str | None, dict[str, Value] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,11 @@ class Found:
         upper_from: Fields of the stored problem that gave the upper end, or None.
         lower_method: Method that gave the lower end, or None.
         upper_method: Method that gave the upper end, or None.
+        lower_also: If the lower end follows by convexity from two stored problems, the fields of the second
+            one, whose upper end is used; else None.
+        upper_also: The same for the upper end.
+        lower_also_method: Method that gave the upper end of the second problem, or None.
+        upper_also_method: The same for the upper end.
     """
 
     lower: float
@@ -38,6 +45,10 @@ class Found:
     upper_from: Mapping[str, Value] | None
     lower_method: str | None
     upper_method: str | None
+    lower_also: Mapping[str, Value] | None = None
+    upper_also: Mapping[str, Value] | None = None
+    lower_also_method: str | None = None
+    upper_also_method: str | None = None
 
 
 def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | None:
@@ -46,7 +57,8 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
     The axes of a problem are its fields, and products of fields that alone matter. A stored problem is a
     corner above if every axis with a proved trend gives a truth at least as large, and every other axis is
     equal; its upper bound then holds for the question too. Corners below give the lower bound. Of equal
-    bounds, that of the question itself is taken.
+    bounds, that of the question itself is taken. Between stored values of a field in which the exponential of
+    the truth is proved to be convex, two corners together give better ends (`storage.chords`).
 
     Args:
         connection: Connection to a snapshot.
@@ -56,19 +68,29 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         StoreError: Two stored brackets contradict one another, so neither can be trusted.
     """
     try:
-        found = _tabulated(connection, problem) or _searched(connection, problem)
-        (lower, lower_method, lower_from), (upper, upper_method, upper_from) = found
+        (lower, lower_method, lower_from), (upper, upper_method, upper_from), chords = _ends(
+            connection, problem
+        )
     except duckdb.CatalogException:  # the problem has no method, and no row
         return None
-    if lower_from is None and upper_from is None:
+    if lower_from is None and upper_from is None and not chords:
         return None
+    fields = problem.as_fields()
+    also: dict[str, Any] = {}
+    for end, chord in chords.items():
+        if end == "lower" and chord.bound > lower:
+            lower, lower_method, lower_from = chord.bound, chord.near[1], chord.near[2]
+        elif end == "upper" and chord.bound < upper:
+            upper, upper_method, upper_from = chord.bound, chord.near[1], chord.near[2]
+        else:
+            continue
+        also |= {f"{end}_also": chord.far[2], f"{end}_also_method": chord.far[1]}
     if lower > upper:
         raise StoreError(
             f"The store contradicts itself about {problem.name}: {lower_method} proved at least {lower!r} "
             f"for {lower_from}, but {upper_method} proved at most {upper!r} for {upper_from}; "
             "see the view conflicts."
         )
-    fields = problem.as_fields()
     exact = fields == lower_from == upper_from
     if not exact and (own := _bracket(connection, problem, f"where {_equal(problem)}", [*fields.values()])):
         exact = True
@@ -84,30 +106,66 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         upper_from=upper_from,
         lower_method=lower_method,
         upper_method=upper_method,
+        **also,
     )
 
 
-def _tabulated(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner] | None:
-    """Return the best corners below and above from the monotone index, or None if it was not built.
+def _ends(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[Corner, Corner, dict[str, Chord]]:
+    """Return the best corners below and above, and the best chords between corners at other deltas."""
+    values = _stored_values(connection, problem)
+    questions = [problem]
+    for name in problem.exp_convex:
+        stored = values[name] if values else _distinct(connection, problem, name)
+        questions += [
+            replace(problem, **{name: value}) for value in neighbours(stored, getattr(problem, name))
+        ]
+    if values:
+        found = _tabulated(connection, values, questions)
+    else:
+        found = [_searched(connection, question) for question in questions]
+    chords = best_chords(problem, found[1:]) if len(found) > 1 else {}
+    return *found[0], chords
+
+
+def _stored_values(connection: duckdb.DuckDBPyConnection, problem: Problem) -> dict[str, list[Value]]:
+    """Return the stored values on every axis in order; empty if the monotone index was not built."""
+    values: dict[str, list[Value]] = {}
+    query = f'select field, number, word from axes."{view_name(problem.name)}"'
+    for field, number, word in connection.execute(query).fetchall():
+        values.setdefault(field, []).append(number if word is None else word)
+    return values
+
+
+def _distinct(connection: duckdb.DuckDBPyConnection, problem: Problem, name: str) -> list[Any]:
+    """Return the stored values of a field in order."""
+    query = f'select distinct "{name}" from brackets."{view_name(problem.name)}" order by 1'
+    return [value for (value,) in connection.execute(query).fetchall()]
+
+
+def _tabulated(
+    connection: duckdb.DuckDBPyConnection, values: Mapping[str, Sequence[Any]], questions: Sequence[Problem]
+) -> list[tuple[Corner, Corner]]:
+    """Return the best corners below and above of several questions from the monotone index.
 
     A question beyond the stored values, or between the values of an axis without a proved trend, has no
     corner.
     """
-    view = view_name(problem.name)
-    values: dict[str, list[Value]] = {}
-    query = f'select field, number, word from axes."{view}"'
-    for field, number, word in connection.execute(query).fetchall():
-        values.setdefault(field, []).append(number if word is None else word)
-    if not values:
-        return None
-    below, above = (_cell(problem, values, end) for end in ("lower", "upper"))
+    view = view_name(questions[0].name)
+    cells = [tuple(_cell(question, values, end) for end in ("lower", "upper")) for question in questions]
     rows: dict[int | None, tuple[int, int]] = {None: (-1, -1)}
-    for cell in {below, above} - {None}:  # on the grid, both are the same cell
-        query = f'select lower_row, upper_row from corners."{view}" where rowid = {cell}'
-        rows[cell] = connection.execute(query).fetchall()[0]
-    lower, upper = rows[below][0], rows[above][1]
-    found = {row: _bracket(connection, problem, f"where rowid = {row}") for row in {lower, upper} - {-1}}
-    return _end(found.get(lower), "lower"), _end(found.get(upper), "upper")
+    if wanted := sorted({cell for pair in cells for cell in pair if cell is not None}):
+        each = (
+            f'select {cell}, lower_row, upper_row from corners."{view}" where rowid = {cell}'
+            for cell in wanted
+        )
+        for cell, lower, upper in connection.execute(" union all ".join(each)).fetchall():
+            rows[cell] = lower, upper
+    pairs = [(rows[below][0], rows[above][1]) for below, above in cells]
+    found = {
+        row: _bracket(connection, questions[0], f"where rowid = {row}")
+        for row in sorted({row for pair in pairs for row in pair} - {-1})
+    }
+    return [(_end(found.get(lower), "lower"), _end(found.get(upper), "upper")) for lower, upper in pairs]
 
 
 def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> int | None:
@@ -124,7 +182,7 @@ def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> in
     return cell
 
 
-def _searched(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[_Corner, _Corner]:
+def _searched(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[Corner, Corner]:
     """Return the best corners below and above by a search of all brackets."""
     found = []
     axes, given = problem.lookup_axes(), problem.as_fields()
@@ -156,7 +214,7 @@ def _bracket(
     }
 
 
-def _end(bracket: Mapping[str, Any] | None, end: str) -> _Corner:
+def _end(bracket: Mapping[str, Any] | None, end: str) -> Corner:
     """Return an end with its method and fields; without a bracket, the trivial end 0 or infinity."""
     if bracket is None:
         return (math.inf if end == "upper" else 0.0), None, None

@@ -42,11 +42,12 @@ class UncoveredError(PrivsweepError):
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """The answer of one method, and the seconds that it took."""
+    """The answer of one method, with the seconds that it took: wall time, and processor time."""
 
     method: Method
     answer: Answer
     seconds: float
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +149,14 @@ def _promise(point: Point) -> tuple[bool, bool, float]:
 def _reply(
     point: Point, limit_seconds: float, limit_bytes: float, evaluated: Callable[[Point], Answer]
 ) -> Reply:
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     answer = _refusal(point, limit_seconds, limit_bytes) or evaluated(point)
-    return Reply(method=point.method, answer=answer, seconds=time.perf_counter() - started)
+    return Reply(
+        method=point.method,
+        answer=answer,
+        seconds=time.perf_counter() - started,
+        cpu_seconds=time.process_time() - used,
+    )
 
 
 def _refusal(point: Point, limit_seconds: float, limit_bytes: float) -> Answer | None:

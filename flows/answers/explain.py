@@ -6,67 +6,18 @@ Everything comes from the declarations of problems and methods, and from the sto
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from flows.answers.ask import Asked
 from flows.answers.catalogue import assumptions_of, meaning_of
-from flows.answers.sourced import Sourced, proofs
+from flows.answers.origins import ENDS, Origin, computed_origins, stored_origins
+from flows.answers.sourced import Sourced
 from flows.printing import labelled, listed
-from privcore import METHODS, Method, Point, Problem
-from storage import Found, Store, provenance
-from storage.schema import problem_id
-from storage.views import view_name
+from privcore import Problem
+from storage import Store
 
 SAMPLING_FIELDS = ("steps", "sampling_probability", "participations", "epochs", "redraw")
 NEIGHBOUR_FIELDS = ("adjacency", "neighbours")
-ENDS = ("lower", "upper")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """The origin of one end of a bracket, or of both.
-
-    Attributes:
-        ends: `lower`, `upper` or both.
-        problem: The problem that was answered: the question itself, or a problem that bounds it.
-        method: Name of the method.
-        version: Version of the method.
-        knobs: The method's options that differ from their defaults, as JSON.
-        detail: How the method reached its answer.
-        point_id: Id of the row.
-        sweep: Name of the sweep that stored it; None if the row was computed now.
-        git_commit: Commit of the code, or `unknown`.
-        git_dirty: Whether the code differed from that commit.
-        finished_at: Time of the computation, in UTC.
-    """
-
-    ends: tuple[str, ...]
-    problem: Problem
-    method: str
-    version: int
-    knobs: str
-    detail: str
-    point_id: str
-    sweep: str | None
-    git_commit: str
-    git_dirty: bool
-    finished_at: datetime
-
-    @property
-    def claims(self) -> "type[Method] | None":
-        """The method's class; None if this release does not have it."""
-        return METHODS.get(self.method)
-
-    def only(self, end: str) -> "Origin":
-        """Return the origin of this end alone."""
-        return replace(self, ends=(end,))
-
-    def reasons(self, question: Problem) -> dict[str, str]:
-        """Return the proof, for each quantity that differs, that the answered problem bounds the question."""
-        if type(self.problem) is not type(question):
-            return {}
-        return proofs(question, self.problem.as_fields())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +31,9 @@ class Explanation:
         """Return the explanation for JSON."""
         ends: dict[str, Any] = dict.fromkeys(ENDS)
         for origin in self.origins:
-            ends |= dict.fromkeys(origin.ends, self._origin_content(origin))
+            content = self._origin_content(origin)
+            for end in origin.ends:  # by convexity, two rows give one end
+                ends[end] = content if ends[end] is None else ends[end] | {"also": content}
         meanings = {
             name: {"value": value, "meaning": self.problem.parameters[name].meaning}
             for name, value in self.problem.as_fields().items()
@@ -179,10 +132,16 @@ def explained(answer: Sourced, store: Store | None = None) -> Explanation:
         answer: An answer with the status `ok`.
         store: The store of the answer, unless the answer was computed.
     """
-    if isinstance(answer.answer, Asked):
+    if isinstance(answer.answer, Asked) and answer.found is None:
         return explained_run(answer.answer)
     assert store is not None
-    origins = list(_stored_origins(answer.problem, answer.answer, store))
+    if isinstance(answer.answer, Asked):
+        assert answer.found is not None
+        now = tuple(end for end in ENDS if end not in answer.stored_ends)
+        origins = list(computed_origins(answer.answer, now))
+        origins += stored_origins(answer.problem, answer.found, store, answer.stored_ends)
+    else:
+        origins = list(stored_origins(answer.problem, answer.answer, store))
     return Explanation(problem=answer.problem, origins=_merged(origins))
 
 
@@ -193,48 +152,7 @@ def explained_run(asked: Asked, ends: tuple[str, ...] = ENDS) -> Explanation:
         asked: The answer.
         ends: The ends to explain.
     """
-    return Explanation(problem=asked.problem, origins=_merged(list(_computed_origins(asked, ends))))
-
-
-def _computed_origins(asked: Asked, ends: tuple[str, ...]) -> Iterator[Origin]:
-    """Yield the replies that gave the ends of a bracket."""
-    here, now = provenance(), datetime.now(UTC)
-    for end in ends:
-        by = asked.lower_by if end == "lower" else asked.upper_by
-        for reply in [reply for reply in asked.replies if reply.method.name == by][:1]:
-            yield Origin(
-                ends=(end,),
-                problem=asked.problem,
-                method=by,
-                version=reply.method.version,
-                knobs=json.dumps(reply.method.identity()),
-                detail=reply.answer.detail,
-                point_id=Point(problem=asked.problem, method=reply.method).id,
-                sweep=None,
-                git_commit=here.git_commit,
-                git_dirty=here.git_dirty,
-                finished_at=now,
-            )
-
-
-def _stored_origins(problem: Problem, found: Found, store: Store) -> Iterator[Origin]:
-    """Yield the rows that gave the ends of a stored bracket."""
-    columns = "knobs, detail, point_id, sweep, git_commit, git_dirty, finished_at"
-    corners = (found.lower_from, found.lower_method), (found.upper_from, found.upper_method)
-    for end, (corner, method) in zip(ENDS, corners, strict=True):
-        if corner is None or method is None:
-            continue
-        answered = type(problem).from_fields(corner)
-        name = method.replace("'", "''")
-        # The rule of the view `best`, applied to the view of one problem, which is much faster.
-        rows = store.sql(
-            f"select method, method_version as version, {columns} from {view_name(problem.name)} "
-            f"where problem_id = '{problem_id(answered)}' and method = '{name}' and status = 'ok' "
-            f"and confidence = 1 and {end} = '{getattr(found, end)!r}'::double "
-            "order by method_version desc, point_id limit 1"
-        )
-        for row in rows.to_pylist():
-            yield Origin(ends=(end,), problem=answered, **row)
+    return Explanation(problem=asked.problem, origins=_merged(list(computed_origins(asked, ends))))
 
 
 def _merged(origins: list[Origin]) -> tuple[Origin, ...]:

@@ -10,6 +10,7 @@ from privcore import Bracket, Direction, Method, Problem
 from storage import Found, Store
 
 COMPUTED = "computed"
+COMBINED = "store-computed"
 TIGHT = 0.01
 """Relative width of a bracket at which no more methods are used."""
 
@@ -22,8 +23,11 @@ class Sourced:
         problem: The question.
         bracket: Both ends, with the methods that gave them.
         answer: The answer of the store, or of all methods together.
-        source: `store`, `store-monotone` or `computed`.
+        source: `store`, `store-monotone`, `store-convex` (between two stored deltas), `computed`, or
+            `store-computed` if each gave an end.
         told: The source in words.
+        found: The stored bracket, if it gave an end of a computed answer.
+        stored_ends: The ends that the store gave to a computed answer.
     """
 
     problem: Problem
@@ -31,6 +35,8 @@ class Sourced:
     answer: Found | Asked
     source: str
     told: str
+    found: Found | None = None
+    stored_ends: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
@@ -50,11 +56,14 @@ class Sourced:
     @property
     def corners(self) -> dict[str, Any]:
         """The stored problems that gave the ends, by end."""
-        found = self.answer if isinstance(self.answer, Found) else None
-        return {
-            "lower_from": found.lower_from if found else None,
-            "upper_from": found.upper_from if found else None,
-        }
+        found = self.answer if isinstance(self.answer, Found) else self.found
+        ends = self.stored_ends if isinstance(self.answer, Asked) else ("lower", "upper")
+        corners = {f"{end}_from": None for end in ("lower", "upper")}
+        for end in ends if found else ():
+            corners[f"{end}_from"] = getattr(found, f"{end}_from")
+            if also := getattr(found, f"{end}_also"):
+                corners[f"{end}_also"] = also
+        return corners
 
 
 def from_store(problem: Problem, found: Found) -> Sourced:
@@ -62,13 +71,12 @@ def from_store(problem: Problem, found: Found) -> Sourced:
     told, source = "store, exactly this problem", "store"
     fields = problem.as_fields()
     ends = {"lower": found.lower_from, "upper": found.upper_from}
+    also = {"lower": found.lower_also, "upper": found.upper_also}
     if not found.exact or any(corner not in (None, fields) for corner in ends.values()):
-        corners = [
-            f"{end} end from {listed(difference(problem, corner)) or 'exactly this problem'}"
-            for end, corner in ends.items()
-            if corner
-        ]
+        corners = [_corner(problem, end, ends[end], also[end]) for end in ends if ends[end]]
         told, source = f"store, by monotonicity: {', '.join(corners)}", "store-monotone"
+        if any(also.values()):
+            told, source = told.replace("monotonicity", "monotonicity and convexity"), "store-convex"
     bracket = Bracket(
         lower=found.lower,
         upper=found.upper,
@@ -76,6 +84,14 @@ def from_store(problem: Problem, found: Found) -> Sourced:
         upper_by=found.upper_method or "",
     )
     return Sourced(problem=problem, bracket=bracket, answer=found, source=source, told=told)
+
+
+def _corner(
+    problem: Problem, end: str, corner: Mapping[str, object] | None, also: Mapping[str, object] | None
+) -> str:
+    """Return the stored problems that gave an end, by the fields in which they differ from the question."""
+    named = [listed(difference(problem, each)) or "exactly this problem" for each in (corner, also) if each]
+    return f"{end} end from {' and '.join(named)}"
 
 
 def stored_bounds(store: Store, questions: Sequence[Problem]) -> Sourced | None:

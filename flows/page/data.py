@@ -167,6 +167,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
         "constraints": [each.as_content() for each in constraints(kind)],
         "start": _start(table),
         "neighbours": neighbours_of(kind),
+        "convex": dict(kind.exp_convex),
         "axes": [
             {
                 "factors": axis.factors,

@@ -1,6 +1,7 @@
 """Questions about random allocation: epsilon or delta, for several one-step mechanisms."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -36,6 +37,7 @@ class AtDelta(AllocationProblem):
     """Base of the questions about the smallest epsilon at a delta."""
 
     asks = "epsilon"
+    exp_convex = MappingProxyType({"delta": proofs.CONVEX})
 
     delta: Annotated[float, params.DELTA]
 

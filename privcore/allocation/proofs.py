@@ -1,6 +1,10 @@
 """Proofs that the true values of this topic are monotone in their parameters, in one sentence each."""
 
 PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
+CONVEX = (
+    "The profile is the supremum of P(S) - e^epsilon Q(S) over neighbours and events, so it is convex in "
+    "e^epsilon; so e^epsilon is convex in delta, below its chords and above their extensions."
+)
 MORE_NOISE = (
     "Adding independent Gaussian noise to the outputs is post-processing, so epsilon and delta never grow "
     "with the noise."

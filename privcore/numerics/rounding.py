@@ -34,6 +34,12 @@ TRUNCATED_RATE = 2.0**-40
 """Counted: 8192 u. The rates of truncated Poisson sampling take about ten operations; 1 - gamma and t - a
 cancel, but gamma and a are moved by this slack before the subtraction, which errs by u."""
 
+PROFILE_CHORD = 2.0**-40
+"""Counted: 8192 u, relative, twice for a chord of the privacy profile. The series of e^x - 1 has 40 positive
+terms with 2 operations each (120 u), and the quotients and products take 8 more; the series of the logarithm
+has 40 positive terms, and is a polynomial of degree 79 of a quotient that errs by 2 u (320 u). Also
+checked."""
+
 FEW_OPERATIONS = 1e-15
 """Counted: 9 u, since 1 - 1e-15 is 1 - 9 u in doubles, for formulas of at most 6 operations with positive
 terms; the shares of one record take 5 operations, an accuracy 6, sums of two terms 3. Also checked."""

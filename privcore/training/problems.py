@@ -1,6 +1,7 @@
 """Questions about the samplers of training code, and about runs of several phases."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -10,6 +11,10 @@ from privcore.training.notation import PHASES_TEXT, phase_named, phases
 from privcore.training.phase import Phase
 
 _PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
+_CONVEX = (
+    "The profile is the supremum of P(S) - e^epsilon Q(S) over neighbours and events, so it is convex in "
+    "e^epsilon; so e^epsilon is convex in delta, below its chords and above their extensions."
+)
 _AT_DELTA = proved(delta=falls(_PROFILE))
 _AT_EPSILON = proved(epsilon=falls(_PROFILE))
 _EPOCHS = proved(
@@ -42,6 +47,7 @@ class EpsilonOfRun(TrainingProblem):
     """Base of the questions about the smallest epsilon at a delta."""
 
     asks = "epsilon"
+    exp_convex = MappingProxyType({"delta": _CONVEX})
 
     delta: Annotated[float, params.DELTA]
 

@@ -113,14 +113,16 @@ function uncovered({ table, question, found, stated }, go) {
 function origin({ catalogue, table, question, found }) {
   const { brackets } = table;
   const ends = ["lower", "upper"].filter((end) => found[`${end}_method`]);
-  const same = ends.length === 2 && found.lower_row === found.upper_row && found.lower_method === found.upper_method;
+  const proof = (also) =>
+    found[also] ? `convexity in delta, with the stored ${difference(question, found[also])}` : "monotonicity";
+  const same = ends.length === 2 && !found.lower_also && !found.upper_also && found.lower_row === found.upper_row && found.lower_method === found.upper_method;
   const entries = (same ? ["upper"] : ends).flatMap((end) => {
     const name = found[`${end}_method`];
     const from = difference(question, found[`${end}_from`]);
     const said = same ? "both ends" : `${end} end`;
     return [
       [`${said} by`, [html("code", {}, name), ` ${catalogue.methods[name]?.reference ?? ""}`]],
-      [`${said} from`, from === VERY ? `${from}, stored` : `the stored ${from}, by monotonicity`],
+      [`${said} from`, from === VERY ? `${from}, stored` : `the stored ${from}, by ${proof(`${end}_also`)}`],
       [same ? "row" : `${end} row`, html("code", { class: "id" }, brackets[`${end}_point`][found[`${end}_row`]])],
     ];
   });

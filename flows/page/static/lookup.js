@@ -3,7 +3,12 @@
 // The true value depends on the axes of a problem: fields, and products of fields that alone matter. It is proved to grow
 // or fall along some of them. A stored problem that differs from the question only along these axes, and along each only
 // towards larger true values, is a corner above: its upper end holds for the question, too. Corners below give the lower
-// end. `Store.lookup` in Python does the same, and chooses the same row among equals.
+// end. Between stored values of delta, two corners together give better ends, since the privacy profile is convex
+// (chord.js). `Store.lookup` in Python does the same, and chooses the same row among equals.
+
+import { epsilonAbove, epsilonBelow } from "./chord.js";
+
+const NEAREST = 4; // stored values on each side of a question whose corners are combined
 
 /** Two stored brackets contradict one another, so that neither can be trusted. */
 export class Contradiction extends Error {}
@@ -88,7 +93,7 @@ function ranked(table, rows, end) {
 }
 
 /** The row that gives the best end on one side, or -1. */
-function corner(table, question, end, rows) {
+function corner(table, question, end, rows, own = true) {
   const ends = table.brackets[end];
   const bounds = table.moving.map((axis) => {
     return [axis.column, valueOn(axis, question), larger(axis, end) ? 1 : -1];
@@ -103,20 +108,60 @@ function corner(table, question, end, rows) {
         break;
       }
     }
-    if (proves && (best < 0 || preferred(table, question, end, row, best))) best = row;
+    if (proves && (best < 0 || preferred(table, question, end, row, best, own))) best = row;
   }
   return best;
 }
 
 /** Whether a row comes before another with an equal end. */
-function preferred(table, question, end, row, other) {
-  if (same(table, question, row)) return true;
-  if (table.problem.tie === "first" || same(table, question, other)) return false;
+function preferred(table, question, end, row, other, own) {
+  const first = table.problem.tie === "first";
+  if ((own || first) && same(table, question, row)) return true;
+  if (first || (own && same(table, question, other))) return false;
   for (const axis of table.moving.toReversed()) {
     const [one, two] = [row, other].map((each) => axis.column[each]);
     if (one !== two) return one < two === larger(axis, end);
   }
   return false;
+}
+
+/** The nearest stored values of a field on both sides of a value; none if the value itself is stored. */
+function neighbours(table, name, value) {
+  table.stops ??= {};
+  table.stops[name] ??= [...new Set(table.brackets[name])].sort((one, other) => one - other);
+  const { [name]: stops } = table.stops;
+  if (stops.includes(value)) return [];
+  const place = stops.filter((each) => each < value).length;
+  return stops.slice(Math.max(0, place - NEAREST), place + NEAREST);
+}
+
+/** The best end on each side that follows from two corners: `{upper: {bound, near, far}, lower: ...}`. */
+function chords(table, question, rows) {
+  const found = {};
+  const { lower, upper } = table.brackets;
+  for (const name of Object.keys(table.problem.convex ?? {})) {
+    const { [name]: asked } = question;
+    const { [name]: at } = table.brackets;
+    const values = neighbours(table, name, asked);
+    const corners = (end) =>
+      values.map((value) => corner(table, { ...question, [name]: value }, end, rows, false)).filter((row) => row >= 0);
+    const [lowers, uppers] = [corners("lower"), corners("upper")];
+    for (const near of uppers) {
+      for (const far of uppers) {
+        if (!(at[near] < asked && asked < at[far])) continue;
+        const bound = epsilonAbove(asked, [at[near], upper[near]], [at[far], upper[far]]);
+        if (!found.upper || bound < found.upper.bound) found.upper = { bound, near, far };
+      }
+    }
+    for (const near of lowers) {
+      for (const far of uppers) {
+        if (!((asked < at[near] && at[near] < at[far]) || (at[far] < at[near] && at[near] < asked))) continue;
+        const bound = epsilonBelow(asked, [at[near], lower[near]], [at[far], upper[far]]);
+        if (bound > (found.lower?.bound ?? 0)) found.lower = { bound, near, far };
+      }
+    }
+  }
+  return found;
 }
 
 /**
@@ -129,19 +174,30 @@ function preferred(table, question, end, row, other) {
  */
 export function lookup(table, question) {
   const rows = group(table, question);
-  const [below, above] = ["lower", "upper"].map((end) => corner(table, question, end, rows));
-  if (below < 0 && above < 0) return null;
   const { brackets, methods } = table;
+  const [below, above] = ["lower", "upper"].map((end) => corner(table, question, end, rows));
+  const chord = chords(table, question, rows);
+  if (!(chord.lower?.bound > (below < 0 ? 0 : brackets.lower[below]))) delete chord.lower;
+  if (!(chord.upper?.bound < (above < 0 ? Infinity : brackets.upper[above]))) delete chord.upper;
+  const [low, high] = [chord.lower?.near ?? below, chord.upper?.near ?? above];
+  if (low < 0 && high < 0) return null;
+  const [lowAlso, highAlso] = [chord.lower?.far ?? -1, chord.upper?.far ?? -1];
+  const fields = (row) => (row < 0 ? null : fieldsOf(table, row));
+  const method = (end, row) => (row < 0 ? null : methods[brackets[`${end}_method`][row]]);
   const found = {
-    lower: below < 0 ? 0 : brackets.lower[below],
-    upper: above < 0 ? Infinity : brackets.upper[above],
+    lower: chord.lower?.bound ?? (below < 0 ? 0 : brackets.lower[below]),
+    upper: chord.upper?.bound ?? (above < 0 ? Infinity : brackets.upper[above]),
     exact: rows.some((row) => same(table, question, row)),
-    lower_from: below < 0 ? null : fieldsOf(table, below),
-    upper_from: above < 0 ? null : fieldsOf(table, above),
-    lower_method: below < 0 ? null : methods[brackets.lower_method[below]],
-    upper_method: above < 0 ? null : methods[brackets.upper_method[above]],
-    lower_row: below,
-    upper_row: above,
+    lower_from: fields(low),
+    upper_from: fields(high),
+    lower_method: method("lower", low),
+    upper_method: method("upper", high),
+    lower_also: fields(lowAlso),
+    upper_also: fields(highAlso),
+    lower_also_method: method("upper", lowAlso),
+    upper_also_method: method("upper", highAlso),
+    lower_row: low,
+    upper_row: high,
   };
   if (found.lower > found.upper) {
     throw new Contradiction(

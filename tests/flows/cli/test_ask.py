@@ -280,7 +280,9 @@ def test_epsilon_between_grid_points_is_computed_unless_only_stored_is_asked(
 def test_a_corner_within_one_per_cent_is_answer_enough(privsweep: Command, store: Path) -> None:
     words = ("--sampling", "none", "--sigma", "1", "--delta", "1.001e-5", "--store", store)
     assert privsweep("epsilon", *words, "--json") == 0
-    assert privsweep.json["source"] == "computed", "the other corner, delta=1e-8, is far"
+    assert privsweep.json["source"] == "store-convex", "little is lost between delta=1e-8 and 1e-5"
+    assert privsweep("epsilon", *words[:-3], "1e-6", *words[-2:], "--json") == 0
+    assert privsweep.json["source"] == "computed", "the corners, delta=1e-8 and 1e-5, are far"
 
 
 def test_stored_only_without_an_answer_is_exit_code_3_and_says_what_is_stored(

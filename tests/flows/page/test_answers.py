@@ -126,6 +126,8 @@ def test_every_tab_answers_like_python(browser: webdriver.Chrome, page: str, sto
     assert len(told) >= QUESTIONS // 4
     assert sum(not answer["exact"] for answer in told) >= 20
     assert expected.count(None) + expected.count("refused") >= 10
+    if "unamplified-epsilon" in [kind.name for kind in kinds]:
+        assert sum(answer["upper_also"] is not None for answer in told) >= 5, "chords between two deltas"
 
 
 CHECK = """
