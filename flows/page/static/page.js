@@ -5,6 +5,7 @@ import { read, write } from "./address.js";
 import { show, showBox, showError } from "./answer.js";
 import { axes, drawChart } from "./chart.js";
 import { compare, showCompared } from "./compare.js";
+import { forget, tighten } from "./computed.js";
 import { KINDS, STATEMENT } from "./copies.js";
 import { at, fill, html } from "./dom.js";
 import { DomainError, question as asked } from "./fields.js";
@@ -129,6 +130,7 @@ function answer(given) {
     state.question = null;
     mark(error.field);
     showError(error.message);
+    forget();
     fill("computed");
     at("compute").hidden = true;
     fill("chart");
@@ -143,6 +145,7 @@ function answer(given) {
   });
   window.cancelAnimationFrame(drawing);
   drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
+  tighten(table.problem, state.question, state.found);
   fill("computed");
   at("compute").hidden = !catalogue.live;
   document.documentElement.dataset.firstAnswer ??= String(performance.now());

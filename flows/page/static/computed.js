@@ -1,0 +1,76 @@
+// The bracket that the browser computes: progress with a button to stop, then the headline of the answer.
+
+import { bracket } from "./answer.js";
+import { at, fill, html } from "./dom.js";
+import { compute, stop } from "./engine/client.js";
+import { PROBLEMS } from "./engine/questions.js";
+import { roundedDown, roundedUp } from "./numbers.js";
+
+const PAUSE = 300; // milliseconds after the last change of the question
+const TOLERANCE = 0.01;
+
+let [timer, number] = [0, 0];
+
+/** Whether a stored bracket is as narrow as a computed one. */
+const narrow = (found) => found !== null && found.lower > 0 && found.upper <= found.lower * (1 + TOLERANCE);
+
+/** Ends the computation of an earlier question, and removes its bracket. */
+export function forget() {
+  window.clearTimeout(timer);
+  number += 1;
+  stop();
+  at("answer").classList.remove("tight");
+  fill("engine");
+}
+
+/**
+ * Compute a bracket of a new question if the stored one is wide, or offer to compute it.
+ *
+ * @param problem Entry of the catalogue.
+ * @param question Values of its fields.
+ * @param found The stored bracket, or null.
+ */
+export function tighten(problem, question, found) {
+  forget();
+  if (!PROBLEMS.includes(problem.name)) return;
+  const start = () => run(problem, question, found);
+  if (!narrow(found)) {
+    timer = window.setTimeout(start, PAUSE);
+    return;
+  }
+  const button = html("button", { type: "button", id: "tighten" }, "Check it: compute it in this browser");
+  button.addEventListener("click", start);
+  fill("engine", html("p", {}, button));
+}
+
+async function run(problem, question, found) {
+  const mine = number;
+  const bar = html("progress", { max: 1, value: 0, "aria-label": "progress of the computation" });
+  const button = html("button", { type: "button", id: "stop" }, "Stop");
+  button.addEventListener("click", () => stop());
+  fill("engine", html("p", { class: "progress" }, "Computing in this browser ", bar, " ", button));
+  try {
+    const asked = { problem: problem.name, fields: question, tolerance: TOLERANCE };
+    const tight = await compute(asked, ({ done, of }) => bar.setAttribute("value", done / of));
+    if (mine === number) showTight(problem, found, tight);
+  } catch (error) {
+    if (mine === number) fill("engine", html("p", { class: "help", id: "not-computed" }, error.message));
+  }
+}
+
+function showTight(problem, found, tight) {
+  const apart = found !== null && (tight.lower > found.upper || found.lower > tight.upper);
+  const seconds = tight.seconds < 0.1 ? "less than 0.1 s" : `${tight.seconds.toFixed(1)} s`;
+  const stored = found === null ? "" : `[${roundedDown(found.lower)}, ${roundedUp(found.upper)}]`;
+  const compared = apart
+    ? html("p", { class: "error" }, `The stored bracket ${stored} contradicts it: one of the two is wrong. Please report it.`)
+    : null;
+  at("answer").classList.add("tight");
+  fill(
+    "engine",
+    html("p", { class: "number", id: "tight" }, bracket(problem.symbol, tight)),
+    html("p", { class: "kind" }, `${problem.asks}: proved, computed in this browser in ${seconds}; rounded outwards`),
+    html("p", { class: "help" }, `${tight.detail[0].toUpperCase()}${tight.detail.slice(1)}.${found === null ? "" : " The stored bracket follows."}`),
+    compared,
+  );
+}

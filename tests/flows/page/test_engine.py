@@ -1,0 +1,144 @@
+"""The engine of the page against the certified methods: two programs from one document check each other."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from selenium import webdriver
+
+from tests.flows.page.browser import call, complaints, visit, wait
+from tests.flows.page.drawn import Asked, asked, bracket
+
+pytestmark = pytest.mark.xdist_group("page")
+
+TOLERANCE = 0.01
+COMPUTED = """
+    const { compute } = await load("engine/client.js");
+    const found = [];
+    for (const question of given) {
+      const { lower, upper, detail, seconds } = await compute(question);
+      found.push([lower, String(upper), detail, seconds]);
+    }
+    return JSON.stringify(found);
+"""
+REFUSED = """
+    const { compute } = await load("engine/client.js");
+    return compute(...given).then(() => "computed", (error) => error.message);
+"""
+STOPPED = """
+    const { compute, stop } = await load("engine/client.js");
+    let reports = 0;
+    const long = compute(given[0], () => { reports += 1; if (reports === 2) stop(); });
+    const said = await long.then(() => "computed", (error) => error.message);
+    const { lower, upper } = await compute(given[1]);
+    return [said, reports, lower, upper];
+"""
+
+
+@pytest.fixture
+def at_page(browser: webdriver.Chrome, page: str) -> webdriver.Chrome:
+    """The browser, at a page whose modules can be loaded."""
+    visit(browser, f"{page}#problem=unamplified-epsilon")
+    wait(browser, "#number")
+    return browser
+
+
+def computed(
+    browser: webdriver.Chrome, questions: list[dict[str, Any]]
+) -> list[tuple[float, float, str, float]]:
+    found = json.loads(call(browser, COMPUTED, *questions))
+    return [(lower, float(upper.replace("Infinity", "inf")), *rest) for lower, upper, *rest in found]
+
+
+def width(lower: float, upper: float) -> float:
+    if lower == upper:
+        return 0.0
+    return upper / lower - 1.0 if lower > 0.0 else math.inf
+
+
+def check(one: Asked, lower: float, upper: float, detail: str) -> None:
+    """Assert that both brackets intersect, and that neither is much wider than the other one."""
+    said = (one, lower, upper, detail)
+    assert 0.0 <= lower <= upper, said
+    assert lower <= one.upper, said
+    assert one.lower <= upper, said
+    ours, theirs = width(one.lower, one.upper), width(lower, upper)
+    assert theirs <= max(1.5 * ours, 1.0001 * TOLERANCE) or upper < 1e-6, said
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_brackets_of_both_programs_intersect(at_page: webdriver.Chrome, seed: int) -> None:
+    questions = asked(seed, 10)
+    found = computed(at_page, [one.content for one in questions])
+    for one, (lower, upper, detail, _) in zip(questions, found, strict=True):
+        check(one, lower, upper, detail)
+    assert complaints(at_page) == []
+
+
+@pytest.mark.soak
+def test_brackets_of_two_thousand_questions_intersect(at_page: webdriver.Chrome) -> None:
+    for seed in range(100, 300):
+        test_brackets_of_both_programs_intersect(at_page, seed)
+
+
+def test_a_noise_multiplier_suffices_and_a_smaller_one_does_not(at_page: webdriver.Chrome) -> None:
+    from privcore import find_problem
+
+    for problem, fields, target in (
+        ("allocation-epsilon", {"steps": 1000, "delta": 1e-10}, 1.0),
+        ("poisson-epsilon", {"steps": 234, "sampling_probability": 0.004, "epochs": 3, "delta": 1e-5}, 2.0),
+        ("unamplified-epsilon", {"delta": 1e-5}, 0.5),
+    ):
+        content = {"problem": problem, "fields": fields, "target": target}
+        [(lower, upper, _, _)] = computed(at_page, [content])
+        assert lower < upper < 1.011 * lower
+        kind = find_problem(problem)
+        assert bracket(kind.from_fields({**fields, "sigma": upper}))[0] <= target, "not refuted"
+        assert bracket(kind.from_fields({**fields, "sigma": lower}))[1] >= target, "not refuted"
+
+
+def test_ratios_beyond_the_doubles_have_a_closed_form(at_page: webdriver.Chrome) -> None:
+    fields = {"sigma": 0.05, "steps": 1000, "delta": 1e-5}
+    [(lower, upper, detail, _)] = computed(at_page, [{"problem": "allocation-epsilon", "fields": fields}])
+    assert 0.0 < lower < 5.0
+    assert 280.0 < upper < 290.0
+    assert detail.startswith("the likelihood ratio exceeds the range of doubles")
+
+
+def test_questions_outside_of_the_engine_get_one_sentence(at_page: webdriver.Chrome) -> None:
+    for problem, changed, sentence in (
+        ("allocation-epsilon", {"sigma": -1}, "Expected sigma in [0.001, 1000000], got -1."),
+        ("allocation-epsilon", {"participations": 2}, "Expected participations 1, or as many as steps"),
+        ("allocation-epsilon", {"participations": 11}, "Expected participations at most steps=10, got 11."),
+        (
+            "allocation-epsilon",
+            {"steps": 1.5},
+            "Expected steps, a whole number, in [1,",
+        ),
+        ("allocation-epsilon", {"adjacency": "replace-one"}, "Expected an adjacency that the engine"),
+        ("allocation-epsilon", {"delta": 1}, "Expected delta in (0, 1), got 1."),
+        ("balls-in-bins-epsilon", {}, "Expected redraw once or each-epoch, got nothing."),
+        ("shuffling-epsilon", {}, "The engine of the page does not know the problem shuffling-epsilon."),
+        ("run-epsilon", {"phases": "shuffling(steps=3)"}, "Expected phases of allocation, balls-in-bins,"),
+        (
+            "run-epsilon",
+            {"phases": "none(sigma=2,step=3)"},
+            "Expected a field of none: sigma, steps,",
+        ),
+    ):
+        content = {"problem": problem, "fields": {"sigma": 1, "steps": 10, "delta": 1e-5, **changed}}
+        assert call(at_page, REFUSED, content).startswith(sentence), problem
+
+
+def test_a_computation_can_be_stopped_and_the_next_one_starts(at_page: webdriver.Chrome) -> None:
+    slow = {"sigma": 1, "steps": 9_999_999, "delta": 1e-9}
+    quick = {"sigma": 1, "steps": 1, "delta": 1e-5}
+    said, reports, lower, upper = call(
+        at_page,
+        STOPPED,
+        {"problem": "allocation-epsilon", "fields": slow, "tolerance": 1e-4},
+        {"problem": "unamplified-epsilon", "fields": quick},
+    )
+    assert (said, reports) == ("The computation was stopped.", 2)
+    assert lower <= 4.377178095681 <= upper
