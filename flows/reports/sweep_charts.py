@@ -44,7 +44,7 @@ def sweep_charts(
                 series_name=", ".join([layout.series, *_led(layout, layout.series)]) if layout.series else "",
                 marks=kept,
                 labels=_labels(same, layout),
-                notes=[*_followers(same, layout), *notes],
+                notes=[*_followers(same, layout), *_fixed(same), *notes],
             )
 
 
@@ -72,6 +72,13 @@ def _followers(asked: Sequence[Fields], layout: Axes) -> list[str]:
         values = ", ".join(rows) if len(rows) <= 6 else f"{rows[0]}, {rows[1]}, ..., {rows[-1]}"
         said.append(f"{name} changes with {layout.x}: {values}.")
     return said
+
+
+def _fixed(asked: Sequence[Fields]) -> list[str]:
+    """Return the sentence about the fields that have one value in a chart."""
+    first = asked[0]
+    fixed = {n: value for n, value in first.items() if all(fields[n] == value for fields in asked)}
+    return [f"All points have {listed(fixed)}."] if fixed else []
 
 
 def _layouts(kind: type[Problem], asked: Sequence[Fields]) -> tuple[str, dict[Value, Axes]]:

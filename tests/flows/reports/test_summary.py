@@ -115,7 +115,8 @@ def test_a_field_that_changes_with_the_axis_or_the_menu_is_named_too() -> None:
     (plot,) = sweep_charts("s", kind, along, [])
     assert (plot.x_name, plot.series_name, plot.labels) == ("steps", "", {})
     assert plot.notes == [
-        "sampling_probability changes with steps: 0.01 at 100, 0.001 at 1000, 0.0001 at 10000."
+        "sampling_probability changes with steps: 0.01 at 100, 0.001 at 1000, 0.0001 at 10000.",
+        "All points have sigma=1 delta=1e-5 epochs=1 adjacency=add-remove.",
     ]
     deltas = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5]
     many = [
