@@ -14,6 +14,7 @@ from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError
 from storage import Store, StoreError
+from storage.browser_table import browser_parquet
 from storage.errors import reason
 from storage.layout import MARK
 from storage.lookup_table import lookup_table, to_parquet
@@ -60,7 +61,7 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
         found = tables(store)
         table = lookup_table(store)
         conflicts = store.sql("select count(distinct problem_id) as n from conflicts")["n"].to_pylist()[0]
-    files = {f"data/{each.kind.name}.json": as_json(content(each)).encode() for each in found}
+    files = {f"data/{each.kind.name}.parquet": browser_parquet(content(each)) for each in found}
     pages = {each.kind.name: _address(each, files) for each in found}
     files[PARQUET] = to_parquet(table)
     files |= _static(resources.files("flows.page") / "static")
@@ -89,7 +90,7 @@ def _static(folder: Traversable, below: str = "") -> dict[str, bytes]:
 
 def _address(table: ProblemTable, files: dict[str, bytes]) -> str:
     """Return the address of a problem's data; its hash keeps a browser from using an older copy."""
-    name = f"data/{table.kind.name}.json"
+    name = f"data/{table.kind.name}.parquet"
     return f"{name}?v={_hash(files[name])}"
 
 

@@ -9,15 +9,12 @@ from flows.answers.typical import typical_row
 from flows.page.statements import SENTENCES, neighbours_of
 from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, TABS
-from privcore import METHODS, DomainError, Problem
+from privcore import METHODS, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
 from privcore.problem import Constraint
 from privcore.registry import versions
 from privcore.training import MORE_STEPS, SIZES, sampler_of
 from storage import Store
-
-LARGEST = 250_000
-"""Rows of one problem above which no page is built: a browser would load them all."""
 
 _ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 _STATED = ("lower", "upper", "confidence", "method", "point")
@@ -54,11 +51,7 @@ class ProblemTable:
 
 
 def tables(store: Store) -> list[ProblemTable]:
-    """Return the stored answers of each problem that has answers, in the order of the registry.
-
-    Raises:
-        DomainError: A problem has too many answers for a page.
-    """
+    """Return the stored answers of each problem that has answers, in the order of the registry."""
     stored = set(store.sql("select distinct problem from results where status = 'ok'")["problem"].to_pylist())
     found = (_table(store, kind) for tab in TABS for kind in tab.problems if kind.name in stored)
     return [table for table in found if table.rows]
@@ -77,8 +70,6 @@ def _table(store: Store, kind: type[Problem]) -> ProblemTable:
         order by {fields}, method, point
         """
     )
-    if (rows := len(brackets) + len(stated)) > LARGEST:
-        raise DomainError(f"Expected at most {LARGEST} stored rows of {kind.name} for a page, got {rows}.")
     date = store.sql(f"select max(finished_at)::varchar as t from \"{view}\" where status = 'ok'")
     return ProblemTable(
         kind=kind,
@@ -93,16 +84,14 @@ def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
     return {name: table[name].to_pylist() for name in names}
 
 
-def content(table: ProblemTable) -> dict[str, Any]:
-    """Return a problem's answers as JSON types; methods are indices into a list of names."""
-    methods = table.methods
-    number: dict[str | None, int] = {name: k for k, name in enumerate(methods)} | {None: -1}
-    columns: dict[str, Any] = {"problem": table.kind.name, "methods": methods}
-    for key, source in (("brackets", table.brackets), ("stated", table.stated)):
-        columns[key] = {
-            name: [number[value] for value in values] if name.endswith("method") else list(values)
-            for name, values in source.items()
-        }
+def content(table: ProblemTable) -> dict[str, list[Any]]:
+    """Return the columns of a problem: its brackets, then its answers with a confidence below 1."""
+    brackets, stated = table.brackets, table.stated
+    columns = {name: [*brackets[name], *stated[name]] for name in (*table.kind.parameters, "lower", "upper")}
+    columns["confidence"] = [1.0] * len(brackets["lower"]) + list(stated["confidence"])
+    for end in ("lower", "upper"):
+        columns[f"{end}_method"] = [*brackets[f"{end}_method"], *stated["method"]]
+        columns[f"{end}_point"] = [*brackets[f"{end}_point"], *stated["point"]]
     return columns
 
 

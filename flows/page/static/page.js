@@ -228,7 +228,7 @@ function footer({ file, name }) {
       "Download: ",
       link("table.parquet", "all answers (Parquet)"),
       ", ",
-      link(file.split("?")[0], `${name} (JSON)`),
+      link(file.split("?")[0], `${name} (Parquet)`),
       ", ",
       link("catalogue.json", "catalogue (JSON)"),
     ),

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -134,15 +135,6 @@ def test_the_command_tells_what_it_built(
     assert told["bytes"] == sum(map(len, contents(out).values()))
 
 
-def test_a_store_too_large_for_a_browser_is_refused(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(data, "LARGEST", 4)
-    assert run(["page", "build", "--store", str(root), "--out", str(tmp_path / "page")]) == 2
-    assert "at most 4 stored rows of unamplified-epsilon" in capsys.readouterr().err
-    assert not (tmp_path / "page").exists()
-
-
 def test_every_problem_has_one_tab() -> None:
     shown = [kind.name for tab in TABS for kind in tab.problems]
     assert sorted(shown) == sorted(kind.name for kind in PROBLEMS)
@@ -157,10 +149,19 @@ def test_the_page_names_no_other_server_and_builds_no_markup_from_text(repositor
     static = repository / "flows" / "page" / "static"
     for path in (path for path in static.rglob("*") if path.is_file()):
         text = path.read_text()
-        assert set(re.findall(r"https?://[^\s\"']+", text)) <= {"http://www.w3.org/2000/svg"}, path
+        named = set(re.findall(r"https?://[^\s\"']+", text))
+        assert path.parent.name == "hyparquet" or named <= {"http://www.w3.org/2000/svg"}, path
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", text
         ), path
+
+
+def test_the_reader_of_parquet_is_the_released_one_with_its_licence(repository: Path) -> None:
+    folder = repository / "flows" / "page" / "static" / "hyparquet"
+    files = sorted(folder.iterdir())
+    assert "Permission is hereby granted, free of charge" in (folder / "LICENSE").read_text()
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    assert digest in (repository / "docs" / "adr" / "0025-hyparquet-reads-the-tables.md").read_text()
 
 
 def test_intervals_of_a_superseded_version_of_a_method_are_not_on_the_page(
