@@ -5,7 +5,7 @@ One file, since it is the class Store and little else.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from privcore.problem import Problem
 from storage import layout, snapshot
 from storage.degraded import Around, warn
 from storage.folder import FRESH, Folder
+from storage.functions import SqlFunction, registered
 from storage.located import located
 from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests
@@ -166,13 +167,16 @@ class Store:
         found = self._around.parts() if self._around else parts(self.place)
         return [path for path in found if problem_of(path) == problem_name]
 
-    def sql(self, query: str, *, limit_seconds: float = 60.0) -> pa.Table:
+    def sql(
+        self, query: str, *, limit_seconds: float = 60.0, functions: Sequence[SqlFunction] = ()
+    ) -> pa.Table:
         """Return the result of one SELECT over the views; it can read no file and change nothing.
 
         Args:
             query: DuckDB SQL over `results`, `best`, `conflicts`, `failures`, `provenance`, `sweeps`, and the
                 view of each problem, for example `allocation_epsilon`.
             limit_seconds: Time limit of the query in seconds.
+            functions: Python functions that the query may call.
 
         Raises:
             QueryError: The query is not one valid SELECT.
@@ -180,7 +184,7 @@ class Store:
             StoreError: A part is missing, damaged or foreign; the sentence names it.
         """
         cursor = self._cursor()
-        with cursor:
+        with cursor, registered(cursor, functions):
             return run_query(cursor, query, limit_seconds)
 
     def lookup(self, problem: Problem) -> Found | None:

@@ -1,5 +1,6 @@
 """One SELECT of a user on a snapshot, within limits of time and memory."""
 
+import re
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
@@ -10,6 +11,7 @@ from privcore.errors import LimitError
 from storage.errors import QueryError
 
 LIMIT_BYTES = 2_000_000_000
+_AROUND = re.compile(r"^Invalid Input Error: Python exception occurred while executing the UDF: \w+: ")
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
@@ -85,5 +87,6 @@ def _fetch(cursor: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the first line of an error of DuckDB as a sentence."""
-    return f"{str(error).splitlines()[0].rstrip('.!')}."
+    """Return the first line of an error as a sentence, without the words around an error of a function."""
+    line = _AROUND.sub("", str(error).splitlines()[0])
+    return f"{line.rstrip('.!')}."

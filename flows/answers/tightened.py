@@ -1,11 +1,12 @@
 """Answers of a store, intersected with answers computed now if the stored bracket is missing or wide."""
 
 import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from flows.answers.ask import CONFLICT, LIMIT_SECONDS, Asked, contradiction, is_tight
+from flows.answers.ask import CONFLICT, Asked, contradiction, is_tight
 from flows.answers.show import Aside, width_text
 from flows.answers.sourced import COMBINED, Sourced, computed, from_store
 from flows.printing import exactly
@@ -16,12 +17,14 @@ from storage.export import write_store_sql
 WIDE = 0.05
 """Relative width above which a stored bracket is computed again."""
 
+Computing = Callable[[Problem], Sourced]
+
 KEPT = "kept"
 """Name, in the column `sweep`, of rows that were computed for a question and not by a sweep."""
 
 
 def tightened(
-    problem: Problem, found: Found | None, *, width: float = WIDE, limit_seconds: float = LIMIT_SECONDS
+    problem: Problem, found: Found | None, *, width: float = WIDE, computing: Computing = computed
 ) -> Sourced:
     """Return a stored answer if it is tight, otherwise its intersection with an answer computed now.
 
@@ -29,12 +32,12 @@ def tightened(
         problem: The question.
         found: The bracket of the store, or None.
         width: Relative width up to which a stored bracket is tight.
-        limit_seconds: As in `ask`.
+        computing: Function that computes an answer.
     """
     stored = None if found is None else from_store(problem, found)
     if stored is not None and is_tight(stored.bracket, width):
         return stored
-    now = computed(problem, limit_seconds=limit_seconds)
+    now = computing(problem)
     return now if stored is None else _intersected(stored, now)
 
 
@@ -62,37 +65,40 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
     )
 
 
-def keep(store: Store, answer: Sourced) -> int:
-    """Write the computed bounds of an answer into a store, as a sweep does; return the number of rows.
+def keep(store: Store, answers: Iterable[Sourced]) -> int:
+    """Write the computed bounds of answers into a store, as a sweep does; return the number of rows.
 
     Args:
         store: The store; it is created if it does not exist.
-        answer: The answer; estimates and failures are not written.
+        answers: The answers; failures of methods are not written.
 
     Raises:
         StoreError: The path is not a store, or the disk refused.
     """
-    if not isinstance(answer.answer, Asked):
-        return 0
     now = datetime.now(UTC)
-    rows = [
-        Row(
-            point=Point(problem=answer.problem, method=reply.method),
-            answer=reply.answer,
-            seconds=reply.seconds,
-            cpu_seconds=reply.cpu_seconds,
-            attempt=1,
-            finished_at=now,
-            sweep=KEPT,
+    rows: dict[str, list[Row]] = {}
+    for answer in answers:
+        replies = answer.answer.replies if isinstance(answer.answer, Asked) else ()
+        rows.setdefault(answer.problem.name, []).extend(
+            Row(
+                point=Point(problem=answer.problem, method=reply.method),
+                answer=reply.answer,
+                seconds=reply.seconds,
+                cpu_seconds=reply.cpu_seconds,
+                attempt=1,
+                finished_at=now,
+                sweep=KEPT,
+            )
+            for reply in replies
+            if reply.answer.ok
         )
-        for reply in answer.answer.replies
-        if reply.answer.ok
-    ]
-    if rows:
+    several = [each for each in rows.values() if each]
+    if several:
         store.create()
-        publish(store.place, to_table(rows))
+        for each in several:
+            publish(store.place, to_table(each))
         write_store_sql(store.place)
-    return len(rows)
+    return sum(map(len, several))
 
 
 def width_aside(answer: Sourced, store: str | None) -> Aside:

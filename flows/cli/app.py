@@ -34,7 +34,7 @@ COMMANDS = {
     "compare": ("compare:compare", "Bound epsilon of one training run for every sampling that its options describe."),
     "ask": ("ask:ask", "Bound any problem now, by all methods that apply or by the named methods."),
     "methods": ("ask:methods", "List problems and the methods that bound them, or describe one problem or method."),
-    "lookup": ("store:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
+    "lookup": ("lookup:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
     "sql": ("store:sql", "Run a SELECT over a store; docs/sql.md describes the views."),
     "export": ("store:export", "Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."),
     "labels": ("labels:labels", "Compare bags of labels with randomized response, and find when both reveal the same."),

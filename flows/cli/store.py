@@ -1,4 +1,4 @@
-"""Commands that read a store: lookup, sql and export."""
+"""Commands that query a store, sql and export, and the stored answers of other commands."""
 
 import contextlib
 import os
@@ -13,23 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.answers.ask import is_tight
-from flows.cli.completion import problems_and_sweeps
-from flows.cli.options import (
-    DEFAULT_STORE,
-    AllowDegraded,
-    Explain,
-    Json,
-    StorePath,
-    at_least_zero,
-    finish,
-    reading,
-    waiting,
-)
-from flows.cli.options import LimitSeconds as ComputingSeconds
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, at_least_zero, reading
 from flows.printing import exactly, show
-from flows.spec.words import fields_from
-from privcore import DomainError, ExitCode, Problem, find_problem
-from privcore.training import from_sizes
+from privcore import DomainError, ExitCode, Problem
 
 if TYPE_CHECKING:
     from storage import Found, Store
@@ -49,70 +35,6 @@ MOST_BYTES = 5_000_000_000
 """Largest growth of memory during a query: DuckDB's own limit, the result, and the process around them."""
 
 
-def lookup(  # noqa: PLR0913  the options of a command are its arguments
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name of a problem, followed by its fields, or of a sweep.",
-            autocompletion=problems_and_sweeps,
-        ),
-    ],
-    fields: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FIELD=VALUE", help="Fields of the problem, such as sigma=1."),
-    ] = None,
-    *,
-    store: StorePath = DEFAULT_STORE,
-    compute: Annotated[
-        bool,
-        typer.Option(
-            "--compute", help="Compute now if nothing is stored, or the stored bracket is wider than 5 %."
-        ),
-    ] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Store the bounds that --compute computes.")] = False,
-    limit_seconds: ComputingSeconds = 300.0,
-    explain: Explain = False,
-    json: Json = False,
-    allow_degraded: AllowDegraded = False,
-) -> None:
-    """Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute.
-
-    With --compute, the answer is the intersection of the stored and the computed bracket.
-    """
-    from flows.answers.explain import explained
-    from flows.answers.show import print_answer
-    from flows.answers.sourced import from_store
-    from flows.answers.sweep_table import show_sweep, sweep_named
-    from flows.answers.tightened import keep as kept
-    from flows.answers.tightened import tightened, width_aside
-    from flows.cli.uncovered import uncovered
-
-    if keep and not compute:
-        raise DomainError("Expected --compute with --keep.")
-    with reading(store, allow_degraded=allow_degraded) as opened:
-        if not fields and (sweep := sweep_named(name, opened)) is not None:
-            if explain or compute:
-                option = "--explain" if explain else "--compute"
-                raise DomainError(f"Expected a problem with its fields for {option}, got a sweep.")
-            return show_sweep(sweep, opened, json)
-        problem = from_sizes(find_problem(name), fields_from(fields or []))
-        if compute:
-            with waiting(f"computing {problem.name}"):
-                found = opened.lookup(problem) if opened.exists else None
-                answer = tightened(problem, found, limit_seconds=limit_seconds)
-        elif (found := stored_answer(opened, problem, any_width=True)) is None:
-            raise uncovered(opened, problem)
-        else:
-            answer = from_store(problem, found)
-        explanation = explained(answer, opened) if explain and answer.ok else None
-        asides = [width_aside(answer, None if store == DEFAULT_STORE else opened.name)] if answer.ok else []
-        print_answer(answer, json, explanation, asides)
-        if keep:
-            kept(opened, answer)
-    return finish(answer)
-
-
 def sql(
     query: Annotated[
         str,
@@ -122,6 +44,9 @@ def sql(
     ],
     store: StorePath = DEFAULT_STORE,
     limit_seconds: LimitSeconds = 60.0,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Store the bounds that certified_epsilon computes.")
+    ] = False,
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
     allow_degraded: AllowDegraded = False,
@@ -131,7 +56,7 @@ def sql(
 
     if json and csv:
         raise DomainError("Expected --json or --csv, got both.")
-    table = _queried(store, query, limit_seconds, allow_degraded)
+    table = _queried(store, query, limit_seconds, allow_degraded, keep)
     if json or csv:
         print(FORMATS["json" if json else "csv"](table).decode(), end="")
     else:
@@ -181,12 +106,19 @@ def export(
         write_atomically(target, content)
 
 
-def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool) -> Any:
+def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool, keep: bool = False) -> Any:
     """Return the result of a query as a table."""
+    from flows.answers.sql_functions import CertifiedEpsilon
+    from flows.answers.tightened import keep as kept
+
     with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit
+        certified = CertifiedEpsilon(opened, limit_seconds)
         with _ended(limit_seconds):
-            return opened.sql(query, limit_seconds=limit_seconds)
+            found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
+        if keep:
+            kept(opened, certified.answers.values())
+        return found
 
 
 @contextlib.contextmanager

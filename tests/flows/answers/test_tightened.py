@@ -161,4 +161,4 @@ def test_every_drawn_answer_is_tight_and_agrees_with_its_sources(wide: Path) -> 
             assert isinstance(answer.answer, Asked)
             if stored is not None:
                 assert stored.lower <= answer.bracket.lower <= answer.bracket.upper <= stored.upper
-            assert keep(store, answer) == len([reply for reply in answer.answer.replies if reply.answer.ok])
+            assert keep(store, [answer]) == len([reply for reply in answer.answer.replies if reply.answer.ok])

@@ -1,0 +1,88 @@
+"""The command lookup: stored bounds of a problem, with --compute intersected with a computed bracket."""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from flows.cli.completion import problems_and_sweeps
+from flows.cli.options import (
+    DEFAULT_STORE,
+    AllowDegraded,
+    Explain,
+    Json,
+    LimitSeconds,
+    StorePath,
+    finish,
+    reading,
+    waiting,
+)
+from flows.cli.store import stored_answer
+from flows.spec.words import fields_from
+from privcore import DomainError, find_problem
+from privcore.training import from_sizes
+
+
+def lookup(  # noqa: PLR0913  the options of a command are its arguments
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of a problem, followed by its fields, or of a sweep.",
+            autocompletion=problems_and_sweeps,
+        ),
+    ],
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIELD=VALUE", help="Fields of the problem, such as sigma=1."),
+    ] = None,
+    *,
+    store: StorePath = DEFAULT_STORE,
+    compute: Annotated[
+        bool,
+        typer.Option(
+            "--compute", help="Compute now if nothing is stored, or the stored bracket is wider than 5 %."
+        ),
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Store the bounds that --compute computes.")] = False,
+    limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
+    json: Json = False,
+    allow_degraded: AllowDegraded = False,
+) -> None:
+    """Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute.
+
+    With --compute, the answer is the intersection of the stored and the computed bracket.
+    """
+    from flows.answers.explain import explained
+    from flows.answers.show import print_answer
+    from flows.answers.sourced import computed, from_store
+    from flows.answers.sweep_table import show_sweep, sweep_named
+    from flows.answers.tightened import keep as kept
+    from flows.answers.tightened import tightened, width_aside
+    from flows.cli.uncovered import uncovered
+
+    if keep and not compute:
+        raise DomainError("Expected --compute with --keep.")
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        if not fields and (sweep := sweep_named(name, opened)) is not None:
+            if explain or compute:
+                option = "--explain" if explain else "--compute"
+                raise DomainError(f"Expected a problem with its fields for {option}, got a sweep.")
+            return show_sweep(sweep, opened, json)
+        problem = from_sizes(find_problem(name), fields_from(fields or []))
+        if compute:
+            with waiting(f"computing {problem.name}"):
+                found = opened.lookup(problem) if opened.exists else None
+                within = partial(computed, limit_seconds=limit_seconds)
+                answer = tightened(problem, found, computing=within)
+        elif (found := stored_answer(opened, problem, any_width=True)) is None:
+            raise uncovered(opened, problem)
+        else:
+            answer = from_store(problem, found)
+        explanation = explained(answer, opened) if explain and answer.ok else None
+        asides = [width_aside(answer, None if store == DEFAULT_STORE else opened.name)] if answer.ok else []
+        print_answer(answer, json, explanation, asides)
+        if keep:
+            kept(opened, [answer])
+    return finish(answer)
