@@ -29,11 +29,12 @@ export function forget() {
  * @param problem Entry of the catalogue.
  * @param question Values of its fields.
  * @param found The stored bracket, or null.
+ * @param shown Called with the computed bracket once it is the headline.
  */
-export function tighten(problem, question, found) {
+export function tighten(problem, question, found, shown) {
   forget();
   if (!PROBLEMS.includes(problem.name)) return;
-  const start = () => run(problem, question, found);
+  const start = () => run(problem, question, found, shown);
   if (!narrow(found)) {
     timer = window.setTimeout(start, PAUSE);
     return;
@@ -43,7 +44,7 @@ export function tighten(problem, question, found) {
   fill("engine", html("p", {}, button));
 }
 
-async function run(problem, question, found) {
+async function run(problem, question, found, shown) {
   const mine = number;
   const bar = html("progress", { max: 1, value: 0, "aria-label": "progress of the computation" });
   const button = html("button", { type: "button", id: "stop" }, "Stop");
@@ -52,7 +53,9 @@ async function run(problem, question, found) {
   try {
     const asked = { problem: problem.name, fields: question, tolerance: TOLERANCE };
     const tight = await compute(asked, ({ done, of }) => bar.setAttribute("value", done / of));
-    if (mine === number) showTight(problem, found, tight);
+    if (mine !== number) return;
+    showTight(problem, found, tight);
+    shown(tight);
   } catch (error) {
     if (mine === number) fill("engine", html("p", { class: "help", id: "not-computed" }, error.message));
   }
@@ -70,7 +73,7 @@ function showTight(problem, found, tight) {
     "engine",
     html("p", { class: "number", id: "tight" }, bracket(problem.symbol, tight)),
     html("p", { class: "kind" }, `${problem.asks}: proved, computed in this browser in ${seconds}; rounded outwards`),
-    html("p", { class: "help" }, `${tight.detail[0].toUpperCase()}${tight.detail.slice(1)}.${found === null ? "" : " The stored bracket follows."}`),
+    html("p", { class: "help" }, `${tight.detail[0].toUpperCase()}${tight.detail.slice(1)}.`),
     compared,
   );
 }

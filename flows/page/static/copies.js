@@ -64,7 +64,7 @@ function power(text) {
 }
 
 function asLatex(state) {
-  const { catalogue, table, question, found, stated } = state;
+  const { catalogue, table, question, found, stated, tight } = state;
   const { problem } = table;
   const where = problem.fields.map((field) => {
     const value = question[field.name];
@@ -72,10 +72,11 @@ function asLatex(state) {
     if (typeof value !== "number") return `${escaped(field.name)} \\texttt{${escaped(value)}}`;
     return `$${field.latex === "-" ? name : field.latex} = ${power(exactly(value))}$`;
   });
-  const bracket = onlyStated(state)
+  const bracket = onlyStated(state) && !tight
     ? `${inMath(problem, stated[0])} with confidence ${exactly(stated[0].confidence)}`
-    : inMath(problem, found);
-  return `${bracket} for \\texttt{${problem.name}} at ${where.join(", ")} (privsweep table ${catalogue.version}).`;
+    : inMath(problem, tight ?? found);
+  const source = tight ? catalogue.release : `table ${catalogue.version}`;
+  return `${bracket} for \\texttt{${problem.name}} at ${where.join(", ")} (privsweep ${source}).`;
 }
 
 function inMath({ latex }, found) {

@@ -145,7 +145,11 @@ function answer(given) {
   });
   window.cancelAnimationFrame(drawing);
   drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
-  tighten(table.problem, state.question, state.found);
+  state.tight = null;
+  tighten(table.problem, state.question, state.found, (tight) => {
+    state.tight = tight;
+    showCopy();
+  });
   fill("computed");
   at("compute").hidden = !catalogue.live;
   document.documentElement.dataset.firstAnswer ??= String(performance.now());

@@ -12,22 +12,28 @@ function proof({ methods }, name) {
   return known ? `${name}, version ${known.version} (${known.reference})` : name;
 }
 
-/** The statement about the answer of a state, or null without a proved upper end. */
-export function statement({ catalogue, table, question, found }) {
+/** The proofs of both ends of a stored bracket, in words. */
+function proofs(catalogue, { lower_method: below, upper_method: above }) {
+  if (!below || below === above) return `${below ? "both ends" : "upper end"}: ${proof(catalogue, above)}`;
+  return `upper end: ${proof(catalogue, above)}; lower end: ${proof(catalogue, below)}`;
+}
+
+const ENGINE = "both ends: the engine of the page, a second program for the algorithm of docs/certified.md";
+
+/** The statement about the answer of a state, or null without a proved upper end; a computed bracket comes first. */
+export function statement({ catalogue, table, question, found, tight }) {
   const { problem } = table;
-  if (!hasStatement(problem) || !found?.upper_method || found.upper === Infinity) return null;
+  const known = tight ?? (found?.upper_method ? found : null);
+  if (!hasStatement(problem) || known === null || known.upper === Infinity) return null;
   const { assumed, not_covered: excluded } = catalogue.statement;
-  const [lower, upper, delta] = [roundedDown(found.lower), roundedUp(found.upper), exactly(question.delta)];
-  const least = found.lower_method ? `; for the worst data sets it is not less than ${lower}` : "";
-  const same = !found.lower_method || found.lower_method === found.upper_method;
-  const below = same ? "" : `; lower end: ${proof(catalogue, found.lower_method)}`;
-  const ends = least && same ? "both ends" : "upper end";
+  const [lower, upper, delta] = [roundedDown(known.lower), roundedUp(known.upper), exactly(question.delta)];
+  const least = tight || found.lower_method ? `; for the worst data sets it is not less than ${lower}` : "";
   const fields = Object.entries(question).map(([name, value]) => `${name}=${exactly(value)}`);
   const parts = [
     ["Guarantee", `(${upper}, ${delta})-differential privacy: epsilon is at most ${upper} at delta=${delta}${least}.`],
     ["Unit of privacy", problem.neighbours[question.adjacency]],
     ["Accounted for", `${problem.meaning} Parameters: ${fields.join(" ")}.`],
-    ["Proof", `${ends}: ${proof(catalogue, found.upper_method)}${below}.`],
+    ["Proof", `${tight ? ENGINE : proofs(catalogue, found)}.`],
     ["Assumed", assumed],
     ["Not covered", excluded],
     ["Computed by", `privsweep ${catalogue.release}, rounding errors included.`],

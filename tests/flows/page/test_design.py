@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,19 @@ def test_the_statement_to_copy_is_that_of_the_command_line(
     assert call(browser, STATED, *questions) == expected
     assert sum(each is not None for each in expected) >= 15
     assert expected.count(None) >= 5
+
+
+def test_a_computed_bracket_is_the_one_that_is_copied(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, f"{page}#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6")
+    lower, upper = re.findall(r"[\d.]+", wait(browser, "#tight").text)
+    shown = copied(browser, "Privacy statement")
+    assert f"Guarantee: ({upper}, 1e-6)-differential privacy" in shown
+    assert f"for the worst data sets it is not less than {lower}." in shown
+    assert "Proof: both ends: the engine of the page" in shown
+    assert rf"$\varepsilon \in [{lower}, {upper}]$" in copied(browser, "LaTeX")
+    assert "table" not in text(browser, "copy-text")
+    browser.find_element(By.ID, "exact-sigma").send_keys("0")
+    assert f"at most {upper} " not in copied(browser, "Privacy statement")
 
 
 def test_a_statement_is_offered_for_training_runs_with_a_proved_upper_end(

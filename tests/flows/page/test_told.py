@@ -125,7 +125,7 @@ def test_the_copied_python_and_command_give_the_answer_again(
 
 
 def test_latex_and_citation_name_the_table(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, page + ALLOCATION)
+    visit(browser, f"{page}#problem=unamplified-epsilon&sigma=2&delta=1e-6")
     ends = re.findall(r"[\d.]+", wait(browser, "#number").text)
     version = json.loads(urllib.request.urlopen(f"{page}catalogue.json").read())["version"]
     latex, citation = copied(browser, "LaTeX"), copied(browser, "Citation")
