@@ -10,6 +10,7 @@ from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import brackets, check_exists, stored
+from flows.reports.summary import summary_of_schemes
 from privcore import find_problem
 from privcore.parameter import Value
 from storage import Store
@@ -50,6 +51,8 @@ def compare_training(store: Store) -> Document:
         Heading(
             text="Random allocation compared with Poisson sampling, shuffling and no amplification", level=1
         ),
+        *summary_of_schemes(find_problem("allocation-epsilon"), entries),
+        Heading(text="Question"),
         Paragraph(
             text="Epsilon of DP-SGD at the same noise, number of steps and number of uses of an example. "
             "With Poisson sampling, a step includes an example with probability participations / steps. "

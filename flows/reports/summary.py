@@ -8,8 +8,10 @@ from flows.answers.show import bracket_text
 from flows.answers.sweep_table import Line
 from flows.answers.typical import typical_row
 from flows.printing import exactly, listed, rounded_down, rounded_up
+from flows.reports.comparison import Entry
 from flows.reports.document import Block, Heading, Paragraph, TextTable
 from privcore import Problem
+from privcore.parameter import Value
 
 EPSILON = (
     "Epsilon bounds how much one example can change the published results: with the example and without it, "
@@ -75,6 +77,33 @@ def assumed(kind: type[Problem]) -> str:
     if kind.asks == "error":
         return ""
     return UNSAMPLED if kind.name.startswith("unamplified-") else ASSUMED.get(kind.topic, "")
+
+
+def summary_of_schemes(kind: type[Problem], entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield the summary of a comparison: all schemes at one typical setting.
+
+    Args:
+        kind: Problem with the fields of the settings.
+        entries: Brackets of schemes at equal settings, at least one.
+    """
+    schemes: dict[tuple[Value, ...], dict[str, Entry]] = {}
+    for entry in entries:
+        schemes.setdefault(entry.setting, {})[entry.scheme] = entry
+    most = max(map(len, schemes.values()))
+    first = [next(iter(each.values())) for each in schemes.values() if len(each) == most]
+    columns = {name: [entry.fields[name] for entry in first] for name in kind.parameters}
+    ends = {end: [getattr(entry.bracket, end) for entry in first] for end in ("lower", "upper")}
+    chosen = first[typical_row(kind, columns | ends)]
+    said = [
+        f"in [{rounded_down(entry.bracket.lower)}, {rounded_up(entry.bracket.upper)}] with {scheme}"
+        for scheme, entry in schemes[chosen.setting].items()
+    ]
+    asks = kind.asks.capitalize()
+    at = _varied(kind.from_fields(chosen.fields))
+    yield Heading(text="Summary")
+    yield Paragraph(text=f"{asks} is {', '.join(said)}, at {at}. This is proved.", lead=True)
+    yield Paragraph(text=MEANS.get((kind.topic, kind.asks)) or meaning_of(kind))
+    yield Paragraph(text=f"The assumption that matters most: {assumed(kind)}")
 
 
 def _typical(kind: type[Problem], lines: Sequence[Line]) -> int:

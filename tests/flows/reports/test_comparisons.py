@@ -1,6 +1,7 @@
 """Comparison reports: equal settings only, the right numbers next to one another, and missing parts."""
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,13 @@ from typing import Any
 import pytest
 
 from flows.cli.app import run
+from flows.printing import rounded_down, rounded_up
 from flows.reports.compare_audits import compare_audits
 from flows.reports.compare_labels import compare_labels
 from flows.reports.compare_membership import compare_membership
 from flows.reports.compare_training import SCHEMES, compare_training
 from flows.reports.comparison import Entry, side_by_side
-from flows.reports.document import Document, TextTable
+from flows.reports.document import Document, Paragraph, TextTable
 from flows.reports.plot import Form, Mark
 from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
@@ -81,6 +83,20 @@ def test_schemes_are_compared_at_equal_settings_alone(training: Path) -> None:
     assert at["random allocation", 2.0, "steps=100"].bracket.upper == 1.1 / 2.0 / 100
     assert at["no amplification", 2.0, "steps=10"].bracket == at["no amplification", 2.0, "steps=100"].bracket
     assert ("no amplification", 3.0, "steps=10") not in at
+
+
+def test_the_summary_of_a_comparison_is_one_setting_with_all_schemes(training: Path) -> None:
+    document = with_store(training, compare_training)
+    (lead,) = [block.text for block in document.blocks if isinstance(block, Paragraph) and block.lead]
+    said = re.fullmatch(
+        r"Epsilon is in (.*) with random allocation, in (.*) with Poisson sampling, in (.*) with no "
+        r"amplification, at sigma=(1|2) steps=(10|100) delta=1e-5\. This is proved\.",
+        lead,
+    )
+    assert said is not None, lead
+    sigma, steps = int(said[4]), int(said[5])
+    for text, x in zip(said.groups()[:3], (1 / sigma / steps, 1 / steps, 7 / sigma), strict=True):
+        assert text == f"[{rounded_down(0.9 * x)}, {rounded_up(1.1 * x)}]"
 
 
 def test_both_sigma_and_steps_become_axes(training: Path) -> None:
