@@ -24,8 +24,6 @@ MEANS: Mapping[tuple[str, str], str] = {
     "published results than without them: 0 is not at all.",
     ("membership", "advantage"): "The advantage is the largest difference between the true and the false "
     "positive rate of a membership test: 0 is guessing, 1 is certainty.",
-    ("auditing", "epsilon"): "A refuted epsilon is a lower bound: the audited program is less private than "
-    "this, unless an error of the stated probability happened.",
 }
 """Meaning of a quantity in one sentence, by topic; other quantities have the sentence of their problem."""
 
