@@ -30,7 +30,7 @@ export DO_NOT_TRACK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures table test test-all soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures table ship test test-all soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -68,6 +68,11 @@ figures-%: $(STAMP)  ## run the sweeps of a paper (allocation, labels, auditing,
 table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answers as one file in tables/
 	$(BIN)/privsweep run lookup
 	$(BIN)/privsweep table publish --out tables
+
+ship: $(STAMP)  ## run the sweep `lookup` (half an hour) and put its table into the package, in place of the old one
+	$(BIN)/privsweep run lookup --store build/shipped
+	@rm -f storage/table/lookup-*.parquet
+	$(BIN)/privsweep table publish --store build/shipped --out storage/table
 
 test: $(STAMP)  ## run a sample of the tests, drawn by the commit (four minutes)
 	$(BIN)/python -m pytest $(SPREAD)

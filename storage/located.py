@@ -52,10 +52,15 @@ def located(path: str | Path) -> Folder:
         endpoint = ""  # the same for every region
     digest = hashlib.blake2b(f"{endpoint} {address}".encode(), digest_size=6).hexdigest()
     spoken = re.sub(r"[^A-Za-z0-9._-]", "-", "-".join([name, *prefix]))[:80]
-    return Bucket(address, endpoint, _cache() / f"{spoken}-{digest}" / _FOLDER)
+    return Bucket(address, endpoint, cache_folder() / f"{spoken}-{digest}" / _FOLDER)
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Return the folder for copies of buckets and for the shipped table.
+
+    Raises:
+        StoreError: The user has no home folder.
+    """
     if named := os.environ.get(CACHE_VARIABLE):
         return Path(named).absolute()
     try:

@@ -20,7 +20,7 @@ from storage.disk import write_atomically
 from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.parts import NUMBERS, ROW_GROUP, publish
-from storage.schema import BOOKKEEPING, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
+from storage.schema import BOOKKEEPING, RESULTS, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
 
 KEY = b"privsweep.lookup_table"
 """Metadata key of the version, by which a lookup table differs from other Parquet files."""
@@ -30,6 +30,7 @@ _POINT = ("problem_id", "method", "method_version", "knobs")
 ANSWER = ("point_id", "lower", "upper", "value", "confidence")
 """Columns that the version of a table hashes."""
 
+_LEVEL = 19  # the file is written once, and a fifth smaller than at the default level
 _PATIENCE = 600.0  # seconds to read all rows of a store
 _LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, beyond the range of `datetime`
 
@@ -89,9 +90,17 @@ def to_parquet(table: LookupTable) -> bytes:
         sink,
         row_group_size=ROW_GROUP,
         compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=[name for name in table.rows.column_names if name not in RESULTS],
+        use_byte_stream_split=[name for name in RESULTS if _is_double(table.rows, name)],
         write_page_checksum=True,
     )
     return bytes(sink.getvalue())
+
+
+def _is_double(rows: pa.Table, name: str) -> bool:
+    """Return whether the rows have this column of doubles."""
+    return name in rows.column_names and pa.types.is_float64(rows.schema.field(name).type)
 
 
 def read_lookup_table(path: Path) -> LookupTable:
@@ -144,12 +153,13 @@ def _are_answers(rows: pa.Table) -> bool:
     )
 
 
-def import_lookup_table(table: LookupTable, place: Folder) -> list[Path]:
+def import_lookup_table(table: LookupTable, place: Folder, *, checked: bool = True) -> list[Path]:
     """Publish the rows of a lookup table as parts of a store; importing it again changes nothing.
 
     Args:
         table: The table.
         place: The store; it is created if it does not exist.
+        checked: Whether to compute the ids of all rows again, which the version of the table does not cover.
 
     Returns:
         The parts.
@@ -158,19 +168,20 @@ def import_lookup_table(table: LookupTable, place: Folder) -> list[Path]:
         StoreError: A problem is of another release, a row is not an answer or does not match its id, or the
             disk refused; parts that were published before the error stay.
     """
-    parts = list(_parts(table))
+    parts = list(_parts(table, checked))
     place.refresh()  # a part that the bucket has lost is published again
     return [publish(place, part) for part in parts]
 
 
-def _parts(table: LookupTable) -> Iterator[pa.Table]:
-    """Yield the checked rows of each problem class, with the columns and types of the class."""
+def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
+    """Yield the rows of each problem class, with the columns and types of the class."""
     for name in sorted(set(table.rows["problem"].to_pylist())):
         try:
             kind = find_problem(name)
             schema = schema_for(kind)
             rows = table.rows.filter(pc.equal(table.rows["problem"], name)).select(schema.names).cast(schema)
-            _check(kind, rows)
+            if checked:
+                _check(kind, rows)
         except (PrivsweepError, pa.ArrowException, LookupError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise StoreError(f"Cannot import {name} of version {table.version}: {reason}.") from error

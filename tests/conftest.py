@@ -31,6 +31,7 @@ os.environ.update(
         "RAY_TMPDIR": str(_SCRATCH),
         "MPLCONFIGDIR": str(_SCRATCH / "matplotlib"),
         "PRIVSWEEP_CACHE": str(_SCRATCH / "buckets"),
+        "PRIVSWEEP_TABLE": "none",  # tests of the shipped table name it
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",

@@ -15,6 +15,7 @@ from flows.answers.sourced import Sourced
 from flows.printing import labelled, listed
 from privcore import Problem
 from storage import Store
+from storage.shipped import shipped_store
 
 SAMPLING_FIELDS = ("steps", "sampling_probability", "participations", "epochs", "redraw")
 NEIGHBOUR_FIELDS = ("adjacency", "neighbours")
@@ -134,6 +135,8 @@ def explained(answer: Sourced, store: Store | None = None) -> Explanation:
     """
     if isinstance(answer.answer, Asked) and answer.found is None:
         return explained_run(answer.answer)
+    if answer.table:
+        store = shipped_store()
     assert store is not None
     if isinstance(answer.answer, Asked):
         assert answer.found is not None

@@ -7,10 +7,9 @@ from typing import Any
 from flows.answers.ask import LIMIT_SECONDS, Asked, ask, is_tight
 from flows.printing import listed
 from privcore import Bracket, Direction, Method, Problem
-from storage import Found, Store
+from storage import Found
 
 COMPUTED = "computed"
-COMBINED = "store-computed"
 TIGHT = 0.01
 """Relative width of a bracket at which no more methods are used."""
 
@@ -24,10 +23,12 @@ class Sourced:
         bracket: Both ends, with the methods that gave them.
         answer: The answer of the store, or of all methods together.
         source: `store`, `store-monotone`, `store-convex` (between two stored deltas), `computed`, or
-            `store-computed` if each gave an end.
+            `store-computed` if each gave an end; with `shipped` for
+            `store` if the stored bracket is from the shipped table.
         told: The source in words.
         found: The stored bracket, if it gave an end of a computed answer.
         stored_ends: The ends that the store gave to a computed answer.
+        table: Version of the shipped table, if the stored bracket is from there; else empty.
     """
 
     problem: Problem
@@ -37,6 +38,7 @@ class Sourced:
     told: str
     found: Found | None = None
     stored_ends: tuple[str, ...] = ()
+    table: str = ""
 
     @property
     def status(self) -> str:
@@ -66,24 +68,31 @@ class Sourced:
         return corners
 
 
-def from_store(problem: Problem, found: Found) -> Sourced:
-    """Return the bracket of a store, with the stored problems that gave its ends in words."""
-    told, source = "store, exactly this problem", "store"
+def from_store(problem: Problem, found: Found, table: str = "") -> Sourced:
+    """Return the bracket of a store, with the stored problems that gave its ends in words.
+
+    Args:
+        problem: The question.
+        found: The bracket.
+        table: Version of the shipped table, if the bracket is from there; empty for the user's store.
+    """
+    place, name = (f"shipped table {table}", "shipped") if table else ("store", "store")
+    told, source = f"{place}, exactly this problem", name
     fields = problem.as_fields()
     ends = {"lower": found.lower_from, "upper": found.upper_from}
     also = {"lower": found.lower_also, "upper": found.upper_also}
     if not found.exact or any(corner not in (None, fields) for corner in ends.values()):
         corners = [_corner(problem, end, ends[end], also[end]) for end in ends if ends[end]]
-        told, source = f"store, by monotonicity: {', '.join(corners)}", "store-monotone"
+        told, source = f"{place}, by monotonicity: {', '.join(corners)}", f"{name}-monotone"
         if any(also.values()):
-            told, source = told.replace("monotonicity", "monotonicity and convexity"), "store-convex"
+            told, source = told.replace("monotonicity", "monotonicity and convexity"), f"{name}-convex"
     bracket = Bracket(
         lower=found.lower,
         upper=found.upper,
         lower_by=found.lower_method or "",
         upper_by=found.upper_method or "",
     )
-    return Sourced(problem=problem, bracket=bracket, answer=found, source=source, told=told)
+    return Sourced(problem=problem, bracket=bracket, answer=found, source=source, told=told, table=table)
 
 
 def _corner(
@@ -92,19 +101,6 @@ def _corner(
     """Return the stored problems that gave an end, by the fields in which they differ from the question."""
     named = [listed(difference(problem, each)) or "exactly this problem" for each in (corner, also) if each]
     return f"{end} end from {' and '.join(named)}"
-
-
-def stored_bounds(store: Store, questions: Sequence[Problem]) -> Sourced | None:
-    """Return the bounds that a store proves for that of several questions with the smallest upper end.
-
-    Args:
-        store: Opened with `missing_ok`.
-        questions: The first is preferred if upper ends are equal, or missing.
-    """
-    if not store.exists:
-        return None
-    found = [(question, answer) for question in questions if (answer := store.lookup(question))]
-    return from_store(*min(found, key=lambda pair: pair[1].upper)) if found else None
 
 
 def computed(

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from flows.answers.ask import LIMIT_SECONDS
+from flows.answers.held import any_held, held
 from flows.answers.samplers import completed, problem_of
-from flows.answers.sourced import TIGHT, Sourced, computed, from_store
+from flows.answers.sourced import TIGHT, Sourced, computed
 from flows.answers.tightened import tightened
 from privcore import DomainError, LimitError, Problem
 from privcore.training import from_sizes
@@ -84,11 +85,9 @@ class CertifiedEpsilon:
     def _answer(self, problem: Problem) -> Sourced:
         if time.monotonic() > self._end:
             raise LimitError(f"The query took longer than {self.limit_seconds:g} s.")
-        found = self.store.lookup(problem) if self.store.exists else None
-        if found is not None and found.exact and found.lower_method and found.upper_method:
-            answer = from_store(problem, found)
-        else:
-            answer = tightened(problem, found, width=TIGHT, computing=_computed)
+        answer = held(self.store, problem, any_width=False)
+        if answer is None:
+            answer = tightened(problem, any_held(self.store, problem), width=TIGHT, computing=_computed)
         self.answers[problem] = answer
         return answer
 

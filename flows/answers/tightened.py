@@ -8,7 +8,7 @@ from typing import Any
 
 from flows.answers.ask import CONFLICT, Asked, contradiction, is_tight
 from flows.answers.show import Aside, width_text
-from flows.answers.sourced import COMBINED, Sourced, computed, from_store
+from flows.answers.sourced import Sourced, computed
 from flows.printing import exactly
 from privcore import Bracket, Direction, Point, Problem, intersect, methods_for
 from storage import Found, Row, Store, publish, to_table
@@ -24,17 +24,16 @@ KEPT = "kept"
 
 
 def tightened(
-    problem: Problem, found: Found | None, *, width: float = WIDE, computing: Computing = computed
+    problem: Problem, stored: Sourced | None, *, width: float = WIDE, computing: Computing = computed
 ) -> Sourced:
     """Return a stored answer if it is tight, otherwise its intersection with an answer computed now.
 
     Args:
         problem: The question.
-        found: The bracket of the store, or None.
+        stored: The stored answer, or None.
         width: Relative width up to which a stored bracket is tight.
         computing: Function that computes an answer.
     """
-    stored = None if found is None else from_store(problem, found)
     if stored is not None and is_tight(stored.bracket, width):
         return stored
     now = computing(problem)
@@ -61,7 +60,13 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
         return now
     told = f"{now.told}; {' and '.join(from_stored)} end: {stored.told}"
     return replace(
-        now, bracket=bracket, source=COMBINED, told=told, found=stored.answer, stored_ends=from_stored
+        now,
+        bracket=bracket,
+        source=f"{'shipped' if stored.table else 'store'}-computed",
+        told=told,
+        found=stored.answer,
+        stored_ends=from_stored,
+        table=stored.table,
     )
 
 
@@ -132,7 +137,7 @@ def _is_enclosed(answer: Sourced) -> bool:
     if isinstance(answer.answer, Asked):
         return False
     problem = answer.problem
-    is_stored = answer.source == "store"
+    is_stored = answer.source in {"store", "shipped"}
     used = {answer.bracket.lower_by, answer.bracket.upper_by} if is_stored else set()
     return any(
         reason is None and method.direction is Direction.ENCLOSURE and method.name not in used

@@ -12,7 +12,6 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.cli.store import stored_answer
 from flows.cli.training import tell
 from flows.cli.training_options import (
     Adjacency,
@@ -53,13 +52,14 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.compare import nearest_rate, problems, rows
     from flows.answers.compare_output import print_rows
     from flows.answers.explain import explained
-    from flows.answers.sourced import Sourced, computed, from_store, stored_bounds
+    from flows.answers.held import held, stored_bounds
+    from flows.answers.sourced import Sourced, computed
 
     def answering(problem: Problem) -> Sourced | None:
         if stored_only:
             return stored_bounds(opened, questions(problem))
-        if found := stored_answer(opened, problem, any_width=False):
-            return from_store(problem, found)
+        if found := held(opened, problem, any_width=False):
+            return found
         with waiting(f"computing {problem.name}"):
             return computed(problem, limit_seconds=limit_seconds)
 

@@ -17,7 +17,6 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.cli.store import stored_answer
 from flows.spec.words import fields_from
 from privcore import DomainError, find_problem
 from privcore.training import from_sizes
@@ -55,8 +54,9 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
     With --compute, the answer is the intersection of the stored and the computed bracket.
     """
     from flows.answers.explain import explained
+    from flows.answers.held import any_held, held
     from flows.answers.show import print_answer
-    from flows.answers.sourced import computed, from_store
+    from flows.answers.sourced import computed
     from flows.answers.sweep_table import show_sweep, sweep_named
     from flows.answers.tightened import keep as kept
     from flows.answers.tightened import tightened, width_aside
@@ -73,13 +73,12 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
         problem = from_sizes(find_problem(name), fields_from(fields or []))
         if compute:
             with waiting(f"computing {problem.name}"):
-                found = opened.lookup(problem) if opened.exists else None
                 within = partial(computed, limit_seconds=limit_seconds)
-                answer = tightened(problem, found, computing=within)
-        elif (found := stored_answer(opened, problem, any_width=True)) is None:
+                answer = tightened(problem, any_held(opened, problem), computing=within)
+        elif (found := held(opened, problem, any_width=True)) is None:
             raise uncovered(opened, problem)
         else:
-            answer = from_store(problem, found)
+            answer = found
         explanation = explained(answer, opened) if explain and answer.ok else None
         asides = [width_aside(answer, None if store == DEFAULT_STORE else opened.name)] if answer.ok else []
         print_answer(answer, json, explanation, asides)

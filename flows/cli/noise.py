@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.answers.held import held
 from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
@@ -17,7 +18,6 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.cli.store import stored_answer
 from flows.cli.training import question, tell
 from flows.cli.training_options import (
     Adjacency,
@@ -114,9 +114,9 @@ def _or_stored(store: "Store", again: "Again") -> "Again":
     """Return a function that answers as another one, or as the store if it has a larger upper end."""
 
     def answer(problem: Problem) -> "Asked":
-        asked, found = again(problem), stored_answer(store, problem, any_width=False)
-        if found is None or not asked.ok or found.upper <= asked.upper:
+        asked, found = again(problem), held(store, problem, any_width=False)
+        if found is None or not asked.ok or found.bracket.upper <= asked.upper:
             return asked
-        return replace(asked, upper=found.upper, upper_by=found.upper_method or "")
+        return replace(asked, upper=found.bracket.upper, upper_by=found.bracket.upper_by)
 
     return answer

@@ -63,6 +63,26 @@ def reading(store: Path, *, allow_degraded: bool, missing_ok: bool = True) -> "S
     return open_store(store, missing_ok=missing_ok, degraded=allow_degraded and _print_damage)
 
 
+def reading_or_shipped(store: Path, *, allow_degraded: bool) -> "Store":
+    """Open a store for reading, or the shipped table with a note, if the store is missing.
+
+    Args:
+        store: Folder or address of the store.
+        allow_degraded: As in `reading`.
+    """
+    from storage.located import located
+    from storage.shipped import shipped_store, shipped_version
+
+    if located(store).is_empty() and (shipped := shipped_store()) is not None:
+        version = shipped_version()
+        print(
+            f"privsweep: No store exists at {shown(store)}: using the shipped table {version}.",
+            file=sys.stderr,
+        )
+        return shipped
+    return reading(store, allow_degraded=allow_degraded, missing_ok=False)
+
+
 def _print_damage(sentence: str) -> None:
     print(f"privsweep: warning: {printable(sentence)}", file=sys.stderr)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading_or_shipped
 from flows.printing import as_json
 
 
@@ -23,7 +23,7 @@ def build(
     from flows.page.build import build as build_page
     from flows.runs.progress import size
 
-    with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
+    with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         built = build_page(opened, out)
     if built.conflicts:
         print(
@@ -54,7 +54,7 @@ def serve(
     def ready(address: str) -> None:
         print(as_json({"address": address}) if json else f"{address}  (Ctrl-C ends it)", flush=True)
 
-    with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
+    with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         serve_page(opened, port, ready)
 
 

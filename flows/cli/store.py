@@ -1,4 +1,4 @@
-"""Commands that query a store, sql and export, and the stored answers of other commands."""
+"""Commands that query a store: sql and export."""
 
 import contextlib
 import os
@@ -8,25 +8,25 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from flows.answers.ask import is_tight
-from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, at_least_zero, reading
+from flows.cli.options import (
+    DEFAULT_STORE,
+    AllowDegraded,
+    Json,
+    StorePath,
+    at_least_zero,
+    reading,
+    reading_or_shipped,
+)
 from flows.printing import exactly, show
-from privcore import DomainError, ExitCode, Problem
-
-if TYPE_CHECKING:
-    from storage import Found, Store
+from privcore import DomainError, ExitCode
 
 LimitSeconds = Annotated[
     float, typer.Option(callback=at_least_zero, help="Time limit of the query, in seconds.")
 ]
-
-TIGHT = 0.01
-"""Largest relative width at which a bracket from other grid points is accepted as an answer."""
-
 
 GRACE_SECONDS = 3.0
 """Seconds in which an interrupted query must end."""
@@ -111,7 +111,7 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
     from flows.answers.sql_functions import CertifiedEpsilon
     from flows.answers.tightened import keep as kept
 
-    with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
+    with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit
         certified = CertifiedEpsilon(opened, limit_seconds)
         with _ended(limit_seconds):
@@ -148,28 +148,3 @@ def _ended(limit_seconds: float) -> Iterator[None]:
 def _peak_bytes() -> float:
     """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-# ------------------------------------------------------------------------------ answers from a store
-
-
-def stored_answer(store: "Store", problem: Problem, *, any_width: bool) -> "Found | None":
-    """Return the stored bracket of a problem, or None if it is not good enough for an answer.
-
-    Args:
-        store: Opened with `missing_ok`.
-        problem: The question.
-        any_width: Whether any upper bound is enough, and an exact hit even without an upper bound. Otherwise
-            the problem itself must be stored with both ends, or the bracket from its neighbours be tight.
-
-    Raises:
-        StoreError: The folder is not a store, or the store is damaged or has a newer format.
-    """
-    if not store.exists:
-        return None
-    found = store.lookup(problem)
-    if found is None or is_tight(found, TIGHT):
-        return found
-    both = found.exact and found.lower_method and found.upper_method
-    worth = found.exact or found.upper_method if any_width else both
-    return found if worth else None

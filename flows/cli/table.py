@@ -10,9 +10,12 @@ import typer
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
 from flows.printing import as_json
 from flows.printing import show as show_table
-from privcore import ExitCode
+from privcore import DomainError, ExitCode
 
-TableFile = Annotated[Path, typer.Argument(metavar="FILE", help="Lookup table, a Parquet file.")]
+TableFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="FILE", help="Lookup table, a Parquet file; default: the shipped table."),
+]
 
 
 def publish(
@@ -35,11 +38,11 @@ def publish(
     _print({"file": str(path), "version": table.version, "rows": len(table.rows)}, json)
 
 
-def show(file: TableFile, json: Json = False) -> None:
+def show(file: TableFile = None, json: Json = False) -> None:
     """Check a lookup table, and print its version and its number of rows for each problem."""
     from storage.lookup_table import read_lookup_table
 
-    table = read_lookup_table(file)
+    table = read_lookup_table(file or _shipped())
     counts = Counter(table.rows["problem"].to_pylist())
     if json:
         _print(
@@ -52,12 +55,12 @@ def show(file: TableFile, json: Json = False) -> None:
         print(f"{count:>9}  {problem}")
 
 
-def import_(file: TableFile, store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
+def import_(file: TableFile = None, store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     """Copy the rows of a lookup table into a store, where lookups and SQL find them."""
     from storage.located import located
     from storage.lookup_table import import_lookup_table, read_lookup_table
 
-    table = read_lookup_table(file)
+    table = read_lookup_table(file or _shipped())
     place = located(store)
     parts = import_lookup_table(table, place)
     content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
@@ -87,6 +90,15 @@ def diff(
             print(f"{disjoint} brackets contradict one another: one of the tables is wrong")
     if disjoint:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _shipped() -> Path:
+    """Return the path of the shipped table, or raise an error."""
+    from storage.shipped import shipped_file
+
+    if (path := shipped_file()) is None:
+        raise DomainError("Expected the path of a lookup table: this installation has no shipped table.")
+    return path
 
 
 def _print(content: dict[str, Any], json: bool) -> None:

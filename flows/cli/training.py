@@ -20,7 +20,6 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.cli.store import stored_answer
 from flows.cli.training_options import (
     Adjacency,
     BatchSize,
@@ -74,17 +73,18 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     Poisson sampling and with shuffled batches follows.
     """
     from flows.answers.explain import explained
+    from flows.answers.held import held
     from flows.answers.other_samplers import LIMIT_SECONDS as SHORT
     from flows.answers.other_samplers import other_samplers
     from flows.answers.show import Aside, print_answer
-    from flows.answers.sourced import Sourced, computed, from_store
+    from flows.answers.sourced import Sourced, computed
     from flows.answers.statement import checked_format
     from flows.answers.statement import statement as statement_about
     from flows.cli.uncovered import uncovered
 
     def answered(question: Problem) -> Sourced:
-        if found := stored_answer(opened, question, any_width=False):
-            return from_store(question, found)
+        if found := held(opened, question, any_width=False):
+            return found
         return computed(question, limit_seconds=min(limit_seconds, SHORT))
 
     statement = None if statement is None else checked_format(statement)
@@ -109,8 +109,8 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     problem = kind.asked(fields)
     methods, asides = named_methods(method), list[Aside]()
     with reading(store, allow_degraded=allow_degraded) as opened:
-        if not method and (found := stored_answer(opened, problem, any_width=stored_only)):
-            answer = from_store(problem, found)
+        if not method and (found := held(opened, problem, any_width=stored_only)):
+            answer = found
         elif stored_only:
             raise uncovered(opened, problem)
         else:

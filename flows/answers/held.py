@@ -1,0 +1,71 @@
+"""Answers of the user's store, or of the shipped lookup table if the store has nothing better."""
+
+from collections.abc import Sequence
+
+from flows.answers.ask import is_tight
+from flows.answers.sourced import TIGHT, Sourced, from_store
+from privcore import Problem
+from storage import Found, Store
+from storage.shipped import shipped_store, shipped_version
+
+
+def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
+    """Return the stored bracket of a problem, or None if no stored bracket is good enough for an answer.
+
+    The shipped table answers only if the store has no good answer, or one with a larger upper end.
+
+    Args:
+        store: Opened with `missing_ok`.
+        problem: The question.
+        any_width: Whether any upper bound is enough, and an exact hit even without an upper bound. Otherwise
+            the problem itself must be stored with both ends, or the bracket from its neighbours be tight.
+
+    Raises:
+        StoreError: The folder is not a store, or the store is damaged or has a newer format.
+    """
+    own = store.lookup(problem) if store.exists else None
+    if own is not None and _is_worth(own, any_width=False):
+        return from_store(problem, own)
+    shipped = shipped_store()
+    other = shipped.lookup(problem) if shipped is not None else None
+    found = [
+        from_store(problem, each, table)
+        for each, table in ((own, ""), (other, shipped_version()))
+        if each is not None and _is_worth(each, any_width)
+    ]
+    return min(found, key=lambda answer: (answer.bracket.upper, -answer.bracket.lower), default=None)
+
+
+def any_held(store: Store, problem: Problem) -> Sourced | None:
+    """Return any stored bracket of a problem, even if it has a lower end alone.
+
+    Args:
+        store: Opened with `missing_ok`.
+        problem: The question.
+
+    Raises:
+        StoreError: As `held`.
+    """
+    found = held(store, problem, any_width=True)
+    if found is None and store.exists and (own := store.lookup(problem)):
+        return from_store(problem, own)
+    return found
+
+
+def stored_bounds(store: Store, questions: Sequence[Problem]) -> Sourced | None:
+    """Return the bounds that a store proves for that of several questions with the smallest upper end.
+
+    Args:
+        store: Opened with `missing_ok`.
+        questions: The first is preferred if upper ends are equal, or missing.
+    """
+    found = [answer for question in questions if (answer := any_held(store, question))]
+    return min(found, key=lambda answer: answer.bracket.upper, default=None)
+
+
+def _is_worth(found: Found, any_width: bool) -> bool:
+    """Return whether a stored bracket is good enough for an answer."""
+    if is_tight(found, TIGHT):
+        return True
+    both = bool(found.exact and found.lower_method and found.upper_method)
+    return bool(found.exact or found.upper_method) if any_width else both

@@ -1,0 +1,79 @@
+"""The shipped lookup table: a Parquet file of the package, opened as a store in the cache of the user."""
+
+import os
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from storage.catalog import Store, open_store
+from storage.errors import StoreError
+from storage.located import CACHE_VARIABLE, cache_folder, located
+from storage.lookup_table import LookupTable, import_lookup_table, read_lookup_table
+
+VARIABLE = "PRIVSWEEP_TABLE"
+"""Environment variable with the path of another lookup table, or `none`."""
+
+FOLDER = Path(__file__).parent / "table"
+"""Folder of the package with the table, `lookup-<version>.parquet`."""
+
+_VERSION = re.compile(r"lookup-([0-9.]+-[0-9a-f]{8})\.parquet")
+
+
+def shipped_file() -> Path | None:
+    """Return the path of the shipped table, or of the table that the user named instead; None without one."""
+    if (named := os.environ.get(VARIABLE, "")) == "none":
+        return None
+    if named:
+        return Path(named)
+    return max(FOLDER.glob("lookup-*.parquet"), default=None)
+
+
+def shipped_version() -> str:
+    """Return the version of the shipped table, from the name of its file; the name if it has no version."""
+    path = shipped_file()
+    if path is None:
+        return ""
+    match = _VERSION.fullmatch(path.name)
+    return match[1] if match else path.stem
+
+
+def shipped_store() -> Store | None:
+    """Return a store with the rows of the shipped table; it is made once, in the cache of the user.
+
+    Returns:
+        The store; None if there is no table, or the cache cannot be written.
+
+    Raises:
+        StoreError: The table is damaged.
+    """
+    path = shipped_file()
+    return None if path is None else _opened(path, os.environ.get(CACHE_VARIABLE, ""))
+
+
+@cache
+def _opened(path: Path, _cache: str) -> Store | None:
+    """Return the store of a table, once for each process."""
+    try:
+        folder = cache_folder() / f"table-{shipped_version()}"
+    except StoreError:  # the user has no home
+        return None
+    if not folder.exists():
+        table = read_lookup_table(path)  # compares all rows with the version
+        try:
+            _make(table, folder)
+        except (OSError, StoreError):  # the disk is full or read-only, or another process was faster
+            if not folder.exists():
+                return None
+    return open_store(folder)
+
+
+def _make(table: LookupTable, folder: Path) -> None:
+    """Import a table into a new store, which gets its name when it is complete."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".table-", suffix=".tmp", dir=folder.parent) as scratch:
+        root = Path(scratch) / "store"
+        import_lookup_table(table, located(root), checked=False)
+        with open_store(root) as store:
+            store.sql("select 1")  # builds the snapshot
+        root.rename(folder)

@@ -1,0 +1,96 @@
+"""Answers of the shipped table if the store has nothing better, and of the store otherwise."""
+
+from pathlib import Path
+
+import pytest
+
+from privcore import Answer
+from storage import open_store
+from storage.lookup_table import lookup_table, write_lookup_table
+from storage.shipped import VARIABLE
+from tests.flows.small_store import Command
+from tests.storage.made_up import epsilon, put, row
+
+TRUE = Answer.enclosure(4.37717, 4.37718)  # of sigma=1, delta=1e-5
+WORDS = ("unamplified-epsilon", "sigma=1", "delta=1e-5")
+OPTIONS = ("--sampling", "none", "--sigma", "1", "--delta", "1e-5")
+
+
+@pytest.fixture
+def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
+
+
+@pytest.fixture(autouse=True)
+def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The version of a shipped table with one row."""
+    put(tmp_path / "made", row(epsilon(), TRUE, sweep="lookup"))
+    with open_store(tmp_path / "made") as store:
+        table = lookup_table(store)
+    write_lookup_table(table, tmp_path / f"lookup-{table.version}.parquet")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / f"lookup-{table.version}.parquet"))
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "cache"))
+    return table.version
+
+
+def test_without_a_store_the_shipped_table_answers_and_is_named(privsweep: Command, version: str) -> None:
+    assert privsweep("lookup", *WORDS) == 0
+    assert f"source     shipped table {version}, exactly this problem" in privsweep.out
+    assert privsweep("epsilon", *OPTIONS, "--json") == 0
+    assert privsweep.json["source"] == "shipped"
+    assert privsweep("lookup", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json") == 0
+    assert privsweep.json["source"] == "shipped-monotone"
+    assert privsweep("compare", "--sigma", "1", "--steps", "9", "--delta", "1e-5", "--stored-only") == 0
+    assert f"shipped table {version}" in privsweep.out
+
+
+def test_the_explanation_names_the_row_of_the_shipped_table(privsweep: Command) -> None:
+    assert privsweep("lookup", *WORDS, "--explain") == 0
+    assert ", sweep lookup" in privsweep.out
+
+
+def test_a_store_with_the_problem_itself_comes_first(privsweep: Command, tmp_path: Path) -> None:
+    put(tmp_path / "store", row(epsilon(), Answer.enclosure(4.0, 5.0)))
+    assert privsweep("lookup", *WORDS, "--json") == 0
+    assert (privsweep.json["source"], privsweep.json["upper"]) == ("store", 5.0)
+
+
+def test_the_smaller_of_two_wide_upper_ends_is_taken(privsweep: Command, tmp_path: Path) -> None:
+    question = ("lookup", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json")
+    put(tmp_path / "store", row(epsilon(sigma=0.9), Answer.enclosure(4.9, 5.0)))
+    assert privsweep(*question) == 0
+    assert privsweep.json["source"] == "shipped-monotone"
+    put(tmp_path / "store", row(epsilon(sigma=1.5), Answer.enclosure(2.7, 2.8)))
+    assert privsweep(*question) == 0
+    assert privsweep.json["source"] == "store-monotone"
+
+
+def test_computing_intersects_with_the_shipped_table(privsweep: Command) -> None:
+    assert privsweep("lookup", "--compute", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json") == 0
+    assert privsweep.json["source"] == "computed"
+    assert privsweep("lookup", "--compute", *WORDS, "--json") == 0
+    assert privsweep.json["source"] == "shipped"
+
+
+def test_sql_and_the_page_use_the_shipped_table_without_a_store(privsweep: Command, version: str) -> None:
+    assert privsweep("sql", "select upper from best", "--json") == 0
+    assert privsweep.json == [{"upper": TRUE.upper}]
+    assert f"No store exists at store: using the shipped table {version}." in privsweep.err
+    assert privsweep("page", "build", "--json") == 0
+    assert privsweep.json["version"] == version
+
+
+def test_the_shipped_table_can_be_shown_and_imported(privsweep: Command, version: str) -> None:
+    assert privsweep("table", "show", "--json") == 0
+    assert privsweep.json["version"] == version
+    assert privsweep("table", "import") == 0
+    assert privsweep("lookup", *WORDS, "--json") == 0
+    assert privsweep.json["source"] == "store"
+
+
+def test_a_user_can_leave_the_table_out(privsweep: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "none")
+    assert privsweep("lookup", *WORDS) == 3
+    assert privsweep("sql", "select 1") != 0
+    assert privsweep("table", "show") == 2
