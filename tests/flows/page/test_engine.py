@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.by import By
 
-from tests.flows.page.browser import call, complaints, visit, wait
+from privcore import find_problem
+from tests.flows.page.browser import call, complaints, text, visit, wait
 from tests.flows.page.drawn import Asked, asked, bracket
 
 pytestmark = pytest.mark.xdist_group("page")
@@ -83,8 +85,6 @@ def test_brackets_of_two_thousand_questions_intersect(at_page: webdriver.Chrome)
 
 
 def test_a_noise_multiplier_suffices_and_a_smaller_one_does_not(at_page: webdriver.Chrome) -> None:
-    from privcore import find_problem
-
     for problem, fields, target in (
         ("allocation-epsilon", {"steps": 1000, "delta": 1e-10}, 1.0),
         ("poisson-epsilon", {"steps": 234, "sampling_probability": 0.004, "epochs": 3, "delta": 1e-5}, 2.0),
@@ -142,3 +142,42 @@ def test_a_computation_can_be_stopped_and_the_next_one_starts(at_page: webdriver
     )
     assert (said, reports) == ("The computation was stopped.", 2)
     assert lower <= 4.377178095681 <= upper
+
+
+WIDE = "#problem=allocation-epsilon&sigma=1.5&steps=500&delta=1e-7&participations=1&epochs=1"
+
+
+def test_a_wide_stored_bracket_is_replaced_by_a_computed_one(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + WIDE)
+    shown = wait(browser, "#tight").text
+    lower, upper = (float(end) for end in shown.removeprefix("ε ∈ [").removesuffix("]").split(", "))
+    one = find_problem("allocation-epsilon").from_fields({"sigma": 1.5, "steps": 500, "delta": 1e-7})
+    ours = bracket(one)
+    assert lower <= ours[1]
+    assert ours[0] <= upper <= 1.011 * lower
+    assert "computed in this browser" in text(browser, "engine")
+    size = "return getComputedStyle(document.getElementById(arguments[0])).fontSize;"
+    assert browser.execute_script(size, "tight") != browser.execute_script(size, "number")
+    assert complaints(browser) == []
+
+
+def test_a_narrow_stored_bracket_is_checked_on_request(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, f"{page}#problem=unamplified-epsilon&sigma=1&delta=1e-5")
+    wait(browser, "#tighten").click()
+    assert wait(browser, "#tight").text.startswith("ε ∈ [4.3771")
+    assert "contradicts" not in text(browser, "engine")
+
+
+def test_an_error_in_the_form_removes_a_computed_bracket(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + WIDE)
+    wait(browser, "#tight")
+    field = browser.find_element(By.ID, "exact-sigma")
+    field.clear()
+    field.send_keys("x")
+    assert browser.find_elements(By.ID, "tight") == []
+    assert "Expected sigma" in text(browser, "bracket")
+
+
+def test_participations_that_the_engine_lacks_are_named(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + WIDE.replace("participations=1", "participations=2"))
+    assert wait(browser, "#not-computed").text.startswith("Expected participations 1, or as many as steps")

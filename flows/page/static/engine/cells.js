@@ -16,6 +16,9 @@ const NEGLIGIBLE = 1e-150;
 /** Pairs within this many local standard deviations are averaged. */
 const NEAR = 0.3;
 
+/** Cells are wider, up to this factor, if less than this share of delta lies beyond them. */
+const [WIDEST, RARE] = [8, 0.03];
+
 /** The largest number of cells. */
 const MOST_CELLS = 6000;
 
@@ -64,8 +67,11 @@ function roughly(a, b, times) {
   return found.sort((k, l) => k.x - l.x);
 }
 
-/** Points with their local standard deviations, from pairs in rising order. */
-function smoothed(pairs) {
+/**
+ * Points with their local standard deviations, from pairs in rising order. If less than `rare` of the probability
+ * lies beyond a point, under Q below it and under P above it, its cells are wider: their error has a small weight.
+ */
+function smoothed(pairs, rare) {
   const points = [];
   let [mass, moment, width, start] = [0, 0, 0, pairs[0].x];
   pairs.forEach(({ x, p, w }, k) => {
@@ -73,9 +79,20 @@ function smoothed(pairs) {
     moment += p * x;
     width += p * w;
     if (k + 1 < pairs.length && pairs[k + 1].x - start < (NEAR * width) / mass) return;
-    points.push({ x: moment / mass, w: width / mass });
+    points.push({ x: moment / mass, w: width / mass, wider: 1 });
     if (k + 1 < pairs.length) [mass, moment, width, start] = [0, 0, 0, pairs[k + 1].x];
   });
+  const widen = (point, beyond) => (point.wider = Math.min(Math.max(Math.cbrt(rare / beyond), point.wider), WIDEST));
+  let beyond = 0;
+  for (let k = 0, i = 0; k < points.length && beyond < rare; k += 1) {
+    for (; i < pairs.length && pairs[i].x <= points[k].x; i += 1) beyond += pairs[i].p;
+    widen(points[k], beyond);
+  }
+  beyond = 0;
+  for (let k = points.length - 1, i = pairs.length - 1; k >= 0 && beyond < rare; k -= 1) {
+    for (; i >= 0 && pairs[i].x >= points[k].x; i -= 1) beyond += pairs[i].p * pairs[i].x;
+    widen(points[k], beyond);
+  }
   return points;
 }
 
@@ -85,10 +102,10 @@ function smoothed(pairs) {
  * @param a The first upper distribution.
  * @param b The second one.
  * @param times Whether values are multiplied.
- * @param fineness Width of a cell in local standard deviations.
- * @param tail Probability under Q below the first edge, and under P above the last one, at most.
+ * @param res Its `fineness` is the width of a cell in local standard deviations, its `tail` the probability under
+ *   Q below the first edge, and under P above the last one, at most; and `share` is the ratio of tail to delta.
  */
-export function edgesOf(a, b, times, fineness, tail) {
+export function edgesOf(a, b, times, { fineness, tail, share }) {
   const pairs = roughly(a, b, times);
   let [first, last] = [0, pairs.length - 1];
   let sum = pairs[0].p;
@@ -97,7 +114,7 @@ export function edgesOf(a, b, times, fineness, tail) {
   while (last > first + 1 && sum < tail) sum += pairs[(last -= 1)].p * pairs[last].high;
   const low = Math.max(pairs.slice(first).reduce((least, pair) => Math.min(least, pair.low), Infinity), SMALLEST);
   const high = Math.min(pairs.slice(0, last + 1).reduce((most, pair) => Math.max(most, pair.high), 0), LARGEST);
-  return walk(smoothed(pairs), low, high, fineness);
+  return walk(smoothed(pairs, (RARE * tail) / share), low, high, fineness);
 }
 
 function walk(points, low, high, fineness) {
@@ -110,7 +127,8 @@ function walk(points, low, high, fineness) {
     const [one, other] = [points[k], points[Math.min(k + 1, points.length - 1)]];
     const share = one.x < other.x ? Math.min(Math.max((at - one.x) / (other.x - one.x), 0), 1) : 0;
     const width = one.w + share * (other.w - one.w);
-    at += Math.min(Math.max(fineness * width, at * 16 * UNIT), at);
+    const wider = one.wider + share * (other.wider - one.wider);
+    at += Math.min(Math.max(fineness * width * wider, at * 16 * UNIT), at);
     edges.push(at);
     widths.push(width);
   }

@@ -7,13 +7,13 @@ import { combinations, meanOf, multiplied, powerOf } from "./powers.js";
 import { deltaOf, epsilonOf } from "./profile.js";
 
 /** Probability that may be moved to the ends, relative to delta, by all copies together. */
-const TAIL = 1e-6;
+const TAIL = 5e-6;
 
 /** Smallest delta that the engine computes; beyond it are closed forms. */
 const LEAST_DELTA = 1e-100;
 
-/** Passes with falling widths of the cells, and pairs of atoms that a pass may take. */
-const [MOST_PASSES, MOST_PAIRS] = [9, 2e9];
+/** Passes with falling widths of the cells, and pairs of atoms that a pass may take, about. */
+const [MOST_PASSES, MOST_PAIRS] = [9, 1.5e9];
 
 /** Coarsest and finest cells in local standard deviations. */
 const [COARSEST, FINEST] = [0.6, 0.0005];
@@ -107,14 +107,17 @@ function passes(question, tolerance, onStep) {
   let scale = asks === "epsilon" ? at : 1e-12;
   let [best, done, pairs] = [{ lower: 0, upper: Infinity }, 0, 0];
   for (let pass = 1; pass <= MOST_PASSES; pass += 1) {
-    const step = () => onStep({ pass, done: (done += 1), of: pass * steps });
+    pairs = 0;
+    const step = (more) => {
+      pairs += more;
+      onStep({ pass, done: (done += 1), of: pass * steps });
+    };
     const tail = (TAIL * Math.max(scale, LEAST_DELTA)) / copies(parts);
     const most = asks === "epsilon" && question.sides[0] ? at : 0.5;
-    const found = within(() => ratio(parts, { fineness, tail, most, step }));
+    const found = within(() => ratio(parts, { fineness, tail, share: TAIL, most, step }));
     if (found === null) return { ...best, pass, fineness, beyond: true };
     const bracket = ends(question, found);
     best = { lower: Math.max(best.lower, bracket.lower), upper: Math.min(best.upper, bracket.upper) };
-    pairs = found.upper.values.length ** 2 * (steps + 1);
     const missed = wide(bracket);
     if (wide(best) <= tolerance || (asks === "epsilon" && !(best.upper < Infinity) && pass > 2)) {
       return { ...best, pass, fineness, beyond: !(best.upper < Infinity) };
@@ -123,7 +126,7 @@ function passes(question, tolerance, onStep) {
       scale = Math.max(best.lower > 0 ? best.lower : Math.min(best.upper * 1e-3, scale * scale), LEAST_DELTA);
       continue; // the same cells, further out
     }
-    const factor = Number.isFinite(missed) ? Math.sqrt((0.6 * tolerance) / missed) : 0.3;
+    const factor = Number.isFinite(missed) ? Math.sqrt((0.8 * tolerance) / missed) : 0.3;
     fineness *= Math.min(Math.max(factor, 0.2), 0.8);
     if (fineness < FINEST || pairs / Math.max(factor, 0.2) ** 2 > MOST_PAIRS) return { ...best, pass, fineness, beyond: false };
   }

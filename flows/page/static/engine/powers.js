@@ -10,14 +10,14 @@ export function combinations(times) {
   return found;
 }
 
-/** The mean of independent copies. `res` has the fineness, the tail for one copy, and `step`. */
+/** The mean of independent copies. `res` has the fineness, the tail for one copy, its share of delta, and `step`. */
 export function meanOf(x, times, res) {
   return powered(x, times, res, (a, m, b, n) => {
     const one = weighted(a, m / (m + n));
     const other = a === b ? one : weighted(b, n / (m + n));
-    const edges = edgesOf(one.upper, other.upper, false, res.fineness, res.tail * (m + n));
-    res.step();
-    return sumOf(one, other, edges);
+    const cells = edgesOf(one.upper, other.upper, false, { ...res, tail: res.tail * (m + n) });
+    res.step(one.upper.values.length * other.upper.values.length);
+    return sumOf(one, other, cells);
   });
 }
 
@@ -32,10 +32,10 @@ export function powerOf(x, times, res) {
  * @throws RangeError The mean beyond the doubles exceeds `res.most`, so that no bound can follow.
  */
 export function multiplied(a, b, copies, res) {
-  const edges = edgesOf(a.upper, b.upper, true, res.fineness, res.tail * copies);
-  const found = productOf(a, b, edges);
+  const cells = edgesOf(a.upper, b.upper, true, { ...res, tail: res.tail * copies });
+  const found = productOf(a, b, cells);
   if (found.upper.infinity > res.most) throw new RangeError("The likelihood ratio exceeds the range of doubles.");
-  res.step();
+  res.step(a.upper.values.length * b.upper.values.length);
   return found;
 }
 
