@@ -91,6 +91,7 @@ METHODS = {
     "allocation.largest": "allocation.largest:AllocationLargest",
     "allocation.montecarlo": "allocation.montecarlo:AllocationMonteCarlo",
     "allocation.recursive": "allocation.recursive:AllocationRecursive",
+    "allocation.sums": "allocation.sums:AllocationSums",
     "allocation.truncated": "allocation.truncated:AllocationTruncated",
     "poisson.certified": "allocation.poisson_certified:PoissonCertified",
     "poisson.pld": "allocation.poisson_pld:PoissonPld",

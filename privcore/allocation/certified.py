@@ -80,7 +80,7 @@ class AllocationCertified(Method[Answered]):
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
     def cost(self, problem: Answered) -> Cost:
-        step, k, question = _step(problem), problem.participations, _question(problem)
+        step, k, question = step_of(problem), problem.participations, question_of(problem)
         estimate = cost(question, step.width(), self.tolerance, _combinations(problem))
         if exact(problem.steps, k):
             return estimate
@@ -90,8 +90,8 @@ class AllocationCertified(Method[Answered]):
         return Cost(seconds=2.0 * estimate.seconds + extra, bytes=2.0 * estimate.bytes)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        step, question = _step(problem), _question(problem)
-        t, k, epochs, rate = problem.steps, problem.participations, problem.epochs, _rate(problem)
+        step, question = step_of(problem), question_of(problem)
+        t, k, epochs, rate = problem.steps, problem.participations, problem.epochs, rate_of(problem)
 
         def reduced(adjacency: str) -> tuple[float, float, str]:
             return enclose(
@@ -128,7 +128,7 @@ class AllocationCertified(Method[Answered]):
         most = min(upper, LARGEST_THRESHOLD) if question.asks == "epsilon" else question.at
         if most > LARGEST_THRESHOLD:
             return lower
-        step, t, k = _step(problem), problem.steps, problem.participations
+        step, t, k = step_of(problem), problem.steps, problem.participations
         tail = max(SHARE * delta / (k * problem.epochs), SMALLEST_DELTA)
         finenesses = below_finenesses(k, t, step.width(), delta)
         wanted = finenesses[0]
@@ -136,7 +136,7 @@ class AllocationCertified(Method[Answered]):
             if fineness > max(wanted, finenesses[-1]):
                 continue
             res = Resolution(fineness=fineness, tail=tail)
-            law = below(step, t, k, problem.epochs, _rate(problem), res, most)
+            law = below(step, t, k, problem.epochs, rate_of(problem), res, most)
             if law is None:
                 break
             found = question.lower(law)
@@ -148,7 +148,8 @@ class AllocationCertified(Method[Answered]):
         return lower
 
 
-def _step(problem: Answered) -> Step:
+def step_of(problem: Answered) -> Step:
+    """Return the mechanism of a step."""
     if isinstance(problem, Laplace):
         return LaplaceStep(problem.scale)
     if isinstance(problem, Response):
@@ -156,7 +157,7 @@ def _step(problem: Answered) -> Step:
     return GaussianStep(problem.sigma)
 
 
-def _rate(problem: Answered) -> float:
+def rate_of(problem: Answered) -> float:
     """Return the probability that an epoch includes the example."""
     if isinstance(problem, SampledAllocationEpsilon | SampledAllocationDelta):
         return problem.sampling_probability
@@ -193,14 +194,15 @@ def _ease(problem: Answered) -> float:
     return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps, to share distributions
 
 
-def _question(problem: Answered) -> Question:
+def question_of(problem: Answered) -> Question:
+    """Return the quantity to compute."""
     at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
     return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
 def _closed_form(problem: Answered) -> tuple[float, float]:
     """Return the bracket between revealing nothing and revealing the chosen steps, by closed forms."""
-    question = _question(problem)
+    question = question_of(problem)
     if isinstance(problem, Gaussian):
         return _gaussian_closed_form(problem, question)
     pure = 1.0 / problem.scale if isinstance(problem, Laplace) else problem.local_epsilon
@@ -224,6 +226,6 @@ def _gaussian_closed_form(problem: Gaussian, question: Question) -> tuple[float,
     public = problem.sigma / math.sqrt(k * epochs)
     bounds = gaussian_epsilon_bounds if question.asks == "epsilon" else gaussian_delta_bounds
     lower, upper = bounds(blind, question.at)[0], bounds(public, question.at)[1]
-    if _rate(problem) < 1.0:
+    if rate_of(problem) < 1.0:
         lower = 0.0 if question.asks == "epsilon" else math.nextafter(-math.expm1(min(0.0, question.at)), 0.0)
     return lower, upper

@@ -154,10 +154,8 @@ def enclose(
         if new_lower <= 0.0 and delta <= SMALLEST_DELTA:
             break
         last_gap = gap
-        fineness = max(
-            fineness * max(0.3, min(0.8, math.sqrt(0.7 * enough(question.asks, tolerance, new_lower) / gap))),
-            FINEST,
-        )
+        narrower = math.sqrt(0.7 * enough(question.asks, tolerance, new_lower) / gap)
+        fineness = max(fineness * max(0.3, min(0.8, narrower)), FINEST)
     if tight and lower * (1.0 + tolerance) < upper:
         detail += f"; wider than the tolerance of {tolerance:g}"
     return lower, upper, detail

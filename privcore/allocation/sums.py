@@ -1,0 +1,204 @@
+"""Lower bounds of k-of-t allocation from sums of the losses of Poisson sampling, at the best rate."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import get_args
+
+import numpy as np
+
+from privcore.allocation.certified import Answered, question_of, rate_of, step_of
+from privcore.allocation.reduction import exact
+from privcore.answer import Answer
+from privcore.likelihood_ratio.distribution import (
+    LARGEST_RATIO,
+    LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
+    Resolution,
+    mixed,
+    product_of,
+)
+from privcore.likelihood_ratio.enclose import FIRST_DELTA, SHARE, SMALLEST_DELTA
+from privcore.likelihood_ratio.steps import Step
+from privcore.likelihood_ratio.summed import LARGEST_THRESHOLD, summed
+from privcore.method import Cost, Direction, Method
+from privcore.papers import FELDMAN_SHENFELD
+
+MOST_STEPS = 10**6
+"""Largest number of steps of all epochs; more would need more sums than are affordable."""
+FINENESS = 0.02
+"""Width of the cells of a step, in local standard deviations; they are then rounded to the spacing."""
+SEARCH, RESULT = (0.5, 500, 8_000), (0.08, 4_000, 16_000)
+"""Wanted spacing of the sums in standard deviations of a loss, and the least and largest number of sums."""
+FACTORS, FACTOR_FINENESS = (0.1, 1_000, 3_000), 0.07
+"""The same for factors of a product of epochs, and the width of its cells in local standard deviations."""
+EPOCH_RATES = (0.5, 0.7, 1.0)
+"""Rates at which the ratios of epochs are multiplied, as shares of k / t."""
+LEAST_RATE = 0.02
+"""Smallest rate of the search, as a share of k / t."""
+RATES, ROUNDS = 9, 3
+"""Number of rates of the first round of the search; the next rounds are between neighbours of the best."""
+FIRST_THRESHOLD = 8.0
+"""Epsilon up to which the first sums are valid; it is doubled while it limits the bound."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationSums(Method[Answered]):
+    r"""Bound k-of-t allocation from below by a test on a sum over the steps, for 1 < k < t.
+
+    The sum is that of the losses $\ln(1 - z + z X)$ of Poisson sampling with a rate z, over all steps and
+    epochs, rounded to multiples of a spacing. It is a post-processing of the outputs, and its distributions
+    are convolutions. The rate is searched; all rates give valid bounds.
+    """
+
+    name = "allocation.sums"
+    problems = get_args(Answered)
+    direction = Direction.LOWER
+    reference = f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); sums of losses: docs/certified.md"
+    shares = ("sigma", "scale", "local_epsilon", "steps")
+
+    def applies(self, problem: Answered) -> str | None:
+        if exact(problem.steps, problem.participations):
+            return "Expected 1 < participations < steps: otherwise allocation.certified needs no lower bound."
+        if problem.steps * problem.epochs > MOST_STEPS:
+            return f"Expected at most {MOST_STEPS} steps in all epochs."
+        return None
+
+    def cost(self, problem: Answered) -> Cost:
+        root, levels = math.sqrt(problem.steps * problem.epochs), problem.epochs.bit_length()
+        search, result = min(8e3, 500.0 + 50.0 * root), min(16e3, 4e3 + 300.0 * root)
+        one = 2e-3 + 1.5e-9 * search * search + (0.0 if rate_of(problem) == 1.0 else 0.04 * levels)
+        looks = 2.0 if problem.asks == "epsilon" else 10.0  # for the threshold, or the size of delta
+        seconds = 0.1 + looks * (RATES + 4.0 * ROUNDS) * one + 1.5e-9 * result * result + 0.1 * (levels - 1)
+        return Cost(seconds=seconds, bytes=1e8)
+
+    def answer(self, problem: Answered, seed: int) -> Answer:
+        question = question_of(problem)
+        rate, delta = rate_of(problem), FIRST_DELTA if question.asks == "delta" else question.at
+        most = FIRST_THRESHOLD if question.asks == "epsilon" else max(0.0, question.at)
+        if most > LARGEST_THRESHOLD or delta < SMALLEST_DELTA:
+            return Answer.at_least(question.trivial, detail="beyond the range of double precision")
+        run = _Run(step_of(problem), problem.participations, problem.steps, problem.epochs, rate)
+
+        def found(sampling: float, wanted: tuple[float, int, int], *, multiplied: bool = rate < 1.0) -> float:
+            law = run.law(sampling, wanted, max(SHARE * delta / run.uses, SMALLEST_DELTA), most, multiplied)
+            end = question.trivial if law is None else question.lower(law)
+            return min(end, most) if question.asks == "epsilon" else end
+
+        while True:
+            sampling, value = _best_rate(run, lambda rate: found(rate, SEARCH))
+            if question.asks == "epsilon" and value >= most and most < LARGEST_THRESHOLD:
+                most = min(2.0 * most, LARGEST_THRESHOLD)
+            elif question.asks == "delta" and value < 0.5 * delta and delta > SMALLEST_DELTA:
+                delta = max(value if value > 0.0 else 1e-10 * delta, SMALLEST_DELTA)
+            else:
+                break
+        lower = max(value, found(sampling, RESULT))
+        if problem.epochs > 1:
+            rates = [share * run.participations / run.steps for share in EPOCH_RATES]
+            lower = max(lower, *(found(each, FACTORS, multiplied=True) for each in rates))
+        return Answer.at_least(lower, detail=f"rate {sampling:.3g} of the losses")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Epochs of k-of-t allocation; an epoch includes the example with a rate."""
+
+    step: Step
+    participations: int
+    steps: int
+    epochs: int
+    rate: float
+
+    @property
+    def uses(self) -> int:
+        return self.participations * self.epochs
+
+    def law(
+        self, sampling: float, wanted: tuple[float, int, int], tail: float, most: float, multiplied: bool
+    ) -> RatioDistribution | None:
+        """Return a lower distribution of the run, or None beyond the range of doubles.
+
+        Args:
+            sampling: Rate of the losses.
+            wanted: As in `SEARCH`.
+            tail: Largest change of both directions by the tails that are left out.
+            most: Largest epsilon at which the profile will be used.
+            multiplied: Multiply the ratios of the epochs, instead of summing the losses of all epochs.
+        """
+        try:
+            if not multiplied:
+                return _law(self, sampling, wanted, tail, most)
+            epoch = _law(replace(self, epochs=1), sampling, wanted, tail, most)
+            if epoch.x[-1] > LARGEST_RATIO:
+                return None
+            res = Resolution(fineness=FACTOR_FINENESS, tail=tail)
+            return product_of(
+                mixed(RatioBracket(lower=epoch, upper=epoch), self.rate, res), self.epochs, res
+            ).lower
+        except LikelihoodRangeError:
+            return None
+
+
+def _best_rate(run: _Run, found: Callable[[float], float]) -> tuple[float, float]:
+    """Return the best of the tried rates of the losses, and its bound."""
+    lowest = math.log(LEAST_RATE * run.participations / run.steps)
+    apart = -lowest / (RATES - 1)
+    tried = [lowest + apart * k for k in range(RATES)]
+    best, value = 0.0, -math.inf
+    for _ in range(ROUNDS):
+        for logarithm in tried:
+            if (end := found(math.exp(min(0.0, logarithm)))) > value:
+                best, value = logarithm, end
+        tried = [best + apart * side for side in (-0.6, -0.3, 0.3, 0.6)]
+        apart *= 0.3
+    return math.exp(min(0.0, best)), value
+
+
+@lru_cache(maxsize=64)
+def _law(
+    run: _Run, sampling: float, wanted: tuple[float, int, int], tail: float, most: float
+) -> RatioDistribution:
+    """Return a lower distribution with the wanted spacing of the sums."""
+    base = _base(run.step, tail)
+    deviation, width = _extent(base, run, sampling, most - math.log(tail))
+    spacing, fewest, largest = wanted
+    return summed(
+        base,
+        run.participations,
+        run.steps,
+        epochs=run.epochs,
+        rate=sampling,
+        spacing=max(width / largest, min(spacing * deviation, width / fewest)),
+        tail=tail,
+        most=most,
+    )
+
+
+@lru_cache(maxsize=8)
+def _base(step: Step, tail: float) -> RatioDistribution:
+    """Return the lower distribution of the ratio of a step; the cached result is shared."""
+    return step.ratio(Resolution(fineness=FINENESS, tail=tail)).lower
+
+
+def _extent(base: RatioDistribution, run: _Run, sampling: float, nats: float) -> tuple[float, float]:
+    """Return the standard deviation of the loss of a step, and the approximate range of the sums.
+
+    Args:
+        base: A lower distribution of the ratio of one step.
+        run: The epochs.
+        sampling: Rate of the losses.
+        nats: Negative logarithm of the probability of the sums that are left out.
+    """
+    loss = np.log1p(sampling * (base.x - 1.0))
+    unused, used = base.p / base.p.sum(), base.p * base.x / float(base.p @ base.x)
+    mean, moved = float(unused @ loss), float(used @ loss)
+    share = run.participations / run.steps
+    variance = (1.0 - share) * float(unused @ np.square(loss - mean))
+    variance += share * float(used @ np.square(loss - moved))
+    if variance <= 0.0:
+        raise LikelihoodRangeError
+    spread = 2.0 * math.sqrt(2.0 * nats * run.steps * run.epochs * variance)
+    return math.sqrt(variance), spread + run.uses * (moved - mean)
