@@ -1,0 +1,114 @@
+"""The shipped lookup table: a complete file, whose rows are computed again, a drawn sample in every run."""
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.registry import versions
+from storage import StoreError, open_store
+from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
+from storage.schema import problem_id
+from storage.shipped import FOLDER, VARIABLE, shipped_file, shipped_store, shipped_version
+from tests.storage.made_up import epsilon, put, row
+
+LARGEST = 6_000_000
+"""Bytes of the file: it is part of every copy of the repository."""
+
+FILES = sorted(FOLDER.glob("*"))
+PROBLEMS = ("allocation-epsilon", "poisson-epsilon")
+
+
+@pytest.fixture
+def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE)
+
+
+@pytest.fixture(scope="module")
+def rows() -> Any:
+    (file,) = FILES
+    return pq.read_table(file)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table with two rows, named by the variable, and an empty cache."""
+    put(tmp_path / "made", [row(epsilon(sigma=s), Answer.enclosure(4 / s, 4.4 / s)) for s in (1.0, 2.0)])
+    with open_store(tmp_path / "made") as store:
+        table = lookup_table(store)
+    path = tmp_path / f"lookup-{table.version}.parquet"
+    write_lookup_table(table, path)
+    monkeypatch.setenv(VARIABLE, str(path))
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "cache"))
+    return path
+
+
+def test_there_is_one_small_file_with_the_usual_training_runs(rows: Any) -> None:
+    (file,) = FILES
+    assert file.stat().st_size <= LARGEST
+    assert set(PROBLEMS) <= set(rows["problem"].to_pylist())
+    assert set(rows["git_dirty"].to_pylist()) == {False}
+    assert set(rows["sweep"].to_pylist()) == {"lookup"}
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("shipped")
+def test_the_name_of_the_file_is_the_version_of_its_rows() -> None:
+    path = shipped_file()
+    assert path is not None
+    assert read_lookup_table(path).version == shipped_version()
+
+
+def test_no_row_is_of_an_older_version_of_its_method(rows: Any) -> None:
+    used = set(zip(rows["method"].to_pylist(), rows["method_version"].to_pylist(), strict=True))
+    assert used <= set(versions().items()), "`make ship` computes the table again"
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("number", range(200))
+def test_a_row_is_computed_again(rows: Any, number: int) -> None:
+    (stored,) = rows.slice(random.Random(number).randrange(len(rows)), 1).to_pylist()
+    kind = find_problem(stored["problem"])
+    problem = kind.from_fields({name: stored[name] for name in kind.parameters})
+    method = find(stored["method"])(**json.loads(stored["knobs"]))
+    point = Point(problem=problem, method=method)
+    assert (point.id, problem_id(problem)) == (stored["point_id"], stored["problem_id"])
+    again = evaluate(point)
+    assert again.ok
+    assert stored["lower"] <= again.upper
+    assert again.lower <= stored["upper"]
+    assert again.confidence == stored["confidence"]
+    if again.confidence == 1.0 and again.upper < math.inf:
+        assert again.upper == pytest.approx(stored["upper"], rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_table_is_copied_into_the_cache_once_and_answers_lookups(tmp_path: Path) -> None:
+    store = shipped_store()
+    assert store is not None
+    found = store.lookup(epsilon(sigma=1.5))
+    assert found is not None
+    assert (found.lower, found.upper) == (2.0, 4.4)
+    assert [each.name for each in (tmp_path / "cache").iterdir()] == [f"table-{shipped_version()}"]
+    assert shipped_store() is store
+
+
+def test_a_damaged_table_is_an_error(small: Path) -> None:
+    content = bytearray(small.read_bytes())
+    content[100] ^= 1
+    small.write_bytes(content)
+    with pytest.raises(StoreError, match="lookup-"):
+        shipped_store()
+
+
+def test_without_a_cache_or_a_table_there_is_no_store(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(small / "below-a-file"))
+    assert shipped_store() is None
+    monkeypatch.setenv(VARIABLE, "none")
+    assert shipped_store() is None
+    assert shipped_version() == ""
