@@ -21,6 +21,7 @@ from flows.printing import as_json
 from privcore import ExitCode
 
 if TYPE_CHECKING:
+    from flows.runs.recompute import Recomputed
     from flows.runs.repair import Repair
     from storage.garbage import Garbage
 
@@ -28,17 +29,33 @@ DAY = 86_400.0
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the changes without making them.")]
 
 
-def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
+def verify(
+    store: StorePath = DEFAULT_STORE,
+    recompute: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Also recompute N drawn rows, or all, and compare brackets.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn rows.")] = 0,
+    json: Json = False,
+) -> None:
     """Read every byte of a store, and list damaged, missing, foreign and leftover files."""
     from flows.runs.progress import size
+    from flows.runs.recompute import recompute as recompute_rows
+    from flows.runs.recompute import sample_size
     from storage import open_store
 
+    count = None if recompute is None else sample_size(recompute)
     with open_store(store) as opened:
         report = opened.examine()
+        again = None if recompute is None or not report.sound else recompute_rows(opened, count, seed)
     counts = {"parts": report.parts, "rows": report.rows, "bytes": report.bytes, "seconds": report.seconds}
     if json:
         findings = [{**asdict(finding), "harmless": finding.harmless} for finding in report.findings]
-        print(as_json({"sound": report.sound, **counts, "findings": findings}, indent=1))
+        more = {} if again is None else {"recomputed": asdict(again)}
+        print(as_json({"sound": report.sound, **counts, "findings": findings, **more}, indent=1))
     else:
         for finding in report.findings:
             print(f"{finding.kind:<13} {printable(finding.detail)}")
@@ -47,8 +64,20 @@ def verify(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
             f"{report.parts} parts, {report.rows} rows, {size(report.bytes)} checked "
             f"in {report.seconds:.1f} s: {verdict}"
         )
-    if not report.sound:
+        if again is not None:
+            _show_recomputed(again)
+    if not report.sound or (again is not None and again.apart):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _show_recomputed(again: "Recomputed") -> None:
+    for sentence in again.apart:
+        print(f"contradiction {printable(sentence)}")
+    for sentence in again.skipped:
+        print(f"skipped       {printable(sentence)}")
+    apart = len(again.apart)
+    verdict = f"{apart} contradict the stored ones" if apart else "all intersect the stored ones"
+    print(f"{again.rows} brackets recomputed: {again.equal} have the same bits, {verdict}")
 
 
 def repair(

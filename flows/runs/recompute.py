@@ -1,0 +1,116 @@
+"""Recompute stored rows, and compare their brackets with the stored ones: two proved brackets intersect."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from privcore import METHODS, PROBLEMS, Point, evaluate, find_problem
+from privcore.answer import Status
+from privcore.errors import DomainError, PrivsweepError
+
+if TYPE_CHECKING:
+    from storage import Store
+
+
+@dataclass
+class Recomputed:
+    """The comparison of stored rows with recomputed ones.
+
+    Attributes:
+        rows: Rows that were recomputed.
+        equal: Rows whose recomputed bracket has the same bits.
+        apart: Sentences about stored brackets that do not intersect the recomputed ones.
+        skipped: Sentences about rows that this release cannot compute.
+    """
+
+    rows: int = 0
+    equal: int = 0
+    apart: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def sample_size(text: str) -> int | None:
+    """Return the number of rows of a sample; None for `all`.
+
+    Raises:
+        DomainError: The text is neither a whole number of at least 1 nor `all`.
+
+    Example:
+        >>> sample_size("20"), sample_size("all")
+        (20, None)
+    """
+    if text == "all":
+        return None
+    if text.isascii() and text.isdigit() and 0 < int(text) <= 10**9:
+        return int(text)
+    raise DomainError(f"Expected a number of rows, at least 1, or all, got {text[:60]!r}.")
+
+
+def recompute(store: "Store", count: int | None, seed: int = 0) -> Recomputed:
+    """Recompute proved rows of a store, with their methods and options, in this process.
+
+    Rows with a confidence below 1 are left out: two of their intervals may be apart by chance.
+
+    Args:
+        store: The store.
+        count: Size of the sample; None for all rows.
+        seed: Seed of the sample.
+    """
+    found = Recomputed()
+    for row, names in _rows(store, count, seed):
+        point = _point(row, names)
+        if point is None:
+            found.skipped.append(f"{row['problem']}, {row['method']}, row {row['point_id']}")
+            continue
+        answer = evaluate(point)
+        found.rows += 1
+        stored = f"[{row['lower']!r}, {row['upper']!r}]"
+        words = f"{row['problem']}, {row['method']}, row {row['point_id']}: stored {stored}"
+        if answer.status is not Status.OK:
+            found.apart.append(f"{words}, now {answer.status.value}: {answer.detail}")
+        elif answer.lower > row["upper"] or row["lower"] > answer.upper:
+            found.apart.append(f"{words}, now [{answer.lower!r}, {answer.upper!r}]")
+        found.equal += (answer.lower, answer.upper) == (row["lower"], row["upper"])
+    return found
+
+
+def _rows(store: "Store", count: int | None, seed: int) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Yield the rows of the sample, with the names of the fields of their problems."""
+    limit = "" if count is None else f"limit {count}"
+    drawn = store.sql(
+        f"""
+        select problem::varchar as problem, point_id from results where status = 'ok' and confidence = 1
+        order by md5(point_id || '{seed}') {limit}
+        """
+    ).to_pylist()
+    ids: dict[str, list[str]] = {}
+    for row in drawn:
+        ids.setdefault(row["problem"], []).append(row["point_id"])
+    for kind in PROBLEMS:
+        names = list(kind.parameters)
+        fields = ", ".join(f'"{name}"' for name in names)
+        wanted = ids.get(kind.name, [])
+        for start in range(0, len(wanted), 1000):
+            chosen = ", ".join(f"'{each}'" for each in wanted[start : start + 1000])
+            rows = store.sql(
+                f"""
+                select '{kind.name}' as problem, point_id, method::varchar as method, knobs::varchar as knobs,
+                    {fields}, lower, upper
+                from "{kind.name.replace("-", "_")}" where point_id in ({chosen}) order by point_id
+                """
+            )
+            yield from ((row, names) for row in rows.to_pylist())
+
+
+def _point(row: dict[str, Any], names: list[str]) -> Point | None:
+    """Return the point of a row; None if this release does not have the method, or rejects the fields."""
+    method = METHODS.get(row["method"])
+    if method is None:
+        return None
+    try:
+        fields = {name: row[name] for name in names if row[name] is not None}
+        problem = find_problem(row["problem"]).from_fields(fields)
+        return Point(problem=problem, method=method.from_knobs(json.loads(row["knobs"])))
+    except (PrivsweepError, ValueError, LookupError, TypeError):
+        return None
