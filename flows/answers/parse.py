@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
-from flows.answers.samplers import completed, problem_of, with_sizes
+from flows.answers.samplers import completed, kind_of, problem_of, with_sizes
 from flows.printing import exactly
 from flows.spec.words import SYNONYMS, number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
@@ -124,8 +124,7 @@ def training_question(
             )
     if (word := fields.get("adjacency")) in SYNONYMS:
         fields["adjacency"] = SYNONYMS[str(word)]
-    if sampling == "allocation" and fields.get("adjacency") == "replace-one":  # the same draws, as phases
-        kind, fields["redraw"] = problem_of("balls-in-bins"), "each-epoch"
+    kind, fields = kind_of(sampling, fields)
     size = None if examples is None else int(EXAMPLES.check(number(examples)))
     batch = None if batch_size is None else number(batch_size)
     fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch)

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from flows.answers.training_run import notes
 from privcore import DomainError, Problem, find_problem
-from privcore.training import TrainingRun, with_steps
+from privcore.training import MORE_STEPS, TrainingRun, with_steps
 
 SAMPLING = {
     "allocation": "allocation-epsilon",
@@ -41,6 +40,24 @@ def problem_of(sampling: str) -> type[Problem]:
     if sampling not in SAMPLING:
         raise DomainError(f"Expected sampling in {{{', '.join(SAMPLING)}}}, got sampling={sampling!r}.")
     return find_problem(SAMPLING[sampling])
+
+
+def kind_of(sampling: str, fields: Mapping[str, Any]) -> tuple[type[Problem], dict[str, Any]]:
+    """Return the kind of problem about epsilon that answers for a scheme and its fields, and its fields.
+
+    Random allocation with replaced examples is asked as balls-in-bins sampling that is drawn for each epoch,
+    which is the same sampling.
+
+    Args:
+        sampling: One of `SAMPLING`.
+        fields: Fields of the problem that were given.
+
+    Raises:
+        DomainError: The scheme is unknown.
+    """
+    if sampling == "allocation" and fields.get("adjacency") == "replace-one":
+        return problem_of("balls-in-bins"), {**fields, "redraw": "each-epoch"}
+    return problem_of(sampling), dict(fields)
 
 
 def completed(sampling: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,4 +108,29 @@ def with_sizes(
     if batch is None or "steps" in fields:
         return found, []
     numbers = {name: fields[name] for name in ("epochs", "participations") if name in fields}
-    return found, notes(TrainingRun.checked(sizes | numbers), sampling)
+    return found, _notes(TrainingRun.checked(sizes | numbers), sampling)
+
+
+def _notes(run: TrainingRun, sampling: str) -> list[str]:
+    """Return notes about the number of steps, one sentence each.
+
+    Args:
+        run: The training run.
+        sampling: The sampler, or `none`, for which the number of steps does not matter.
+    """
+    taken, *rest = sorted(run.roundings(sampling), key=lambda rounding: not rounding.safe)
+    told = [f"steps={taken.steps}: examples / batch_size, nothing to round."]
+    if rest:
+        why = f"{'more' if sampling in MORE_STEPS else 'fewer'} steps give a larger epsilon"
+        if sampling == "none":
+            why = "steps that do not use an example do not matter"
+        told[0] = (
+            f"steps={taken.steps}: examples / batch_size = {run.quotient}, rounded {taken.way}, "
+            f"since {why}; rounding {rest[0].way} gives steps={rest[0].steps}."
+        )
+    if run.participations > 1:
+        told.append(
+            f"batch_size={run.batch_size} counts one participation: with participations="
+            f"{run.participations} a step uses {taken.mean_batch:.6g} examples on average."
+        )
+    return told

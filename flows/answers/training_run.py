@@ -1,13 +1,13 @@
-"""Both roundings of the steps of a training run of n examples in batches of b: notes, epsilon, and output."""
+"""Both roundings of the steps of a training run of n examples in batches of b: epsilon, and output."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from flows.answers.ask import Asked, ask, is_tight
+from flows.answers.samplers import kind_of
 from flows.printing import as_json, exactly, rounded_down, rounded_up, show
-from privcore import find_problem
-from privcore.training import MORE_STEPS, TrainingRun
+from privcore.training import TrainingRun
 
 WHY = {
     "allocation": (
@@ -22,31 +22,6 @@ WHY = {
 """Reasons why a rounding is safe: with more steps, epsilon falls for allocation, and grows for Poisson."""
 
 
-def notes(run: TrainingRun, sampling: str) -> list[str]:
-    """Return notes about the number of steps, one sentence each.
-
-    Args:
-        run: The training run.
-        sampling: The sampler, or `none`, for which the number of steps does not matter.
-    """
-    taken, *rest = sorted(run.roundings(sampling), key=lambda rounding: not rounding.safe)
-    told = [f"steps={taken.steps}: examples / batch_size, nothing to round."]
-    if rest:
-        why = f"{'more' if sampling in MORE_STEPS else 'fewer'} steps give a larger epsilon"
-        if sampling == "none":
-            why = "steps that do not use an example do not matter"
-        told[0] = (
-            f"steps={taken.steps}: examples / batch_size = {run.quotient}, rounded {taken.way}, "
-            f"since {why}; rounding {rest[0].way} gives steps={rest[0].steps}."
-        )
-    if run.participations > 1:
-        told.append(
-            f"batch_size={run.batch_size} counts one participation: with participations="
-            f"{run.participations} a step uses {taken.mean_batch:.6g} examples on average."
-        )
-    return told
-
-
 def epsilons(run: TrainingRun, noise: Mapping[str, Any], limit_seconds: float) -> list[Asked]:
     """Return brackets of epsilon for every rounding of a run, in the order of `all_roundings`.
 
@@ -58,10 +33,10 @@ def epsilons(run: TrainingRun, noise: Mapping[str, Any], limit_seconds: float) -
     Raises:
         DomainError: Sigma or delta is missing, or outside its domain.
     """
-    problems = [
-        find_problem(f"{rounding.sampling}-epsilon").from_fields(run.fields(rounding) | dict(noise))
-        for rounding in run.all_roundings()
+    kinds = [
+        kind_of(rounding.sampling, run.fields(rounding) | dict(noise)) for rounding in run.all_roundings()
     ]
+    problems = [kind.from_fields(fields) for kind, fields in kinds]
     tight = lambda asked: is_tight(asked, 0.01)
     return [ask(problem, limit_seconds=limit_seconds, until=tight) for problem in problems]
 

@@ -121,3 +121,14 @@ def test_the_quotient_is_written_with_a_fraction_or_as_a_whole_number(
 def test_sizes_that_contradict_one_another_are_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(DomainError, match="^" + sentence):
         TrainingRun.checked(given)
+
+
+def test_an_example_may_be_replaced_in_both_schemes() -> None:
+    run = TrainingRun(examples=1000, batch_size=30)
+    noise = {"sigma": 1.0, "delta": 1e-5}
+    asked = zip(
+        epsilons(run, {**noise, "adjacency": "replace-one"}, 60.0), epsilons(run, noise, 60.0), strict=True
+    )
+    for replaced, added in asked:
+        assert replaced.ok
+        assert replaced.upper >= added.lower
