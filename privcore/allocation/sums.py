@@ -95,6 +95,8 @@ class AllocationSums(Method[Answered]):
                 delta = max(value if value > 0.0 else 1e-10 * delta, SMALLEST_DELTA)
             else:
                 break
+        if question.asks == "epsilon":  # the result may exceed that of the search
+            most = min(max(most, 1.25 * value), LARGEST_THRESHOLD)
         lower = max(value, found(sampling, RESULT))
         if problem.epochs > 1:
             rates = [share * run.participations / run.steps for share in EPOCH_RATES]
