@@ -5,12 +5,14 @@ import math
 from typing import Any
 
 import pytest
+from flint import arb, ctx
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from privcore import find_problem
 from tests.flows.page.browser import call, complaints, text, visit, wait
 from tests.flows.page.drawn import Asked, asked, bracket
+from tests.privcore.numerics import balls
 
 pytestmark = pytest.mark.xdist_group("page")
 
@@ -181,3 +183,31 @@ def test_an_error_in_the_form_removes_a_computed_bracket(browser: webdriver.Chro
 def test_participations_that_the_engine_lacks_are_named(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, page + WIDE.replace("participations=1", "participations=2"))
     assert wait(browser, "#not-computed").text.startswith("Expected participations 1, or as many as steps")
+
+
+def test_brackets_of_every_tolerance_intersect(at_page: webdriver.Chrome) -> None:
+    for one in asked(77, 6):
+        contents = [{**one.content, "tolerance": tolerance} for tolerance in (0.3, 0.1, 0.03, 0.01)]
+        found = computed(at_page, contents)
+        assert max(lower for lower, *_ in found) <= min(upper for _, upper, *_ in found), one
+
+
+def test_a_single_step_of_poisson_sampling_has_a_closed_form(at_page: webdriver.Chrome) -> None:
+    """The profile of 1 - q + q X in the direction remove is q times that of X at another epsilon."""
+    for sigma, rate, epsilon in ((1.0, 0.1, 0.7), (3.0, 0.5, 0.1), (0.5, 0.01, 2.0), (10.0, 0.9, 0.02)):
+        kappa = (math.exp(epsilon) - 1.0 + rate) / rate
+        delta = rate * exact_delta(sigma, math.log(kappa))
+        fields = {"sigma": sigma, "sampling_probability": rate, "steps": 1, "adjacency": "remove"}
+        profile = {"problem": "poisson-delta", "fields": {**fields, "epsilon": epsilon}, "tolerance": 0.001}
+        inverse = {"problem": "poisson-epsilon", "fields": {**fields, "delta": delta}, "tolerance": 0.001}
+        (low, high, *_), (least, most, *_) = computed(at_page, [profile, inverse])
+        assert low <= delta * (1.0 + 1e-9)
+        assert delta * (1.0 - 1e-9) <= high <= 1.0011 * low
+        assert least <= epsilon * (1.0 + 1e-9)
+        assert epsilon * (1.0 - 1e-9) <= most <= 1.0011 * least
+
+
+def exact_delta(sigma: float, epsilon: float) -> float:
+    with ctx.workprec(200):
+        s, e = 1 / arb(sigma), arb(epsilon)
+        return float(balls.normal(s / 2 - e / s) - e.exp() * balls.normal(-s / 2 - e / s))

@@ -96,8 +96,8 @@ function spread(a, b, { edges, widths }, times) {
   }
   masses[left.length] += top;
   const { massError, valueError } = errors(a, b, times);
-  // the place of a pair in its cell errs by 8 units of the width, which is at most the value (`edgesOf`)
-  const place = 8 * UNIT * Math.max(1, widest(edges));
+  // the place of a pair in its cell errs by 11 units of the width, which is at most the value (`edgesOf`)
+  const place = 16 * UNIT * Math.max(1, widest(edges));
   const infinity = a.infinity + b.infinity + excess + LEAST_MEAN;
   return { ...distribution(edges, masses, infinity, massError, valueError + place), widths };
 }
@@ -118,7 +118,7 @@ function means(a, b, { edges }, times) {
   const values = Float64Array.from(kept, (k, n) => edges[k] + (edges[k + 1] - edges[k]) * (right[k] / masses[n]));
   // Weights that err by the factors exp(+- m) move the mean of a cell by at most m / 2 of its width, and the
   // sums by as much again.
-  const moved = (massError + 8 * UNIT) * wide + 2 * UNIT;
+  const moved = (massError + 16 * UNIT) * wide + 2 * UNIT;
   return distribution(values, masses, 0, massError, valueError + moved);
 }
 

@@ -15,6 +15,9 @@ const LEAST_DELTA = 1e-100;
 /** Passes with falling widths of the cells, and pairs of atoms that a pass may take, about. */
 const [MOST_PASSES, MOST_PAIRS] = [9, 1.5e9];
 
+/** Inverse noise multiplier at which the ratios that matter, near exp(s^2 / 2), exceed the range of doubles. */
+const LARGEST_INVERSE = 26;
+
 /** Coarsest and finest cells in local standard deviations. */
 const [COARSEST, FINEST] = [0.6, 0.0005];
 
@@ -43,6 +46,7 @@ function ratio(parts, res) {
     const s = inverse(each);
     // s errs by 3 units; a little less noise for the upper end, and a little more for the lower one
     const [more, less] = [short(s * (1 + 8 * UNIT), true), short(s * (1 - 8 * UNIT), false)];
+    if (more > LARGEST_INVERSE) throw new RangeError("The ratio of a step is too large.");
     let x = { upper: lognormal(more, res.fineness, res.tail, true), lower: lognormal(less, res.fineness, res.tail, false) };
     if (!(x.upper.values[x.upper.values.length - 1] <= LARGEST)) throw new RangeError("The ratio of a step is too large.");
     x = meanOf(x, each.mean, res);

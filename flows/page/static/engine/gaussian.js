@@ -36,8 +36,8 @@ export function gaussianDelta(mu, epsilon) {
       const kept = flat ? 1 : -expm1(-mu * (from - a + width * NODE[k]));
       sum += width * WEIGHT[k] * density(u) * kept;
     }
+    if (from + width === from) return { lower: 0, upper: 1 };
     from += width;
-    if (width < 1e-12) break;
   }
   const slack = INTEGRAL + 8 * UNIT * (1 + Math.abs(a)) * terms;
   if (!(slack < 0.5)) return { lower: 0, upper: 1 };

@@ -23,7 +23,7 @@ const factor = (x, errors) => (errors + (x.values.length + 32) * UNIT) * (1 + 1e
 export function deltaOf(x, epsilon, remove, upper) {
   const moved = (x.valueError + 2 * ELEMENTARY) * (1 + 1e-3);
   const slack = factor(x, x.massError + x.valueError);
-  if (!(slack < 0.01 && moved < 0.01)) return upper ? 1 : 0;
+  if (!(slack < 1e-3 && moved < 1e-3)) return upper ? 1 : 0; // so that 1.001 times an error covers e^error
   let found;
   if (remove) {
     // E (X' - kappa)+ <= e^(mass + value) E (X - kappa e^-value)+, and the reverse for a lower distribution
