@@ -12,6 +12,7 @@ import { DomainError, question as asked } from "./fields.js";
 import { draw, mark } from "./form.js";
 import { ask, told } from "./live.js";
 import { Contradiction, lookup, stated } from "./lookup.js";
+import { connectNoise, offerNoise } from "./noise.js";
 import { exactly } from "./numbers.js";
 import { open } from "./source.js";
 import { hasStatement } from "./statement.js";
@@ -131,6 +132,7 @@ function answer(given) {
     mark(error.field);
     showError(error.message);
     forget();
+    offerNoise(table.problem, null);
     fill("computed");
     at("compute").hidden = true;
     fill("chart");
@@ -146,6 +148,7 @@ function answer(given) {
   window.cancelAnimationFrame(drawing);
   drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
   state.tight = null;
+  offerNoise(table.problem, state.question);
   tighten(table.problem, state.question, state.found, (tight) => {
     state.tight = tight;
     showCopy();
@@ -257,6 +260,7 @@ async function follow() {
 
 async function start() {
   drawKinds();
+  connectNoise();
   state.source = await open();
   state.catalogue = state.source.catalogue;
   const { version, date } = state.catalogue;

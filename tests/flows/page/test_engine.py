@@ -211,3 +211,24 @@ def exact_delta(sigma: float, epsilon: float) -> float:
     with ctx.workprec(200):
         s, e = 1 / arb(sigma), arb(epsilon)
         return float(balls.normal(s / 2 - e / s) - e.exp() * balls.normal(-s / 2 - e / s))
+
+
+def test_the_page_finds_the_noise_for_an_epsilon(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + WIDE)
+    wait(browser, "#tight")
+    field = browser.find_element(By.ID, "noise-epsilon")
+    field.clear()
+    field.send_keys("0.5")
+    browser.find_element(By.ID, "noise-find").click()
+    lower, upper = wait(browser, "#noise-bracket").text.removeprefix("σ ∈ [").removesuffix("]").split(", ")
+    asked_at = {"steps": 500, "delta": 1e-7}
+    kind = find_problem("allocation-epsilon")
+    assert bracket(kind.from_fields({**asked_at, "sigma": float(upper)}))[0] <= 0.5
+    assert bracket(kind.from_fields({**asked_at, "sigma": float(lower)}))[1] >= 0.5
+    field.send_keys("x")
+    browser.find_element(By.ID, "noise-find").click()
+    assert text(browser, "noise-found") == "Expected an epsilon in (0, 10000]."
+    visit(browser, f"{page}#problem=label-advantage")
+    wait(browser, "#number")
+    assert not browser.find_element(By.ID, "noise-section").is_displayed()
+    assert complaints(browser) == []
