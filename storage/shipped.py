@@ -30,12 +30,22 @@ def shipped_file() -> Path | None:
 
 
 def shipped_version() -> str:
-    """Return the version of the shipped table, from the name of its file; the name if it has no version."""
+    """Return the version of the shipped table, from the name of its file or else from its rows.
+
+    Raises:
+        StoreError: The file that the user named is not a lookup table.
+    """
     path = shipped_file()
     if path is None:
         return ""
     match = _VERSION.fullmatch(path.name)
-    return match[1] if match else path.stem
+    return match[1] if match else _version_in(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@cache
+def _version_in(path: Path, _changed: int) -> str:
+    """Return the version of a table with any name."""
+    return read_lookup_table(path).version
 
 
 def shipped_store() -> Store | None:
@@ -48,14 +58,16 @@ def shipped_store() -> Store | None:
         StoreError: The table is damaged.
     """
     path = shipped_file()
-    return None if path is None else _opened(path, os.environ.get(CACHE_VARIABLE, ""))
+    if path is None:
+        return None
+    return _opened(path, shipped_version(), os.environ.get(CACHE_VARIABLE, ""))
 
 
 @cache
-def _opened(path: Path, _cache: str) -> Store | None:
+def _opened(path: Path, version: str, _cache: str) -> Store | None:
     """Return the store of a table, once for each process."""
     try:
-        folder = cache_folder() / f"table-{shipped_version()}"
+        folder = cache_folder() / f"table-{version}"
     except StoreError:  # the user has no home
         return None
     if not folder.exists():

@@ -98,6 +98,25 @@ def test_a_table_is_copied_into_the_cache_once_and_answers_lookups(tmp_path: Pat
     assert shipped_store() is store
 
 
+def test_a_table_with_any_name_is_read_again_when_it_changes(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = small.rename(small.with_name("mine.parquet"))
+    monkeypatch.setenv(VARIABLE, str(other))
+    assert shipped_version() == read_lookup_table(other).version
+    put(small.parent / "made", row(epsilon(sigma=3.0), Answer.enclosure(1.0, 1.1)))
+    with open_store(small.parent / "made") as store:
+        write_lookup_table(lookup_table(store), other)
+    store_again = shipped_store()
+    assert store_again is not None
+    found = store_again.lookup(epsilon(sigma=3.0))
+    assert found is not None
+    assert found.exact
+    monkeypatch.setenv(VARIABLE, str(small.parent / "missing.parquet"))
+    with pytest.raises(StoreError, match=r"missing\.parquet"):
+        shipped_store()
+
+
 def test_a_damaged_table_is_an_error(small: Path) -> None:
     content = bytearray(small.read_bytes())
     content[100] ^= 1
