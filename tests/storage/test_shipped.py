@@ -17,6 +17,8 @@ from storage.schema import problem_id
 from storage.shipped import FOLDER, VARIABLE, shipped_file, shipped_store, shipped_version
 from tests.storage.made_up import epsilon, put, row
 
+pytestmark = pytest.mark.sampled(4)
+
 LARGEST = 6_000_000
 """Bytes of the file: it is part of every copy of the repository."""
 
@@ -69,7 +71,7 @@ def test_no_row_is_of_an_older_version_of_its_method(rows: Any) -> None:
     assert used <= set(versions().items()), "`make ship` computes the table again"
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("number", range(200))
 def test_a_row_is_computed_again(rows: Any, number: int) -> None:
     (stored,) = rows.slice(random.Random(number).randrange(len(rows)), 1).to_pylist()

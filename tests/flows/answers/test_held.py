@@ -11,6 +11,8 @@ from storage.shipped import VARIABLE
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
 
+pytestmark = pytest.mark.sampled(4)
+
 TRUE = Answer.enclosure(4.37717, 4.37718)  # of sigma=1, delta=1e-5
 WORDS = ("unamplified-epsilon", "sigma=1", "delta=1e-5")
 OPTIONS = ("--sampling", "none", "--sigma", "1", "--delta", "1e-5")

@@ -16,6 +16,8 @@ from storage import LimitError, QueryError, open_store
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
 
+pytestmark = pytest.mark.sampled(4)
+
 
 @pytest.fixture
 def privsweep(capsys: pytest.CaptureFixture[str]) -> Command:
