@@ -72,13 +72,13 @@ function bar(x, y, { from, lower, upper }, kind) {
   return svg("path", { class: kind, d: `M${place - 3} ${low}h6M${place} ${low}V${high}M${place - 3} ${high}h6` });
 }
 
-/** Draw the chart of a question over a field. */
-export function drawChart(table, question, found, field) {
+/** Draw the chart of a question over a field, with brackets that were computed in the browser. */
+export function drawChart(table, question, found, field, computed = []) {
   const { problem } = table;
   const { at, across } = bands(table, question, field);
   const asked = question[field.name];
   const mine = found && Number.isFinite(asked) ? { from: asked, ...found } : null;
-  const shown = [...at, ...across, ...(mine ? [mine] : [])];
+  const shown = [...at, ...across, ...computed, ...(mine ? [mine] : [])];
   if (!shown.length) {
     fill("chart", html("p", {}, `Nothing is stored along ${field.name} with all other fields as in the question.`));
     return;
@@ -103,6 +103,7 @@ export function drawChart(table, question, found, field) {
       return svg("rect", { class: "band", x: left, y: top, width: right - left, height: Math.max(low - top, 1) });
     }),
     at.map((end) => bar(x, y, end, end.exact ? "stored" : "derived")),
+    computed.map((end) => bar(x, y, end, "computed")),
     mine
       ? [
           svg("line", { class: "asked-rule", x1: x.at(asked), x2: x.at(asked), y1: TOP, y2: HEIGHT - BOTTOM }),

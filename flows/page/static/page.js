@@ -6,6 +6,7 @@ import { show, showBox, showError } from "./answer.js";
 import { axes, drawChart } from "./chart.js";
 import { compare, showCompared } from "./compare.js";
 import { forget, tighten } from "./computed.js";
+import { curveOf, offerCurve } from "./curve.js";
 import { KINDS, STATEMENT } from "./copies.js";
 import { at, fill, html } from "./dom.js";
 import { DomainError, question as asked } from "./fields.js";
@@ -136,6 +137,7 @@ function answer(given) {
     fill("computed");
     at("compute").hidden = true;
     fill("chart");
+    fill("curve");
     showCopy();
     return;
   }
@@ -180,8 +182,11 @@ async function compute() {
 }
 
 function showChart() {
-  const field = state.table.problem.fields.find(({ name }) => name === at("axis").value);
-  if (field && state.question) drawChart(state.table, state.question, state.found, field);
+  const { table, question, found } = state;
+  const field = table.problem.fields.find(({ name }) => name === at("axis").value);
+  if (!field || !question) return;
+  drawChart(table, question, found, field, curveOf(question, field));
+  offerCurve(table, question, field, showChart);
 }
 
 function showCopy() {

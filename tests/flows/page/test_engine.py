@@ -8,6 +8,8 @@ import pytest
 from flint import arb, ctx
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.expected_conditions import text_to_be_present_in_element
+from selenium.webdriver.support.wait import WebDriverWait
 
 from privcore import find_problem
 from tests.flows.page.browser import call, complaints, text, visit, wait
@@ -231,4 +233,18 @@ def test_the_page_finds_the_noise_for_an_epsilon(browser: webdriver.Chrome, page
     visit(browser, f"{page}#problem=label-advantage")
     wait(browser, "#number")
     assert not browser.find_element(By.ID, "noise-section").is_displayed()
+    assert complaints(browser) == []
+
+
+def test_the_chart_shows_brackets_computed_along_its_axis(browser: webdriver.Chrome, page: str) -> None:
+    visit(browser, page + WIDE)
+    wait(browser, "#tight")
+    wait(browser, "#curve-start").click()
+    WebDriverWait(browser, 20).until(text_to_be_present_in_element((By.ID, "curve"), "Thick bars"))
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#chart .computed")) == 13
+    field = browser.find_element(By.ID, "exact-sigma")
+    field.clear()
+    field.send_keys("3")
+    wait(browser, "#curve-start")
+    assert browser.find_elements(By.CSS_SELECTOR, "#chart .computed") == []
     assert complaints(browser) == []

@@ -28,7 +28,7 @@ export function stop(sentence = "The computation was stopped.") {
   worker = null;
   const stopped = [...waiting.values()];
   waiting.clear();
-  stopped.forEach(({ reject }) => reject(new Error(sentence)));
+  stopped.forEach(({ reject }) => reject(Object.assign(new Error(sentence), { stopped: true })));
 }
 
 /**
