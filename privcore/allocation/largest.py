@@ -59,10 +59,13 @@ def log_exceedances(cuts: Any, outputs: Outputs, side: int) -> Any:
     for count, mean in outputs:
         # A larger mean makes the exceedance larger, so the difference is rounded to the matching side.
         x = np.nextafter(cuts - math.nextafter(mean, side * math.inf), -side * math.inf)
-        tail = scipy.special.log_ndtr(-x)
-        small = np.log1p(-np.exp(np.clip(tail, -80.0, -1.0)))
-        near = np.log(-np.where(x > 1.0, small, scipy.special.log_ndtr(x)))
-        parts.append(math.log(count) + np.where(tail < -40.0, tail, near))
+        high = x > 1.0
+        tail = scipy.special.log_ndtr(-x[high])
+        near = np.log(-np.log1p(-np.exp(np.maximum(tail, -80.0))))
+        log_h = np.empty_like(x)
+        log_h[high] = np.where(tail < -40.0, tail, near)
+        log_h[~high] = np.log(-scipy.special.log_ndtr(x[~high]))
+        parts.append(math.log(count) + log_h)
     total = np.logaddexp.reduce(parts)
     return total + side * LOG_EXCEEDANCE * np.maximum(1.0, np.abs(total))
 
