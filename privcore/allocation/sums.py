@@ -22,7 +22,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.enclose import FIRST_DELTA, SHARE, SMALLEST_DELTA
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.summed import LARGEST_THRESHOLD, summed
+from privcore.likelihood_ratio.summed import LARGEST_THRESHOLD, losses, summed
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 
@@ -40,6 +40,8 @@ LEAST_RATE = 0.02
 """Smallest rate of the search, as a share of k / t."""
 RATES, ROUNDS = 9, 3
 """Number of rates of the first round of the search; the next rounds are between neighbours of the best."""
+TILTS = 2.0 ** np.arange(-8.0, 5.0)
+"""Exponents of the Chernoff bounds of the range of the sums, relative to that of a normal distribution."""
 FIRST_THRESHOLD = 8.0
 """Epsilon up to which the first sums are valid; it is doubled while it limits the bound."""
 
@@ -67,8 +69,8 @@ class AllocationSums(Method[Answered]):
         return None
 
     def cost(self, problem: Answered) -> Cost:
-        root, levels = math.sqrt(problem.steps * problem.epochs), problem.epochs.bit_length()
-        search, result = min(8e3, 500.0 + 50.0 * root), min(16e3, 4e3 + 300.0 * root)
+        steps, levels = problem.steps * problem.epochs, problem.epochs.bit_length()
+        search, result = most_sums(SEARCH, steps), most_sums(RESULT, steps)
         one = 2e-3 + 1.5e-9 * search * search + (0.0 if rate_of(problem) == 1.0 else 0.04 * levels)
         looks = 2.0 if problem.asks == "epsilon" else 10.0  # for the threshold, or the size of delta
         seconds = 0.1 + looks * (RATES + 4.0 * ROUNDS) * one + 1.5e-9 * result * result + 0.1 * (levels - 1)
@@ -133,7 +135,10 @@ class _Run:
         try:
             if not multiplied:
                 return _law(self, sampling, wanted, tail, most)
-            epoch = _law(replace(self, epochs=1), sampling, wanted, tail, most)
+            further = most - math.log(self.rate)  # `mixed` asks for kappas up to e^most / rate
+            if further > LARGEST_THRESHOLD:
+                return None
+            epoch = _law(replace(self, epochs=1), sampling, wanted, tail, further)
             if epoch.x[-1] > LARGEST_RATIO:
                 return None
             res = Resolution(fineness=FACTOR_FINENESS, tail=tail)
@@ -159,21 +164,30 @@ def _best_rate(run: _Run, found: Callable[[float], float]) -> tuple[float, float
     return math.exp(min(0.0, best)), value
 
 
+def most_sums(wanted: tuple[float, int, int], steps: int) -> float:
+    """Return the largest number of sums: a few steps with heavy tails are not worth as many as many steps."""
+    _, fewest, largest = wanted
+    return min(largest, fewest * (1.0 + 0.2 * math.sqrt(steps)))
+
+
 @lru_cache(maxsize=64)
 def _law(
     run: _Run, sampling: float, wanted: tuple[float, int, int], tail: float, most: float
 ) -> RatioDistribution:
     """Return a lower distribution with the wanted spacing of the sums."""
     base = _base(run.step, tail)
-    deviation, width = _extent(base, run, sampling, most - math.log(tail))
-    spacing, fewest, largest = wanted
+    nats = most - math.log(tail) + math.log(4.0 * run.steps * run.epochs)
+    deviation, width = _extent(base, run, sampling, nats)
+    spacing, fewest, _ = wanted
     return summed(
         base,
         run.participations,
         run.steps,
         epochs=run.epochs,
         rate=sampling,
-        spacing=max(width / largest, min(spacing * deviation, width / fewest)),
+        spacing=max(
+            width / most_sums(wanted, run.steps * run.epochs), min(spacing * deviation, width / fewest)
+        ),
         tail=tail,
         most=most,
     )
@@ -186,7 +200,7 @@ def _base(step: Step, tail: float) -> RatioDistribution:
 
 
 def _extent(base: RatioDistribution, run: _Run, sampling: float, nats: float) -> tuple[float, float]:
-    """Return the standard deviation of the loss of a step, and the approximate range of the sums.
+    """Return the standard deviation of the loss of a step, and the range of the sums by Chernoff bounds.
 
     Args:
         base: A lower distribution of the ratio of one step.
@@ -194,13 +208,23 @@ def _extent(base: RatioDistribution, run: _Run, sampling: float, nats: float) ->
         sampling: Rate of the losses.
         nats: Negative logarithm of the probability of the sums that are left out.
     """
-    loss = np.log1p(sampling * (base.x - 1.0))
+    loss = losses(base, sampling)
     unused, used = base.p / base.p.sum(), base.p * base.x / float(base.p @ base.x)
+    steps, uses = run.steps * run.epochs, run.uses
     mean, moved = float(unused @ loss), float(used @ loss)
-    share = run.participations / run.steps
-    variance = (1.0 - share) * float(unused @ np.square(loss - mean))
-    variance += share * float(used @ np.square(loss - moved))
+    variance = (1.0 - uses / steps) * float(unused @ np.square(loss - mean))
+    variance += uses / steps * float(used @ np.square(loss - moved))
     if variance <= 0.0:
         raise LikelihoodRangeError
-    spread = 2.0 * math.sqrt(2.0 * nats * run.steps * run.epochs * variance)
-    return math.sqrt(variance), spread + run.uses * (moved - mean)
+    tilts = math.sqrt(2.0 * nats / (steps * variance)) * TILTS
+    reach = 0.0
+    for side in (-1.0, 1.0):
+        exponents = side * np.multiply.outer(tilts, loss - mean)
+        largest = exponents.max(axis=1)
+        exponents = np.exp(exponents - largest[:, None])
+        without, with_example = (
+            largest + np.log(np.maximum(exponents @ law, 1e-300)) for law in (unused, used)
+        )
+        both = (steps * without, (steps - uses) * without + uses * with_example)
+        reach += max(float(np.min((moments + nats) / tilts)) for moments in both)
+    return math.sqrt(variance), min(reach, steps * float(np.ptp(loss)))

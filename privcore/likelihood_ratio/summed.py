@@ -13,7 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privcore.likelihood_ratio.distribution import UNDERFLOW, LikelihoodRangeError, RatioDistribution
+from privcore.likelihood_ratio.distribution import (
+    UNDERFLOW,
+    LikelihoodRangeError,
+    RatioDistribution,
+    lowest_value,
+)
 from privcore.likelihood_ratio.kernel import Array
 from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import UNIT
@@ -96,10 +101,16 @@ def summed(
     )
 
 
+def losses(base: RatioDistribution, rate: float) -> Array:
+    """Return the loss of every atom; a value that became 0 has the loss of the smallest positive value."""
+    x = np.maximum(base.x, lowest_value(base))
+    loss: Array = np.log((1.0 - rate) + rate * x) if rate < 1.0 else np.log(x)
+    return loss
+
+
 def _one_step(base: RatioDistribution, rate: float, spacing: float) -> tuple[_Sums, _Sums]:
     """Return the masses of the rounded losses of a step without and with the example."""
-    loss = np.log((1.0 - rate) + rate * base.x) if rate < 1.0 else np.log(base.x)
-    place = np.rint(loss / spacing).astype(np.int64)
+    place = np.rint(losses(base, rate) / spacing).astype(np.int64)
     least, count = int(place.min()), int(np.ptp(place)) + 1
     if count > MOST_SUMS:
         raise LikelihoodRangeError

@@ -1,11 +1,17 @@
 """Lower bounds of k-of-t allocation from sums of losses."""
 
+import math
 import random
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import binom, hypergeom
 
 from privcore import Answer, Point, Status, evaluate, find
+from privcore.allocation.sums import SEARCH, _Run, most_sums
+from privcore.likelihood_ratio.profile import delta_lower
+from privcore.likelihood_ratio.steps import GaussianStep, ResponseStep
 from tests.privcore.draws import problem
 
 
@@ -72,3 +78,35 @@ def test_one_step_and_all_steps_are_left_to_the_certified_method(participations:
     )
     assert found.status is Status.NOT_APPLICABLE
     assert "allocation.certified" in found.detail
+
+
+@pytest.mark.parametrize("tail", [1e-2, 1e-4])
+@pytest.mark.parametrize("rate", [0.5, 0.05, 0.001])
+def test_sampled_epochs_count_the_tails_at_the_thresholds_before_sampling(rate: float, tail: float) -> None:
+    """An epoch sampled with a rate at kappa uses the profile of the whole epoch at about kappa / rate."""
+    ups, chosen = np.arange(31), np.arange(13)
+    weights = hypergeom.pmf(chosen[None, :], 30, ups[:, None], 12)
+    ratios = np.where(weights > 0.0, weights * np.exp(2.0 * chosen - 12.0), 0.0).sum(axis=1)
+    masses = binom.pmf(ups, 30, 1.0 / (1.0 + math.e))
+    run = _Run(ResponseStep(1.0), 12, 30, 1, rate)
+    for epsilon in (0.01, 0.5, 1.0):
+        law = run.law(0.3, (0.08, 4_000, 16_000), tail, epsilon, multiplied=True)
+        assert law is not None
+        exact = float(masses @ np.maximum(1.0 - rate + rate * ratios - math.exp(epsilon), 0.0))
+        assert delta_lower(law, epsilon, "remove") <= exact * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize(("sigma", "delta"), [(0.1, 1e-6), (0.3, 1e-90)])
+def test_ratios_that_became_zero_have_a_loss(sigma: float, delta: float) -> None:
+    fields: dict[str, Any] = {"sigma": sigma, "steps": 3, "participations": 2, "delta": delta}
+    found, known = (
+        ask(method, "allocation", **fields) for method in ("allocation.sums", "allocation.certified")
+    )
+    assert found.status is Status.OK, found
+    assert 0.0 < found.lower <= known.upper
+
+
+def test_heavy_tails_of_a_few_steps_have_no_more_sums_than_the_cost_allows() -> None:
+    law = _Run(GaussianStep(0.37), 2, 300, 1, 1.0).law(0.001, SEARCH, 1e-80, 300.0, multiplied=False)
+    assert law is not None
+    assert law.x.size <= 1.1 * most_sums(SEARCH, 300)
