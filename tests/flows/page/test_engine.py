@@ -2,8 +2,10 @@
 
 import json
 import math
+import random
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from flint import arb, ctx
 from selenium import webdriver
@@ -12,6 +14,7 @@ from selenium.webdriver.support.expected_conditions import text_to_be_present_in
 from selenium.webdriver.support.wait import WebDriverWait
 
 from privcore import find_problem
+from storage.shipped import FOLDER
 from tests.flows.page.browser import call, complaints, text, visit, wait
 from tests.flows.page.drawn import Asked, asked, bracket
 from tests.privcore.numerics import balls
@@ -19,6 +22,7 @@ from tests.privcore.numerics import balls
 pytestmark = pytest.mark.xdist_group("page")
 
 TOLERANCE = 0.01
+COVERED = ("allocation-epsilon", "poisson-epsilon", "unamplified-epsilon")
 COMPUTED = """
     const { compute } = await load("engine/client.js");
     const found = [];
@@ -248,3 +252,40 @@ def test_the_chart_shows_brackets_computed_along_its_axis(browser: webdriver.Chr
     wait(browser, "#curve-start")
     assert browser.find_elements(By.CSS_SELECTOR, "#chart .computed") == []
     assert complaints(browser) == []
+
+
+def stored_rows(count: int | None = None) -> list[Asked]:
+    """Drawn rows of the shipped table that the engine covers; all of them without a count."""
+    fields = sorted({name for problem in COVERED for name in find_problem(problem).parameters})
+    columns = ["problem", "status", "confidence", "lower", "upper", *fields]
+    rows = pq.read_table(
+        max(FOLDER.glob("lookup-*.parquet")),
+        columns=columns,
+        filters=[("problem", "in", list(COVERED)), ("status", "=", "ok"), ("confidence", "=", 1.0)],
+    )
+    drawn = random.Random(8).sample(range(len(rows)), count or len(rows))
+    found = []
+    for row in rows.take(drawn).to_pylist():
+        if row["problem"] != "allocation-epsilon" or row["participations"] in (1, row["steps"]):
+            kind = find_problem(row["problem"])
+            given = {name: row[name] for name in kind.parameters if row[name] is not None}
+            found.append(Asked(kind.from_fields(given), row["lower"], row["upper"]))
+    return found
+
+
+def intersect(browser: webdriver.Chrome, rows: list[Asked]) -> None:
+    for start in range(0, len(rows), 50):
+        chosen = rows[start : start + 50]
+        found = computed(browser, [one.content for one in chosen])
+        for one, (lower, upper, *_) in zip(chosen, found, strict=True):
+            assert lower <= one.upper, one
+            assert one.lower <= upper, one
+
+
+def test_rows_of_the_shipped_table_intersect_computed_brackets(at_page: webdriver.Chrome) -> None:
+    intersect(at_page, stored_rows(40))
+
+
+@pytest.mark.soak
+def test_every_row_of_the_shipped_table_intersects_a_computed_bracket(at_page: webdriver.Chrome) -> None:
+    intersect(at_page, stored_rows())
