@@ -197,6 +197,13 @@ def test_a_product_that_leaves_the_doubles_is_refused_rather_than_wrong() -> Non
         lognormal(100.0, res)
 
 
+def test_a_lower_distribution_whose_square_is_out_of_range_is_refused() -> None:
+    """A conditional mean may lie far beyond the last edge, whose size is checked."""
+    law = RatioDistribution(x=np.array([0.5, 1e160]), p=np.array([1.0, 5e-161]))
+    with pytest.raises(LikelihoodRangeError):
+        product_of(RatioBracket(lower=law, upper=law), 2, Resolution(fineness=0.1, tail=1e-9))
+
+
 def test_combining_a_law_with_itself_by_either_route_agrees() -> None:
     res = Resolution(fineness=0.1, tail=1e-12)
     base = lognormal(1.0, res)
