@@ -135,7 +135,7 @@ class _Run:
         try:
             if not multiplied:
                 return _law(self, sampling, wanted, tail, most)
-            further = most - math.log(self.rate)  # `mixed` asks for kappas up to e^most / rate
+            further = most - math.log(self.rate)  # `mixed` uses kappas up to e^most / rate
             if further > LARGEST_THRESHOLD:
                 return None
             epoch = _law(replace(self, epochs=1), sampling, wanted, tail, further)

@@ -19,7 +19,7 @@ from tests.flows.page.browser import call, complaints, text, visit, wait
 from tests.flows.page.drawn import Asked, asked, bracket
 from tests.privcore.numerics import balls
 
-pytestmark = pytest.mark.xdist_group("page")
+pytestmark = [pytest.mark.sampled(6), pytest.mark.xdist_group("page")]
 
 TOLERANCE = 0.01
 COVERED = ("allocation-epsilon", "poisson-epsilon", "unamplified-epsilon")
@@ -81,6 +81,7 @@ def compared(browser: webdriver.Chrome, seed: int) -> int:
     return narrow
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_brackets_of_both_programs_intersect(at_page: webdriver.Chrome, seed: int) -> None:
     assert compared(at_page, seed) == 10
