@@ -5,11 +5,14 @@ import re
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from storage.catalog import Store, open_store
 from storage.errors import StoreError
 from storage.located import CACHE_VARIABLE, cache_folder, located
-from storage.lookup_table import LookupTable, import_lookup_table, read_lookup_table
+
+if TYPE_CHECKING:
+    from storage.lookup_table import LookupTable
 
 VARIABLE = "PRIVSWEEP_TABLE"
 """Environment variable with the path of another lookup table, or `none`."""
@@ -45,6 +48,8 @@ def shipped_version() -> str:
 @cache
 def _version_in(path: Path, _changed: int) -> str:
     """Return the version of a table with any name."""
+    from storage.lookup_table import read_lookup_table  # imports modules that lookups do not need
+
     return read_lookup_table(path).version
 
 
@@ -71,6 +76,8 @@ def _opened(path: Path, version: str, _cache: str) -> Store | None:
     except StoreError:  # the user has no home
         return None
     if not folder.exists():
+        from storage.lookup_table import read_lookup_table
+
         table = read_lookup_table(path)  # compares all rows with the version
         try:
             _make(table, folder)
@@ -80,8 +87,10 @@ def _opened(path: Path, version: str, _cache: str) -> Store | None:
     return open_store(folder)
 
 
-def _make(table: LookupTable, folder: Path) -> None:
+def _make(table: "LookupTable", folder: Path) -> None:
     """Import a table into a new store, which gets its name when it is complete."""
+    from storage.lookup_table import import_lookup_table
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".table-", suffix=".tmp", dir=folder.parent) as scratch:
         root = Path(scratch) / "store"

@@ -40,6 +40,7 @@ def test_single(): pass
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [

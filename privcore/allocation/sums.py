@@ -69,11 +69,13 @@ class AllocationSums(Method[Answered]):
         return None
 
     def cost(self, problem: Answered) -> Cost:
+        if self.applies(problem) is not None:
+            return Cost(seconds=1e-3, bytes=1e5)
         steps, levels = problem.steps * problem.epochs, problem.epochs.bit_length()
         search, result = most_sums(SEARCH, steps), most_sums(RESULT, steps)
-        one = 2e-3 + 1.5e-9 * search * search + (0.0 if rate_of(problem) == 1.0 else 0.04 * levels)
+        one = 1e-3 + 1.5e-9 * search * search + (0.0 if rate_of(problem) == 1.0 else 0.04 * levels)
         looks = 2.0 if problem.asks == "epsilon" else 10.0  # for the threshold, or the size of delta
-        seconds = 0.1 + looks * (RATES + 4.0 * ROUNDS) * one + 1.5e-9 * result * result + 0.1 * (levels - 1)
+        seconds = 0.05 + looks * (RATES + 4.0 * ROUNDS) * one + 1.5e-9 * result * result + 0.1 * (levels - 1)
         return Cost(seconds=seconds, bytes=1e8)
 
     def answer(self, problem: Answered, seed: int) -> Answer:

@@ -92,9 +92,8 @@ def combine(
     square = a is b
     if float(a.upper.p.sum()) * float(b.upper.p.sum()) > LARGEST_RATIO:  # outward weights, multiplied often
         raise LikelihoodRangeError
-    if (
-        product and float(a.lower.x[-1]) * float(b.lower.x[-1]) > LARGEST_RATIO**2
-    ):  # a mean beyond the last edge
+    means = float(a.lower.x[-1]), float(b.lower.x[-1])  # may lie beyond the last edge
+    if product and means[0] * means[1] > LARGEST_RATIO**2:
         raise LikelihoodRangeError
     picture_a = coarsen(wa * a.lower.x, a.lower.p, PICTURE)
     picture_b = picture_a if square else coarsen(wb * b.lower.x, b.lower.p, PICTURE)

@@ -29,6 +29,11 @@ MOST_SUMS = 2**16
 """Largest number of sums in a distribution; a finer spacing than this allows is refused."""
 
 
+ENDS = 256.0 * UNIT
+"""Counted: relative error of the values of the first and last cell of a step, 2 (64 + 16) u. The drifts of a
+step are relative to the masses of these cells, which sums merge with others."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Sums:
     """Masses of consecutive sums from `least` on; `error` is their relative error."""
@@ -119,7 +124,7 @@ def _one_step(base: RatioDistribution, rate: float, spacing: float) -> tuple[_Su
     used = np.bincount(place - least, weights=base.p * base.x, minlength=count).astype(np.float64)
     return (
         _Sums(least=least, p=unused, error=base.mass_error + added),
-        _Sums(least=least, p=used, error=base.mass_error + base.value_error + added),
+        _Sums(least=least, p=used, error=base.mass_error + base.value_error + added + ENDS),
     )
 
 

@@ -132,6 +132,7 @@ def test_parquet_keeps_types_and_values(store: Path, tmp_path: Path) -> None:
     assert table["sigma"].to_pylist() == [1.0, 1.01, 1.02]
 
 
+@pytest.mark.thorough
 def test_the_format_follows_the_name_of_the_file(store: Path, tmp_path: Path) -> None:
     for suffix, start in [("csv", "sigma\n1.0\n"), ("json", '[{"sigma": 1.0}, '), ("md", "| sigma |\n")]:
         out = tmp_path / "new folder" / f"x.{suffix}"

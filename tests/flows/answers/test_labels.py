@@ -17,6 +17,7 @@ def content(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return printed
 
 
+@pytest.mark.thorough
 def test_both_mechanisms_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     shown = content(capsys, "--bag-size", "3", "--prior", "uniform", "--versus-rr", "1")
     assert shown["bags"]["advantage"]["value"] == pytest.approx(0.119604401, abs=1e-9)

@@ -114,6 +114,7 @@ def drawn_runs(count: int) -> list[tuple[str, ...]]:
     return runs
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("run", drawn_runs(8), ids=" ".join)
 def test_epsilon_asked_again_is_printed_at_most_the_target(
     run: tuple[str, ...], command: Command, tmp_path: Path

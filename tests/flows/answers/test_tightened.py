@@ -150,6 +150,7 @@ def test_an_end_by_convexity_names_both_rows_and_the_proof(privsweep: Command, t
     assert (upper["fields"]["delta"], upper["also"]["fields"]["delta"]) == (1e-6, 1e-5)
 
 
+@pytest.mark.thorough
 def test_every_drawn_answer_is_tight_and_agrees_with_its_sources(wide: Path) -> None:
     rng, answers = random.Random(24), []
     with open_store(wide) as store:

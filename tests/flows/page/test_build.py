@@ -31,6 +31,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.thorough
 def test_the_same_store_gives_the_same_bytes_and_another_table_another_version(tmp_path: Path) -> None:
     root = tmp_path / "store"
     put(root, rows(5))
@@ -123,6 +124,7 @@ def test_a_disk_that_refuses_is_a_sentence(
     assert re.fullmatch(rf"privsweep: Cannot write {out}: [A-Za-z ]+\.\n", capsys.readouterr().err)
 
 
+@pytest.mark.thorough
 def test_the_command_tells_what_it_built(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

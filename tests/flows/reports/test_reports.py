@@ -287,6 +287,7 @@ def test_simulated_answers_are_told_apart_from_proofs(tmp_path: Path) -> None:
     assert "a guess" in page.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
