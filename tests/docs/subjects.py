@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-COMMITS = 30
+COMMITS = 100
 LENGTH = 72
 ENDINGS = re.compile(r"(?:ed|ing|[^siu]s)$")
 VERBS = {"Bring", "Embed", "Exceed", "Feed", "Need", "Proceed", "Seed", "Shed", "Speed", "String", "Wring"}
