@@ -5,23 +5,16 @@ from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
+from privcore.allocation.proofs import CONVEX, MORE_NOISE, PROFILE
 from privcore.problem import AtMost, Problem, falls, grows, proved
 from privcore.training import params as training_params
 from privcore.training.notation import PHASES_TEXT, phase_named, phases
 from privcore.training.phase import Phase
 
-_PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
-_CONVEX = (
-    "The profile is the supremum of P(S) - e^epsilon Q(S) over neighbours and events, so it is convex in "
-    "e^epsilon; so e^epsilon is convex in delta, below its chords and above their extensions."
-)
-_AT_DELTA = proved(delta=falls(_PROFILE))
-_AT_EPSILON = proved(epsilon=falls(_PROFILE))
+_AT_DELTA = proved(delta=falls(PROFILE))
+_AT_EPSILON = proved(epsilon=falls(PROFILE))
 _EPOCHS = proved(
-    sigma=falls(
-        "Adding independent Gaussian noise to the outputs is post-processing, so epsilon and delta never "
-        "grow with the noise."
-    ),
+    sigma=falls(MORE_NOISE),
     epochs=grows("Leaving out the outputs of the last epoch is post-processing."),
 )
 _STEPS = proved(steps=grows("Leaving out the outputs of a step is post-processing."), **_EPOCHS)
@@ -47,7 +40,7 @@ class EpsilonOfRun(TrainingProblem):
     """Base of the questions about the smallest epsilon at a delta."""
 
     asks = "epsilon"
-    exp_convex = MappingProxyType({"delta": _CONVEX})
+    exp_convex = MappingProxyType({"delta": CONVEX})
 
     delta: Annotated[float, params.DELTA]
 
