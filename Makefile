@@ -71,7 +71,7 @@ table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answ
 
 ship: $(STAMP)  ## run the sweep `lookup` (half an hour) and put its table into the package, in place of the old one
 	$(BIN)/privsweep run lookup --store build/shipped
-	@rm -f storage/table/lookup-*.parquet
+	@rm -f storage/table/lookup-*
 	$(BIN)/privsweep table publish --store build/shipped --out storage/table
 
 test: $(STAMP)  ## run a sample of the tests, drawn by the commit (four minutes)

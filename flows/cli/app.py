@@ -54,7 +54,7 @@ COMMANDS = {
     "report label-figures": ("figures:label_figures", ""),
     "report audit-figures": ("figures:audit_figures", ""),
     "report membership-figures": ("figures:membership_figures", ""),
-    "table publish": ("table:publish", "Write all answers of a store into one Parquet file, whose version depends on them alone."),
+    "table publish": ("table:publish", "Write all answers of a store into one Parquet file, and its Croissant description next to it."),
     "table show": ("table:show", "Check a lookup table, and print its version and its number of rows for each problem."),
     "table import": ("table:import_", "Copy the rows of a lookup table into a store, where lookups and SQL find them."),
     "table diff": ("table:diff", "Compare two lookup tables: common brackets, moved brackets. Exits with 1 on a contradiction."),

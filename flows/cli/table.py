@@ -21,21 +21,24 @@ TableFile = Annotated[
 def publish(
     store: StorePath = DEFAULT_STORE,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder for the file lookup-<version>.parquet.")
+        Path, typer.Option(metavar="FOLDER", help="Folder for the files lookup-<version>.*.")
     ] = Path(),
     json: Json = False,
 ) -> None:
-    """Write all answers of a store into one Parquet file, whose version depends on them alone."""
+    """Write all answers of a store into one Parquet file, and its Croissant description next to it."""
     if str(out).startswith("s3:"):
         raise typer.BadParameter(f"Expected a folder for --out, got the address {out}.")
     from storage import open_store
+    from storage.croissant import write_description
     from storage.lookup_table import lookup_table, write_lookup_table
 
     with open_store(store) as opened:
         table = lookup_table(opened)
     path = out / f"lookup-{table.version}.parquet"
     write_lookup_table(table, path)
-    _print({"file": str(path), "version": table.version, "rows": len(table.rows)}, json)
+    about = write_description(table, path)
+    content = {"file": str(path), "about": str(about), "version": table.version, "rows": len(table.rows)}
+    _print(content, json)
 
 
 def show(file: TableFile = None, json: Json = False) -> None:
@@ -102,5 +105,4 @@ def _shipped() -> Path:
 
 
 def _print(content: dict[str, Any], json: bool) -> None:
-
     print(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))

@@ -23,6 +23,8 @@ def test_a_published_table_is_shown_imported_and_answers_lookups(
     made = json.loads(capsys.readouterr().out)
     assert made["rows"] == 5
     assert made["file"] == str(tmp_path / f"lookup-{made['version']}.parquet")
+    about = json.loads(Path(made["about"]).read_text(encoding="utf-8"))
+    assert about["distribution"][0]["contentUrl"] == Path(made["file"]).name
     assert run(["table", "show", made["file"]]) == 0
     shown = capsys.readouterr().out
     assert made["version"] in shown
