@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from selenium import webdriver
@@ -99,7 +99,14 @@ def _log(browser: webdriver.Chrome, kind: str) -> list[str]:
     return [entry["message"] for entry in entries]
 
 
-def call(browser: webdriver.Chrome, body: str, *arguments: Any) -> Any:
+class Scripted(Protocol):
+    """A browser at a page."""
+
+    def execute_async_script(self, script: str, *args: Any) -> Any:
+        """Return the value that the script gives to its last argument, a function."""
+
+
+def call(browser: Scripted, body: str, *arguments: Any) -> Any:
     """Run an asynchronous function in the page and return its result; `load` imports a module of the page."""
     script = f"""
         const [done, given] = [arguments[arguments.length - 1], [...arguments].slice(0, -1)];

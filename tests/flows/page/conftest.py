@@ -9,7 +9,7 @@ from selenium import webdriver
 
 from flows.page.build import build
 from storage import open_store
-from tests.flows.page.browser import chromium, file_server
+from tests.flows.page.browser import chromium, file_server, visit, wait
 from tests.flows.page.stores import made_up, sample
 
 
@@ -56,6 +56,14 @@ def browser(folder: Path) -> Iterator[webdriver.Chrome]:
 def page(store: Path, origin: str) -> str:
     """The address of the page over the store with answers on every tab."""
     return f"{origin}/{store.name}/"
+
+
+@pytest.fixture
+def at_page(browser: webdriver.Chrome, page: str) -> webdriver.Chrome:
+    """The browser, at a page whose modules can be loaded."""
+    visit(browser, f"{page}#problem=unamplified-epsilon")
+    wait(browser, "#number")
+    return browser
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from flint import arb, ctx
 from selenium import webdriver
 
-from tests.flows.page.browser import call, visit, wait
+from tests.flows.page.browser import call
 from tests.privcore.numerics import balls
 
 pytestmark = [pytest.mark.sampled(3), pytest.mark.xdist_group("page")]
@@ -38,14 +38,6 @@ def enough_bits() -> Iterator[None]:
     """Balls with many more bits than doubles."""
     with ctx.workprec(balls.PRECISION):
         yield
-
-
-@pytest.fixture
-def at_page(browser: webdriver.Chrome, page: str) -> webdriver.Chrome:
-    """The browser, at a page whose modules can be loaded."""
-    visit(browser, page)
-    wait(browser, "#number")
-    return browser
 
 
 def applied(browser: webdriver.Chrome, file: str, name: str, points: Sequence[Any]) -> list[tuple[Any, Any]]:
