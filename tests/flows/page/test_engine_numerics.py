@@ -21,11 +21,14 @@ APPLIED = """
     return JSON.stringify(points.map((point) => module[name](...point)));
 """
 CELLS = """
-    const { lognormal } = await load("engine/distribution.js");
+    const { lognormal, reachOf } = await load("engine/distribution.js");
+    const { placesOf } = await load("engine/evaluate.js");
+    const reach = reachOf(1e-12);
     return given.map(([s, width]) => {
-      const upper = lognormal(s, width, 1e-12, true);
-      const lower = lognormal(s, width, 1e-12, false);
-      return [...[upper.values, upper.masses, lower.values, lower.masses].map((each) => [...each]),
+      const places = placesOf({ s }, reach, (z) => width * (1 + (z * z) / 20));
+      const upper = lognormal(s, places, reach, true);
+      const lower = lognormal(s, places, reach, false);
+      return [...[places, upper.values, upper.masses, lower.values, lower.masses].map((each) => [...each]),
               upper.massError, upper.valueError, lower.massError, lower.valueError];
     });
 """
@@ -100,21 +103,18 @@ def test_brackets_of_the_gaussian_profile_enclose_it(at_page: webdriver.Chrome) 
 def test_cells_of_a_lognormal_ratio_err_by_less_than_their_bounds(at_page: webdriver.Chrome) -> None:
     cases = [(1.0, 0.1), (2.0**-20, 0.05), (0.25, 0.6), (5.0, 0.1), (17.0, 0.3), (1.5, 0.004)]
     rng = random.Random(7)
-    for (s, width), found in zip(cases, call(at_page, CELLS, *cases), strict=True):
-        values, masses, means, weights, mass_error, value_error, lower_mass, lower_value = found
-        h = max(round(width * STEP), 1) / STEP
+    for (s, _), found in zip(cases, call(at_page, CELLS, *cases), strict=True):
+        places, values, masses, means, weights, mass_error, value_error, lower_mass, lower_value = found
+        ends = [arb(place) / STEP for place in places]
         n = len(means)
-        first = next(
-            k for k in range(-STEP * 60, 0) if abs(math.exp(s * k * h - s * s / 2) / values[1] - 1) < 1e-9
-        )
         for k in {0, n - 1, *(rng.randrange(n) for _ in range(25))}:
-            left, right = (arb(first + k + side) * arb(h) for side in (0, 1))
+            left, right = ends[k], ends[k + 1]
             truth, shifted = _mass(left, right), _mass(left - arb(s), right - arb(s))
             assert balls.moved(weights[k], lower_mass, truth), (s, k)
             assert balls.moved(means[k], lower_value, shifted / truth), (s, k)
             assert balls.moved(values[k + 1], value_error, (arb(s) * left - arb(s) ** 2 / 2).exp()), (s, k)
             if k > 0:  # the mass at an edge comes from both neighbouring cells
-                spread = _part(left - arb(h), left, s, True) + _part(left, right, s, False)
+                spread = _part(ends[k - 1], left, s, True) + _part(left, right, s, False)
                 assert balls.moved(masses[k + 1], mass_error, spread), (s, k)
 
 

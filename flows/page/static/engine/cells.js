@@ -126,11 +126,48 @@ function walk(points, low, high, fineness) {
     while (k < points.length - 2 && points[k + 1].x <= at) k += 1;
     const [one, other] = [points[k], points[Math.min(k + 1, points.length - 1)]];
     const share = one.x < other.x ? Math.min(Math.max((at - one.x) / (other.x - one.x), 0), 1) : 0;
-    const width = one.w + share * (other.w - one.w);
+    // beyond the last point, widths grow with the values
+    const width = (one.w + share * (other.w - one.w)) * Math.max(1, at / points[points.length - 1].x);
     const wider = one.wider + share * (other.wider - one.wider);
     at += Math.min(Math.max(fineness * width * wider, at * 16 * UNIT), at);
     edges.push(at);
     widths.push(width);
   }
   return { edges: Float64Array.from(edges), widths: Float64Array.from(widths) };
+}
+
+/** Values with at most this probability under Q below, and under P above. */
+function range({ values, masses }, tail) {
+  let [first, last] = [0, values.length - 1];
+  let sum = masses[0];
+  while (first < last && (sum <= tail || values[first] === 0)) sum += masses[(first += 1)];
+  sum = masses[last] * values[last];
+  while (last > first && sum <= tail) sum += masses[(last -= 1)] * values[last];
+  return [values[first], values[last]];
+}
+
+/**
+ * Edges that also cover the sum or the product of two upper distributions, except for their tails.
+ *
+ * @param edges Those that were planned with a rough pass, in which the tails may be shorter.
+ */
+export function extended(edges, a, b, times, tail) {
+  const [one, other] = [range(a, tail), a === b ? range(a, tail) : range(b, tail)];
+  const ends = one.map((x, k) => Math.min(Math.max(times ? x * other[k] : x + other[k], SMALLEST), LARGEST));
+  const n = edges.length;
+  if (ends[0] >= edges[1] && ends[1] <= edges[n - 1]) return edges;
+  const below = beyond(edges[1], edges[2] / edges[1], (at, ratio) => (at > ends[0] ? at / ratio : null));
+  const above = beyond(edges[n - 1], edges[n - 1] / edges[n - 2], (at, ratio) => (at < ends[1] ? at * ratio : null));
+  return Float64Array.from([0, ...below.reverse(), ...edges.subarray(1), ...above]);
+}
+
+/** Edges in steps whose ratios grow, until `next` is null. */
+function beyond(from, ratio, next) {
+  const found = [];
+  let growth = Math.min(ratio - 1, 1);
+  for (let at = next(from, 1 + growth); at !== null; at = next(at, 1 + growth)) {
+    found.push(at);
+    growth = Math.min(1.5 * growth, 1);
+  }
+  return found;
 }

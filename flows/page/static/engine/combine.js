@@ -87,7 +87,7 @@ function errors(a, b, times) {
 }
 
 /** The mean-preserving spread of the pairs: the mass of each cell moves to its ends. */
-function spread(a, b, { edges, widths }, times) {
+export function spread(a, b, times, { edges, widths }) {
   const { left, right, top, excess } = collect(a, b, edges, times);
   const masses = new Float64Array(edges.length).fill(LEAST_MASS);
   for (let k = 0; k < left.length; k += 1) {
@@ -103,7 +103,7 @@ function spread(a, b, { edges, widths }, times) {
 }
 
 /** The conditional means of the pairs in each cell; the outermost cells are dropped. */
-function means(a, b, { edges }, times) {
+export function means(a, b, times, { edges }) {
   const { left, right } = collect(a, b, edges, times);
   const { massError, valueError } = errors(a, b, times);
   const kept = [];
@@ -123,25 +123,10 @@ function means(a, b, { edges }, times) {
 }
 
 /** A distribution of weight * X. */
-function scaled(x, weight) {
+export function scaled(x, weight) {
   const exact = weight === 0.5;
   const values = x.values.map((value) => value * weight);
   const valueError = x.valueError + (exact ? 0 : 2 * UNIT);
   const widths = x.widths?.map((width) => width * weight);
   return { ...distribution(values, x.masses, x.infinity * weight, x.massError, valueError), widths };
-}
-
-/** Both distributions of the product of two independent ratios. */
-export function productOf(a, b, cells) {
-  return { upper: spread(a.upper, b.upper, cells, true), lower: means(a.lower, b.lower, cells, true) };
-}
-
-/** Both distributions scaled by a weight, to be added. */
-export function weighted(a, weight) {
-  return { upper: scaled(a.upper, weight), lower: scaled(a.lower, weight) };
-}
-
-/** Both distributions of the sum of two independent ratios, which are scaled already. */
-export function sumOf(a, b, cells) {
-  return { upper: spread(a.upper, b.upper, cells, false), lower: means(a.lower, b.lower, cells, false) };
 }

@@ -33,37 +33,39 @@ export function short(x, up) {
   return rounded / scale;
 }
 
-/** Cells of z that are multiples of this, so that s z and s^2 / 2 are exact if s has 24 bits. */
-const STEP = 1 / 8192;
+/** Ends of cells of z are multiples of this, so that s z and s^2 / 2 are exact if s has 24 bits. */
+export const STEP = 1 / 8192;
+
+/** The distance from the ends of z to 0 and to s, for a probability beyond them under Q and under P. */
+export const reachOf = (tail) => Math.sqrt(-2 * Math.log(2 * Math.min(tail, 0.1))) * (1 + 1e-9);
 
 /**
  * The upper or the lower distribution of exp(s Z - s^2 / 2), Z standard normal.
  *
  * @param s The inverse noise multiplier, with at most 24 bits.
- * @param width Width of a cell of Z.
- * @param tail Probability under Q and under P that may be moved to the ends.
+ * @param places Ends of the cells of Z in multiples of `STEP`, rising: whole numbers from below `-reach` to above `s + reach`.
+ * @param reach From `reachOf`.
  * @param upper Whether to spread the cells to their ends, or to replace them by their means.
  */
-export function lognormal(s, width, tail, upper) {
-  const reach = Math.sqrt(-2 * Math.log(2 * Math.min(tail, 0.1))) * (1 + 1e-9);
-  const h = Math.max(Math.round(width / STEP), 1) * STEP;
-  const first = Math.floor(-reach / h);
-  const last = Math.ceil((s + reach) / h);
-  const n = last - first;
+export function lognormal(s, places, reach, upper) {
+  const n = places.length - 1;
   const edges = new Float64Array(n + 1);
   const left = new Float64Array(n);
   const right = new Float64Array(n);
-  let largest = 0; // size of an exponent
+  let [largest, widest] = [0, 0]; // size of an exponent, width of a cell
   for (let k = 0; k <= n; k += 1) {
-    const z = (first + k) * h;
+    const z = places[k] * STEP;
     const exponent = s * z - 0.5 * s * s;
     largest = Math.max(largest, Math.abs(exponent));
     edges[k] = exp(exponent);
+    if (k === n) break;
+    const h = (places[k + 1] - places[k]) * STEP;
+    widest = Math.max(widest, h);
+    [left[k], right[k]] = cell(z, h, s);
   }
-  for (let k = 0; k < n; k += 1) [left[k], right[k]] = cell((first + k) * h, h, s);
   const edgeError = (largest + 8) * UNIT;
   if (upper) return spread(edges, left, right, s, reach, edgeError);
-  return means(edges, left, right, Math.max(expm1(s * h), 0), edgeError);
+  return means(edges, left, right, Math.max(expm1(s * widest), 0), edgeError);
 }
 
 /** The masses that a cell of Z moves to its left and right end; all terms are positive. */

@@ -1,10 +1,11 @@
 // The bracket of epsilon or delta of a run: a rough pass, finer passes, and closed forms beyond the doubles.
 
-import { UNIT } from "./elementary.js";
-import { LARGEST, lognormal, mixed, short } from "./distribution.js";
+import { UNIT, exp } from "./elementary.js";
 import { gaussianDelta, gaussianEpsilon } from "./gaussian.js";
-import { combinations, meanOf, multiplied, powerOf } from "./powers.js";
+import { evaluated, probed, probedProfile, work } from "./evaluate.js";
+import { gridsOf, pairsOf, planned, weightsOf } from "./importance.js";
 import { deltaOf, epsilonOf } from "./profile.js";
+import { inverse, program } from "./program.js";
 
 /** Probability that may be moved to the ends, relative to delta, by all copies together. */
 const TAIL = 5e-6;
@@ -12,22 +13,17 @@ const TAIL = 5e-6;
 /** Smallest delta that the engine computes; beyond it are closed forms. */
 const LEAST_DELTA = 1e-100;
 
+/** Cells of the rough pass in local standard deviations, and the most rough passes. */
+const [ROUGH, MOST_PROBES] = [0.3, 6];
+
+/** If a rough pass moves a larger mean beyond the doubles, finer ones do so too. */
+const HOPELESS = 0.1;
+
 /** Passes with falling widths of the cells, and pairs of atoms that a pass may take, about. */
-const [MOST_PASSES, MOST_PAIRS] = [9, 1.5e9];
+const [MOST_PASSES, MOST_PAIRS] = [5, 1.5e8];
 
-/** Inverse noise multiplier at which the ratios that matter, near exp(s^2 / 2), exceed the range of doubles. */
-const LARGEST_INVERSE = 26;
-
-/** Coarsest and finest cells in local standard deviations. */
-const [COARSEST, FINEST] = [0.6, 0.0005];
-
-const inverse = ({ sigma, scale }) => Math.sqrt(scale) / sigma;
-
-/** The number of combinations of one pass. */
-const work = (parts) =>
-  parts.reduce((sum, { mean, times }) => sum + combinations(mean) + combinations(times) + 1, -1);
-
-const copies = (parts) => parts.reduce((sum, { mean, times }) => sum + mean * times, 0);
+/** Widths that the passes aim at, in tolerances: the first pass has an estimate that is too large. */
+const [FIRST_AIM, AIM] = [1.25, 0.75];
 
 /** The result of a computation; null if a ratio exceeds the range of doubles. */
 function within(computed) {
@@ -39,33 +35,10 @@ function within(computed) {
   }
 }
 
-/** Both distributions of the ratio of a run. */
-function ratio(parts, res) {
-  let [found, count] = [null, 0];
-  for (const each of parts) {
-    const s = inverse(each);
-    // s errs by 3 units; a little less noise for the upper end, and a little more for the lower one
-    const [more, less] = [short(s * (1 + 8 * UNIT), true), short(s * (1 - 8 * UNIT), false)];
-    if (more > LARGEST_INVERSE) throw new RangeError("The ratio of a step is too large.");
-    let x = { upper: lognormal(more, res.fineness, res.tail, true), lower: lognormal(less, res.fineness, res.tail, false) };
-    if (!(x.upper.values[x.upper.values.length - 1] <= LARGEST)) throw new RangeError("The ratio of a step is too large.");
-    x = meanOf(x, each.mean, res);
-    if (each.rate < 1) x = { upper: mixed(x.upper, each.rate), lower: mixed(x.lower, each.rate) };
-    x = powerOf(x, each.times, { ...res, tail: res.tail * each.mean });
-    count += each.mean * each.times;
-    found = found === null ? x : multiplied(found, x, count, res);
-  }
-  return found;
-}
+const copies = (parts) => parts.reduce((sum, { mean, times }) => sum + mean * times, 0);
 
-/** A bracket from distributions, over both directions. */
-function ends({ asks, at, sides }, { upper, lower }) {
-  const bound = asks === "epsilon" ? epsilonOf : deltaOf;
-  return {
-    lower: Math.max(...sides.map((remove) => bound(lower, at, remove, false))),
-    upper: Math.max(...sides.map((remove) => bound(upper, at, remove, true))),
-  };
-}
+/** An end of the bracket in one direction. */
+const end = ({ asks, at }, x, remove, upper) => (asks === "epsilon" ? epsilonOf : deltaOf)(x, at, remove, upper);
 
 const wide = ({ lower, upper }) => (upper === lower ? 0 : upper / lower - 1);
 
@@ -94,47 +67,100 @@ function blind(question) {
  * on, because leaving out the outputs of steps is post-processing.
  */
 function below(question, tolerance, onStep) {
-  let { parts } = question;
-  while (parts.some(({ times }) => times > 1)) {
-    parts = parts.filter(({ times }) => times > 1).map((each) => ({ ...each, times: Math.floor(each.times / 2) }));
-    const found = passes({ ...question, parts }, Math.max(tolerance, 0.05), onStep);
+  const divided = (by) => ({
+    ...question,
+    parts: question.parts.map((each) => ({ ...each, times: Math.floor(each.times / by) })).filter(({ times }) => times > 0),
+  });
+  const most = Math.floor(Math.log2(Math.max(...question.parts.map(({ times }) => times))));
+  const fits = (halvings) => {
+    const less = divided(2 ** halvings);
+    return within(() => rough(less, program(less.parts))) !== null;
+  };
+  let [low, high] = [0, most]; // a rough pass fails at the one
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (fits(middle)) high = middle;
+    else low = middle;
+  }
+  for (let halvings = high; halvings > 0 && halvings <= most; halvings += 1) {
+    const found = passes(divided(2 ** halvings), Math.max(tolerance, 0.05), onStep);
     if (found.lower > 0) return found.lower;
   }
   return 0;
 }
 
+/**
+ * Upper distributions of a rough pass, and upper ends for the sides.
+ *
+ * The tails depend on delta. If it is the answer, a first pass finds its size.
+ */
+function rough(question, nodes) {
+  const { asks, at, sides, parts } = question;
+  let scale = asks === "epsilon" ? at : 1e-12;
+  for (let pass = 1; ; pass += 1) {
+    const tail = (TAIL * Math.max(scale, LEAST_DELTA)) / copies(parts);
+    const limits = { tail, share: TAIL, most: asks === "epsilon" && sides[0] ? at : 0.5 };
+    const found = probed(nodes, { ...limits, most: HOPELESS }, ROUGH);
+    const whole = { ...probedProfile(nodes, found), infinity: 0 };
+    const ends = sides.map((remove) => end(question, whole, remove, true));
+    const upper = Math.max(...ends);
+    if (asks === "epsilon" || upper >= 1e-2 * scale || scale <= LEAST_DELTA || pass === MOST_PROBES) {
+      return { found, limits, whole, ends };
+    }
+    scale = Math.max(Math.min(upper * 1e-2, scale * 1e-2), LEAST_DELTA);
+  }
+}
+
+/** The weights of the answer, relative to its size, at the thresholds of both sides; a side that is far below counts less. */
+function thresholds({ asks, at, sides }, { whole, ends }, tolerance) {
+  const most = Math.max(...ends);
+  return sides.map((remove, k) => {
+    const epsilon = asks === "epsilon" ? ends[k] : at;
+    const kappa = Math.min(exp(epsilon), 1e280);
+    const gap = Math.max(0, (most - ends[k]) / most - 0.05) || 0;
+    let weight = tolerance / (tolerance + gap);
+    if (asks === "epsilon") {
+      const h = 0.02 * epsilon;
+      const fall = deltaOf(whole, epsilon - h, remove, true) - deltaOf(whole, epsilon + h, remove, true);
+      weight *= fall > 0 ? 0.04 / fall : 0;
+    } else weight *= most > 0 ? 1 / most : 0;
+    return remove ? { at: kappa, weight: Math.min(weight * kappa, 1e300) } : { at: 1 / kappa, weight };
+  });
+}
+
 /** Brackets with falling widths of cells, until one is narrow enough. */
 function passes(question, tolerance, onStep) {
-  const { asks, at, parts } = question;
-  const steps = work(parts);
-  let fineness = Math.min(COARSEST, Math.sqrt((24 * tolerance) / (steps + 1)));
-  let scale = asks === "epsilon" ? at : 1e-12;
-  let [best, done, pairs] = [{ lower: 0, upper: Infinity }, 0, 0];
-  for (let pass = 1; pass <= MOST_PASSES; pass += 1) {
-    pairs = 0;
-    const step = (more) => {
-      pairs += more;
-      onStep({ pass, done: (done += 1), of: pass * steps });
+  const { sides, parts } = question;
+  const nodes = program(parts);
+  let [best, pass, narrowed] = [{ lower: 0, upper: Infinity }, 0, Math.sqrt(FIRST_AIM * tolerance)];
+  const first = within(() => rough(question, nodes));
+  if (first === null) return { ...best, pass, combinations: work(nodes), beyond: true };
+  const { found, limits } = first;
+  const plans = planned(nodes, found, weightsOf(nodes, found, thresholds(question, first, tolerance)));
+  while (pass < MOST_PASSES) {
+    pass += 1;
+    let grids = gridsOf(nodes, plans, narrowed, limits.tail);
+    let pairs = pairsOf(nodes, grids);
+    const full = pairs > MOST_PAIRS;
+    while (pairs > MOST_PAIRS && narrowed < 1) {
+      narrowed *= Math.min(Math.max(1.05, 0.95 * Math.sqrt(pairs / MOST_PAIRS)), 3);
+      grids = gridsOf(nodes, plans, narrowed, limits.tail);
+      pairs = pairsOf(nodes, grids);
+    }
+    let done = 0;
+    const onPairs = (more) => onStep({ pass, done: (done += more), of: pairs });
+    const both = within(() => evaluated(nodes, grids, limits, onPairs));
+    if (both === null) return { ...best, pass, combinations: work(nodes), beyond: true };
+    const bracket = {
+      upper: Math.max(...sides.map((remove) => end(question, both.upper, remove, true))),
+      lower: Math.max(...sides.map((remove) => end(question, both.lower, remove, false))),
     };
-    const tail = (TAIL * Math.max(scale, LEAST_DELTA)) / copies(parts);
-    const most = asks === "epsilon" && question.sides[0] ? at : 0.5;
-    const found = within(() => ratio(parts, { fineness, tail, share: TAIL, most, step }));
-    if (found === null) return { ...best, pass, fineness, beyond: true };
-    const bracket = ends(question, found);
     best = { lower: Math.max(best.lower, bracket.lower), upper: Math.min(best.upper, bracket.upper) };
+    if (wide(best) <= tolerance || full || (pass > 1 && !(best.upper < Infinity))) break;
     const missed = wide(bracket);
-    if (wide(best) <= tolerance || (asks === "epsilon" && !(best.upper < Infinity) && pass > 2)) {
-      return { ...best, pass, fineness, beyond: !(best.upper < Infinity) };
-    }
-    if (asks === "delta" && best.upper < 1e-2 * scale && scale > LEAST_DELTA) {
-      scale = Math.max(best.lower > 0 ? best.lower : Math.min(best.upper * 1e-3, scale * scale), LEAST_DELTA);
-      continue; // the same cells, further out
-    }
-    const factor = Number.isFinite(missed) ? Math.sqrt((0.8 * tolerance) / missed) : 0.3;
-    fineness *= Math.min(Math.max(factor, 0.2), 0.8);
-    if (fineness < FINEST || pairs / Math.max(factor, 0.2) ** 2 > MOST_PAIRS) return { ...best, pass, fineness, beyond: false };
+    narrowed *= Number.isFinite(missed) ? Math.min(Math.max(Math.sqrt((AIM * tolerance) / missed), 0.1), 0.85) : 0.3;
   }
-  return { ...best, pass: MOST_PASSES, fineness, beyond: false };
+  return { ...best, pass, combinations: work(nodes), beyond: !(best.upper < Infinity) };
 }
 
 /**
@@ -155,7 +181,7 @@ export function enclose(question, tolerance = 0.01, onStep = () => {}) {
     return { lower: inner.lower, upper: outer.upper, detail: "closed form of the Gaussian mechanism" };
   }
   const found = passes(question, tolerance, onStep);
-  const note = `${work(parts)} combinations, ${found.pass} ${found.pass === 1 ? "pass" : "passes"}, cells of ${found.fineness.toPrecision(2)} local standard deviations`;
+  const note = `${found.combinations} combinations, ${found.pass} ${found.pass === 1 ? "pass" : "passes"}`;
   let { lower, upper } = found;
   if (!found.beyond && wide(found) <= tolerance) return { lower, upper: Math.min(upper, largest), detail: note };
   upper = Math.min(upper, largest, gaussian(question, mu).upper);

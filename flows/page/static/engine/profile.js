@@ -1,92 +1,132 @@
-// Epsilon and delta of a distribution of the likelihood ratio, with all rounding errors on the safe side.
+// Epsilon and delta of a likelihood ratio, with all rounding errors on the safe side.
 
 import { ELEMENTARY, UNIT, exp, log } from "./elementary.js";
+import { LEAST_MEAN } from "./distribution.js";
 
-/** The mean of (X - kappa)+, without the mean at infinity. */
-function excess({ values, masses }, kappa) {
-  let sum = 0;
-  for (let i = values.length - 1; i >= 0 && values[i] > kappa; i -= 1) sum += masses[i] * (values[i] - kappa);
-  return sum;
+/** Thresholds below this are not divided by, so that quotients have few digits lost to underflow: see `LEAST`. */
+const SMALL = 1e-150;
+
+/** The smallest threshold; below it, upper bounds use this one. */
+const LEAST_THRESHOLD = 1e-300;
+
+/** Added to the probabilities of a shortfall: more than all products that underflow, divided by `SMALL`. */
+const LEAST = 1e-160;
+
+/** The largest threshold: below the product of two largest values. */
+const MOST_RATIO = 1e290;
+
+/**
+ * Means of (Y - c)+ and (c - Y)+ in constant time, from sums over the atoms; all terms are positive.
+ *
+ * `above[j]` is the mass from atom j on, and `excess[j]` the mean of (Y - y_j)+; `below[j]` is the mass up to atom j, and
+ * `short[j]` the mean of (y_j - Y)+. Their relative errors are at most twice the number of atoms in units, and a few.
+ */
+function tables({ values, masses }) {
+  const n = values.length;
+  const [above, excess, below, short] = [0, 0, 0, 0].map(() => new Float64Array(n));
+  for (let j = n - 1; j >= 0; j -= 1) {
+    above[j] = masses[j] + (j + 1 < n ? above[j + 1] : 0);
+    excess[j] = j + 1 < n ? excess[j + 1] + above[j + 1] * (values[j + 1] - values[j]) : 0;
+  }
+  for (let j = 0; j < n; j += 1) {
+    below[j] = masses[j] + (j ? below[j - 1] : 0);
+    short[j] = j ? short[j - 1] + below[j - 1] * (values[j] - values[j - 1]) : 0;
+  }
+  return { above, excess, below, short };
 }
 
-/** The mean of (y - X)+. */
-function shortfall({ values, masses }, y) {
-  let sum = 0;
-  for (let i = 0; i < values.length && values[i] < y; i += 1) sum += masses[i] * (y - values[i]);
-  return sum;
+/**
+ * The profile of the product, or of the sum, of two independent ratios, without cells: for every atom of the first ratio,
+ * the mean over the second one has a threshold of its own, which errs by a unit.
+ *
+ * @param times Whether values are multiplied, otherwise added.
+ * @param upper Whether quotients by tiny thresholds are rounded up.
+ * @returns `excess(kappa)`, the mean of (X - kappa)+ without the mean at infinity, `shortfall(y)`, that of (1 - X / y)+,
+ *   `terms`, the number of additions, and the errors of a distribution.
+ */
+export function pairProfile(a, b, times, upper) {
+  const [x, p, y] = [a.values, a.masses, b.values];
+  const n = y.length;
+  const { above, excess, below, short } = tables(b);
+  return {
+    infinity: a.infinity + b.infinity + LEAST_MEAN,
+    massError: a.massError + b.massError,
+    valueError: (times ? a.valueError + b.valueError : Math.max(a.valueError, b.valueError)) + 4 * UNIT,
+    terms: n && x.length ? x.length + 2 * n : 0,
+    excess(kappa) {
+      let sum = 0;
+      for (let i = 0, j = n; i < x.length; i += 1) {
+        const c = times ? kappa / x[i] : kappa - x[i];
+        while (j > 0 && y[j - 1] > c) j -= 1;
+        if (j < n) sum += (times ? p[i] * x[i] : p[i]) * (excess[j] + above[j] * (y[j] - c));
+      }
+      return sum;
+    },
+    shortfall(y0) {
+      const threshold = Math.max(y0, LEAST_THRESHOLD); // it rises with the threshold
+      if (threshold > y0 && !upper) return 0;
+      let sum = 0;
+      for (let i = 0, j = n - 1; i < x.length; i += 1) {
+        const c = times ? threshold / x[i] : threshold - x[i];
+        if (!(c >= 0)) break;
+        while (j >= 0 && y[j] >= c) j -= 1;
+        if (j < 0) break;
+        const by = times ? c : threshold;
+        if (by === Infinity) sum += p[i] * below[j];
+        else if (by > SMALL) sum += p[i] * ((short[j] + below[j] * (c - y[j])) / by);
+        else if (upper) sum += p[i] * below[j];
+      }
+      return sum;
+    },
+  };
 }
+
+/** The profile of a distribution: that of its product with the ratio 1. */
+export const profile = (x, upper) =>
+  pairProfile(x, { values: [1], masses: [1], infinity: 0, massError: 0, valueError: 0 }, true, upper);
 
 /** Factor for the errors of all masses, of the sums, and of a few operations. */
-const factor = (x, errors) => (errors + (x.values.length + 32) * UNIT) * (1 + 1e-3);
+const factor = (x, errors) => (errors + (x.terms + 64) * UNIT) * (1 + 1e-3);
+
+/** The computed delta at the threshold kappa, or for the other direction at its inverse. */
+const computed = (x, at, remove, upper) => {
+  if (remove) return x.excess(at) + (upper ? x.infinity : 0);
+  return x.shortfall(at) + (upper ? LEAST : -LEAST);
+};
 
 /** A bound of delta at epsilon; `upper` says whether it is an upper bound from an upper distribution. */
 export function deltaOf(x, epsilon, remove, upper) {
   const moved = (x.valueError + 2 * ELEMENTARY) * (1 + 1e-3);
   const slack = factor(x, x.massError + x.valueError);
   if (!(slack < 1e-3 && moved < 1e-3)) return upper ? 1 : 0; // so that 1.001 times an error covers e^error
-  let found;
-  if (remove) {
-    // E (X' - kappa)+ <= e^(mass + value) E (X - kappa e^-value)+, and the reverse for a lower distribution
-    const kappa = exp(epsilon) * (upper ? 1 - moved : 1 + moved);
-    found = excess(x, kappa) + (upper ? x.infinity : 0);
-  } else {
-    // E (1 - kappa X')+ <= e^mass E (1 - kappa e^-value X)+ = e^mass E (y - X)+ / y with y = e^value / kappa
-    const y = exp(-epsilon) * (upper ? 1 + moved : 1 - moved);
-    found = y > 0 ? (y < Infinity ? shortfall(x, y) / y : 1) : upper ? x.masses[0] : 0;
-  }
-  return upper ? Math.min(1, found * (1 + slack)) : Math.min(1, found * (1 - slack));
+  // E (X' - kappa)+ <= e^(mass + value) E (X - kappa e^-value)+, and E (1 - X' / y)+ <= e^mass E (1 - X / (y e^value))+;
+  // the reverse holds for a lower distribution
+  const at = remove ? exp(epsilon) * (upper ? 1 - moved : 1 + moved) : exp(-epsilon) * (upper ? 1 + moved : 1 - moved);
+  const found = computed(x, at, remove, upper);
+  return Math.max(0, Math.min(1, found * (upper ? 1 + slack : 1 - slack)));
 }
 
 /** A bound of the smallest epsilon >= 0 at delta. */
 export function epsilonOf(x, delta, remove, upper) {
   const slack = factor(x, x.massError + x.valueError);
-  if (!(slack < 0.01) || !x.values.length) return upper ? Infinity : 0;
+  if (!(slack < 0.01) || !x.terms) return upper ? Infinity : 0;
   if (upper && deltaOf(x, 0, remove, true) <= delta) return 0;
   const target = upper ? delta * (1 - slack) : delta * (1 + 2 * slack);
-  // `enough`: at this threshold the computed delta is at most the target
-  const enough = remove
-    ? (kappa) => excess(x, kappa) + (upper ? x.infinity : 0) <= target
-    : (kappa) => shortfall(x, 1 / kappa) * kappa <= target;
-  const at = remove ? crossing(x, target, upper ? x.infinity : 0) : 1 / reversed(x, target);
-  if (upper && !(at < Infinity)) return Infinity;
-  for (let shift = 4 * UNIT; shift < 0.1; shift *= 2) {
-    // 1 / kappa and the product with kappa err by UNIT each, which moves the threshold by at most 4 units
-    const kappa = upper ? Math.max(at, 1) * (1 + shift) : Math.max(at, 0) * (1 - shift);
-    if (!upper && kappa <= 1) return 0;
-    if (enough(kappa) === upper) {
-      const size = log(kappa);
-      const error = x.valueError * (1 + 1e-3) + 8 * UNIT + size * 2 * ELEMENTARY;
-      return upper ? size + error : Math.max(0, size - error);
-    }
+  const enough = (kappa) => computed(x, remove ? kappa : 1 / kappa, remove, upper) <= target;
+  let [low, high] = [1, MOST_RATIO]; // not enough at the one, enough at the other
+  if (!enough(high)) {
+    if (upper) return Infinity;
+    low = high;
   }
-  return upper ? Infinity : 0;
-}
-
-/** The threshold at which E (X - kappa)+ plus the mean at infinity falls to the target, about. */
-function crossing({ values, masses }, target, infinity) {
-  if (infinity > target) return Infinity;
-  let [sum, mass] = [infinity, 0];
-  for (let i = values.length - 1; i > 0; i -= 1) {
-    mass += masses[i];
-    const next = sum + mass * (values[i] - values[i - 1]);
-    if (next > target) return values[i] - (target - sum) / mass;
-    sum = next;
+  while (high - low > 1e-13 * (high - 1)) {
+    const middle = high > 2 * low ? Math.sqrt(low) * Math.sqrt(high) : low + 0.5 * (high - low);
+    if (middle <= low || middle >= high) break;
+    if (enough(middle)) high = middle;
+    else low = middle;
   }
-  return 0;
-}
-
-/** The largest y with E (y - X)+ <= target * y, about: the inverse of the threshold of the other direction. */
-function reversed({ values, masses }, target) {
-  let [sum, mass] = [0, 0];
-  const n = values.length;
-  for (let i = 0; i < n; i += 1) {
-    mass += masses[i];
-    const next = i + 1 < n ? sum + mass * (values[i + 1] - values[i]) : Infinity;
-    if (i + 1 === n || next > target * values[i + 1]) {
-      if (mass <= target) return values[i];
-      return values[i] + Math.max(0, (target * values[i] - sum) / (mass - target));
-    }
-    sum = next;
-  }
-  return values[n - 1];
+  if (!upper && low === 1) return 0;
+  const size = log(upper ? high : low);
+  // the inverse of kappa errs by a unit
+  const error = x.valueError * (1 + 1e-3) + 8 * UNIT + size * 2 * ELEMENTARY;
+  return upper ? size + error : Math.max(0, size - error);
 }
