@@ -20,6 +20,7 @@ from flows.reports.encodings import (
     scale,
     shape,
     ticks,
+    ticks_along,
     tooltip,
 )
 from flows.reports.plot import DOUBTFUL, Form, Plot, shown
@@ -194,7 +195,7 @@ def _one_of(forms: Sequence[Form]) -> str:
 def _intervals(plot: Plot, ends: Ends) -> Any:
     """Return brackets as horizontal bars, one below another, for methods on one problem."""
     alt, base = altair(), altair().Chart()
-    axis = ticks()
+    axis = ticks_along() if ends.log else ticks_along(tickCount=alt.ExprRef("ceil(width / 60)"))
     of_ends = scale(plot, ends)
     place, low = (alt.X(name, title=plot.y_name, scale=of_ends, axis=axis) for name in ("y:Q", "a:Q"))
     shared = {

@@ -9,6 +9,7 @@ from flows.answers.ask import UncoveredError
 from flows.answers.sourced import from_store
 from flows.answers.sweep_table import stored_bracket
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
+from flows.reports.comparison_summary import REFUTED, summary_of_audits
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
@@ -47,6 +48,12 @@ def compare_audits(store: Store) -> Document:
         raise UncoveredError(" ".join(absent))
     blocks: list[Block] = [
         Heading(text="Epsilon refuted by audits, compared with the true epsilon", level=1),
+        *summary_of_audits(
+            {
+                "a planned audit": (find_problem(PLANNED), planned),
+                "an audit of a training": (find_problem(TRAINING), trained),
+            }
+        ),
         *(Paragraph(text=sentence) for sentence in absent),
     ]
     if planned:
@@ -87,9 +94,8 @@ def _planned(store: Store) -> Iterator[Entry]:
     for row in brackets(store, find_problem(PLANNED)):
         fields = {name: row[name] for name in names}
         settings[tuple(fields.values())] = fields
-        scheme = (
-            "refuted, any mechanism" if row["family"] == "approximate" else f"refuted, {row['family']} family"
-        )
+        family = str(row["family"])
+        scheme = REFUTED + ("any mechanism" if family == "approximate" else f"{family.capitalize()} family")
         yield Entry(scheme=scheme, fields=fields, bracket=stored_bracket(row))
     for fields in settings.values():
         bracket = _true(float(fields["mu"]), float(fields["delta"]))
@@ -130,7 +136,7 @@ def _trained(store: Store, rows: list[StoredAnswer]) -> Iterator[Entry]:
         settings[tuple(fields.values())] = fields
         bug = answer.fields["bug"]
         yield Entry(
-            scheme="refuted, no bug" if bug == "none" else f"refuted, {bug}",
+            scheme=f"{REFUTED}{'no bug' if bug == 'none' else bug}",
             fields=fields,
             bracket=answer.bracket,
             value=answer.row["value"],

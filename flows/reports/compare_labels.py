@@ -8,6 +8,7 @@ from flows.answers.ask import UncoveredError
 from flows.answers.sweep_table import stored_bracket
 from flows.printing import exactly
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
+from flows.reports.comparison_summary import summary_of_bags
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
@@ -44,6 +45,8 @@ def compare_labels(store: Store) -> Document:
     used = [row for row in rows if row.ok and row.fields["mechanism"] in ("rr", "llp")]
     blocks: list[Block] = [
         Heading(text="Bags of labels compared with randomized response of equal advantage", level=1),
+        *summary_of_bags(find_problem(ADVANTAGE), entries),
+        Heading(text="Question"),
         Paragraph(
             text="For each bag size, the epsilon at which randomized response has the same advantage: by "
             "this measure, releasing the sum of a bag protects labels as well as randomized response "

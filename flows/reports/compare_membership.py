@@ -1,18 +1,20 @@
 """All bounds on one problem of membership inference as intervals, one below another."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
+from flows.answers.sweep_table import Line
 from flows.printing import listed
 from flows.reports.comparison import lacking
 from flows.reports.document import Block, Document, Heading, Paragraph, counted
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, check_exists, stored
+from flows.reports.summary import summary
 from flows.reports.tables import of_answers
-from privcore import PROBLEMS, Problem
+from privcore import PROBLEMS, Problem, intersect
 from storage import Store
 
 NAME = "compare-membership"
@@ -43,6 +45,8 @@ def compare_membership(store: Store) -> Document:
         )
     blocks: list[Block] = [
         Heading(text="All stored bounds on membership inference, as intervals", level=1),
+        *summary(list(_lines(found))),
+        Heading(text="How to read the charts"),
         Paragraph(
             text="Each chart shows one problem at a time, with the answer of every method: an upper bound "
             "is a bar from the left edge, a lower bound is a bar to the right edge, and the truth "
@@ -56,6 +60,19 @@ def compare_membership(store: Store) -> Document:
     rows = [answer for answers in found.values() for answer in answers]
     blocks += provenance(rows, degraded=store.degraded)
     return Document(name=NAME, blocks=blocks, source=source(rows))
+
+
+def _lines(found: Mapping[type[Problem], Sequence[StoredAnswer]]) -> Iterator[Line]:
+    """Yield every problem with the intersection of its proved bounds, unless they contradict each other."""
+    for kind, answers in found.items():
+        several: dict[str, list[StoredAnswer]] = {}
+        for answer in answers:
+            if answer.proved:
+                several.setdefault(answer.row["problem_id"], []).append(answer)
+        for some in several.values():
+            bracket = intersect([answer.bracket for answer in some], kind.largest)
+            if not bracket.crossed:
+                yield Line(problem=kind.from_fields(some[0].fields), bracket=bracket)
 
 
 _USUAL = "membership-advantage"

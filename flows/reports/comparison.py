@@ -1,11 +1,12 @@
 """Comparisons of several schemes at equal settings, side by side in charts and a table."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flows.answers.show import methods_text, sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.document import Block, TextTable
+from flows.reports.document import Block, TextTable, counted
 from flows.reports.plot import Mark, Plot, drawable
 from flows.spec.grid import count
 from flows.spec.sweep import embedded, load
@@ -94,20 +95,34 @@ def _plot(name: str, asks: str, entries: Sequence[Entry], x: str, rest: Sequence
         )
 
 
+def fits(entry: Entry, row: Mapping[str, Entry]) -> bool:
+    """Return whether a row can take an entry: the row lacks its scheme, and no further field differs.
+
+    Args:
+        entry: The entry.
+        row: Entries of the same setting by scheme.
+    """
+    others = (other.more for other in row.values())
+    return entry.scheme not in row and all(not entry.more or more in ({}, entry.more) for more in others)
+
+
 def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTable:
-    """Return a row for each setting, with both ends of every scheme; ends without proof are marked."""
+    """Return a row for each setting, with the ends of every scheme; ends without proof are marked."""
     names = list(dict.fromkeys(entry.scheme for entry in entries))
     rows: dict[tuple[Value, ...], list[dict[str, Entry]]] = {}
     for entry in entries:  # entries that differ in a further field get separate rows
         of_setting = rows.setdefault(entry.setting, [])
-        free = next((row for row in of_setting if _fits(entry, row)), None)
+        free = next((row for row in of_setting if fits(entry, row)), None)
         if free is None:
             of_setting.append(free := {})
         free[entry.scheme] = entry
     more = list(dict.fromkeys(key for entry in entries for key in entry.more))
-    guessed = {entry.scheme for entry in entries if entry.value is not None}
-    ends = {name: ("lower", "upper", *(("estimate",) if name in guessed else ())) for name in names}
-    columns = [*keys, *more, *(f"{name}, {end}" for name in names for end in ends[name])]
+    shown = {name: _Ends([entry for entry in entries if entry.scheme == name]) for name in names}
+    columns = [
+        *keys,
+        *more,
+        *(f"{name}{shown[name].all_sure}, {end}" for name in names for end in shown[name].kept),
+    ]
     lines = []
     for row in (row for several in rows.values() for row in several):
         known = {
@@ -115,25 +130,47 @@ def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTabl
         }
         line = [exactly(known.get(key)) for key in (*keys, *more)]
         for name in names:
-            line += (_ends(row[name]) if name in row else ["", "", ""])[: len(ends[name])]
+            line += shown[name].cells(row.get(name))
         lines.append(line)
     fixed = {key: value for key, value in entries[0].fields.items() if key not in keys}
     told = f", with {listed(fixed)}" if fixed else ""
-    return TextTable(title=f"{asks} in {len(rows)} settings{told}", names=columns, rows=lines)
+    return TextTable(
+        title=f"{asks[:1].upper()}{asks[1:]} in {counted(len(rows), 'setting')}{told}",
+        names=columns,
+        rows=lines,
+    )
 
 
-def _fits(entry: Entry, row: Mapping[str, Entry]) -> bool:
-    """Return whether an entry fits into a row: the row lacks its scheme, and no further field differs."""
-    others = (other.more for other in row.values())
-    return entry.scheme not in row and all(not entry.more or more in ({}, entry.more) for more in others)
+class _Ends:
+    """The columns of a scheme: the lower end, and the upper end and the estimate if any entry has them.
 
+    Attributes:
+        kept: Names of the columns.
+        all_sure: Text about the confidence that all entries share, or "".
+    """
 
-def _ends(entry: Entry) -> list[str]:
-    """Return both ends and the estimate of an entry; ends without proof are followed by their confidence."""
-    bracket = entry.bracket
-    behind = "" if bracket.confidence == 1.0 else f" (confidence {sure(bracket.confidence)})"
-    value = "" if entry.value is None else f"{entry.value:.6g}"
-    return [f"{rounded_down(bracket.lower)}{behind}", f"{rounded_up(bracket.upper)}{behind}", value]
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        sures = {entry.bracket.confidence for entry in entries}
+        bounded = any(entry.bracket.upper < math.inf for entry in entries)
+        guessed = any(entry.value is not None for entry in entries)
+        self.kept = ["lower", *(["upper"] if bounded else []), *(["estimate"] if guessed else [])]
+        shared = sures.pop() if len(sures) == 1 else 1.0
+        self.all_sure = "" if shared == 1.0 else f" (confidence {sure(shared)})"
+
+    def cells(self, entry: Entry | None) -> list[str]:
+        """Return the cells of an entry; an end with a confidence of its own is followed by it."""
+        if entry is None:
+            return [""] * len(self.kept)
+        bracket = entry.bracket
+        own = (
+            "" if bracket.confidence == 1.0 or self.all_sure else f" (confidence {sure(bracket.confidence)})"
+        )
+        found = {
+            "lower": f"{rounded_down(bracket.lower)}{own}",
+            "upper": f"{rounded_up(bracket.upper)}{own}",
+            "estimate": "" if entry.value is None else f"{entry.value:.6g}",
+        }
+        return [found[name] for name in self.kept]
 
 
 def methods_of(entries: Sequence[Entry]) -> TextTable:

@@ -7,6 +7,8 @@ from flows.reports.plot import Plot
 
 MOST_ROWS = 1000
 """Most rows of a table that are written; `lookup` and `sql` print all rows."""
+WORDS = 40
+"""Letters of a few words."""
 LONG = 24
 """Least number of rows of a folded table."""
 
@@ -70,6 +72,11 @@ class TextTable:
         return [
             bool(self.rows) and all(_is_number(row[k]) for row in self.shown) for k in range(len(self.names))
         ]
+
+    @property
+    def long(self) -> list[bool]:
+        """Whether each column has a text of more than a few words."""
+        return [any(len(row[k]) > WORDS for row in self.shown) for k in range(len(self.names))]
 
 
 Block = Heading | Paragraph | TextTable | Plot

@@ -35,6 +35,8 @@ TICKS = {
     " : replace(format(datum.value, '.3~e'), '+', '')",
 }
 """Numbers as people write them: 10,000 and 0.01, but 1e-5 and 1e6. Logarithmic axes have empty labels."""
+_FLUSH = 14
+"""Pixels from the end of an axis within which a label is moved inward, so that it is not cut."""
 _LETTER = 8
 """Most pixels of a letter in a legend."""
 
@@ -46,9 +48,14 @@ def altair() -> Any:
     return found
 
 
-def ticks() -> Any:
+def ticks(**options: Any) -> Any:
     """Return an axis of numbers."""
-    return altair().Axis(labelOverlap=True, **TICKS)
+    return altair().Axis(labelOverlap=True, **TICKS, **options)
+
+
+def ticks_along(**options: Any) -> Any:
+    """Return a horizontal axis of numbers, with room for its labels on a telephone."""
+    return ticks(labelFlush=_FLUSH, **options)
 
 
 def of_setting(texts: Sequence[object]) -> str:
@@ -63,7 +70,7 @@ def along(plot: Plot) -> Any:
         return alt.X("x:N", title=plot.x_name, sort=None, axis=alt.Axis(labelLimit=160, labelAngle=-35))
     log = is_geometric(mark.x for mark in plot.marks)
     scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False, nice=False)
-    return alt.X("x:Q", title=plot.x_name, scale=scale, axis=ticks())
+    return alt.X("x:Q", title=plot.x_name, scale=scale, axis=ticks_along())
 
 
 def scale(plot: Plot, ends: Ends) -> Any:

@@ -46,6 +46,7 @@ th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; bo
 th { border-bottom: 1px solid #999; font-weight: 600; }
 .number { text-align: right; }
 td.number { white-space: nowrap; }
+td.long { min-width: 16rem; }
 summary { cursor: pointer; color: #0b5394; font-size: .95rem; }
 figure { margin: 1rem 0 1.5rem; }
 figcaption, .note { color: #555; font-size: .9rem; }
@@ -127,8 +128,10 @@ def _words(text: str) -> str:
 
 
 def _table(table: TextTable) -> Iterator[str]:
-    numeric = table.numeric
-    look = [' class="number"' if right else "" for right in numeric]
+    look = [
+        ' class="number"' if right else ' class="long"' if long else ""
+        for right, long in zip(table.numeric, table.long, strict=True)
+    ]
     named = zip(table.names, look, strict=True)
     head = "".join(f'<th scope="col"{each}>{escape(name)}</th>' for name, each in named)
     opening = f"<details><summary>{escape(table.title)}</summary>" if table.folded else ""

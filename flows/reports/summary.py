@@ -44,6 +44,8 @@ UNSAMPLED = (
     "gradients are clipped to a fixed norm, and sigma is the standard deviation of the noise divided by it."
 )
 """The same without sampling."""
+PRIVATE = "the learner satisfies the claimed epsilon and delta."
+"""The same for membership in the data of a differentially private learner."""
 
 ADDED = ("add-remove", "zero-out")
 """Neighbouring relations about the use of one example."""
@@ -74,6 +76,8 @@ def assumed(kind: type[Problem]) -> str:
     """Return the assumption that matters most for a kind of problem; "" for the utility of a mechanism."""
     if kind.asks == "error":
         return ""
+    if kind.topic == "membership" and "claimed_epsilon" in kind.parameters:
+        return PRIVATE
     return UNSAMPLED if kind.name.startswith("unamplified-") else ASSUMED.get(kind.topic, "")
 
 

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from flows.reports.compare_labels import compare_labels
 from flows.reports.compare_membership import compare_membership
 from flows.reports.compare_training import SCHEMES, compare_training
 from flows.reports.comparison import Entry, side_by_side
-from flows.reports.document import Document, Paragraph, TextTable
+from flows.reports.comparison_summary import summary_of_audits, summary_of_bags
+from flows.reports.document import Block, Document, Heading, Paragraph, TextTable
+from flows.reports.html import html
 from flows.reports.plot import Form, Mark
 from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
@@ -201,7 +204,7 @@ def test_an_audit_of_more_noise_than_can_be_asked_for_has_a_bracket_all_the_same
     publish(tmp_path, "audit-planned-epsilon", "auditing.planned", planned, *names)
     entries = with_store(tmp_path, compare_audits)
     (table,) = [
-        block for block in entries.blocks if isinstance(block, TextTable) and "epsilon in" in block.title
+        block for block in entries.blocks if isinstance(block, TextTable) and "Epsilon in" in block.title
     ]
     at = table.names.index("true epsilon, lower")
     assert {tuple(row[at : at + 2]) for row in table.rows} == {("0", "0")}
@@ -260,3 +263,132 @@ def test_two_numbers_of_a_scheme_at_one_setting_are_two_rows() -> None:
         ["20", "4", "1", "2", "", ""],
         ["20", "8", "1", "3", "1", "4"],
     ]
+
+
+# ------------------------------------------------------------------------------------------- summaries
+
+
+def entry(scheme: str, lower: float, upper: float, *, confidence: float = 1.0, **fields: Any) -> Entry:
+    bracket = Bracket(lower=lower, upper=upper, confidence=confidence, lower_by="m", upper_by="m")
+    return Entry(scheme=scheme, fields=fields, bracket=bracket)
+
+
+def paragraphs(blocks: Iterable[Block]) -> list[str]:
+    """The texts of paragraphs; a star marks the most important sentence."""
+    return [f"{'*' * block.lead}{block.text}" for block in blocks if isinstance(block, Paragraph)]
+
+
+def test_the_summary_of_bags_is_one_bag_size_by_each_measure() -> None:
+    kind = find_problem("label-advantage")
+    name = "additive advantage"
+    entries = [entry(name, 1 / size, 1.4 / size, prior="uniform", bag_size=size) for size in (2, 4, 8)]
+    entries += [entry(f"{name}, simulated", 0.25, 0.5, confidence=0.99, prior="uniform", bag_size=4)]
+    lead, meaning, assumption = paragraphs(summary_of_bags(kind, entries))
+    response = "*A bag of 4 labels reveals as much as randomized response whose epsilon is in [0.25, 0.35]"
+    assert lead == f"{response}, at prior=uniform. This is proved."
+    assert (
+        "By the additive advantage, simulated, this epsilon is in [0.25, 0.5] with confidence 0.99."
+        in meaning
+    )
+    assert "wrong with probability 1 / (1 + e^epsilon)" in meaning
+    assert "the prior describes the data" in assumption
+    unknown = [entry(name, 0.0, math.inf, prior="uniform", bag_size=1)]
+    assert paragraphs(summary_of_bags(kind, unknown)) == []
+
+
+def test_the_summary_of_audits_names_refuted_and_true_epsilon_of_one_setting() -> None:
+    planned = [entry("refuted, any mechanism", g, 2 * g, canaries=9, guesses=g) for g in (2, 4, 8)]
+    planned += [entry("true epsilon", 8.0, 8.5, canaries=9, guesses=g) for g in (2, 4, 8)]
+    trained = [
+        entry("refuted, no bug", 1.0, math.inf, confidence=0.95, sigma=2.0),
+        entry("refuted, noise-halved", 3.0, math.inf, confidence=0.95, sigma=2.0),
+        entry("claimed", 2.0, 2.5, sigma=2.0),
+    ]
+    kinds = (find_problem("audit-planned-epsilon"), find_problem("audit-training"))
+    known = {"a planned audit": (kinds[0], planned), "an audit of a training": (kinds[1], trained)}
+    first, second, meaning, assumption = paragraphs(summary_of_audits(known))
+    assert first == (
+        "*The epsilon that a planned audit refutes is in [4, 8] (any mechanism); the true epsilon is in "
+        "[8, 8.5], at canaries=9 guesses=4. This is proved."
+    )
+    assert second == (
+        "The epsilon that an audit of a training refutes is at least 1 with confidence 0.95 (no bug) and at "
+        "least 3 with confidence 0.95 (noise-halved); the claimed epsilon is in [2, 2.5], at sigma=2."
+    )
+    assert "a lower bound of the true epsilon" in meaning
+    assert "independent fair coins" in assumption
+    alone = summary_of_audits({"a planned audit": (kinds[0], []), "an audit": (kinds[1], trained)})
+    assert paragraphs(alone)[0].startswith("*The epsilon that an audit refutes is at least 1")
+
+
+def test_audits_with_other_guesses_are_not_mixed_in_a_sentence() -> None:
+    audits = [
+        replace(
+            entry(f"refuted, {bug}", lower, math.inf, confidence=0.95, sigma=2.0), more={"guesses": guesses}
+        )
+        for bug, guesses, lower in (("no bug", 10, 1.0), ("noise-halved", 20, 3.0))
+    ]
+    (first, *_) = paragraphs(summary_of_audits({"an audit": (find_problem("audit-training"), audits)}))
+    one = "*The epsilon that an audit refutes is at least 1 with confidence 0.95 (no bug)"
+    assert first == f"{one}, at sigma=2 guesses=10."
+
+
+def test_comparisons_begin_with_their_summary(tmp_path: Path) -> None:
+    labels, audits, members = tmp_path / "labels", tmp_path / "audits", tmp_path / "members"
+    response = {("rr", "uniform", e): Answer.enclosure(0.1 * e, 0.1 * e + 1e-9) for e in (1.0, 2.0, 4.0)}
+    publish(labels, "label-advantage", "labels.response", response, "mechanism", "prior", "label_epsilon")
+    bags = {("llp", "uniform", size): Answer.enclosure(0.15, 0.16) for size in (2, 4)}
+    publish(labels, "label-advantage", "labels.cells", bags, "mechanism", "prior", "bag_size")
+    planned = {(1000, guesses, 1.0, 1e-5): Answer.enclosure(1.0, 1.5) for guesses in (20, 100)}
+    names = ("canaries", "guesses", "mu", "delta")
+    publish(audits, "audit-planned-epsilon", "auditing.planned", planned, *names)
+    for method, lower, upper in (("exact", 0.125, 0.5), ("schwarz", 0.0, 0.75), ("corollary", 0.1, 0.25)):
+        answer = {("uniform(2)", 10): Answer.enclosure(lower, upper)}
+        publish(members, "membership-advantage", f"membership.{method}", answer, "law", "records")
+    bag = "*A bag of 2 labels reveals as much as randomized response whose epsilon is in [1, 2]"
+    audit = "*The epsilon that a planned audit refutes is in [1, 1.5] (any mechanism)"
+    member = "*Advantage is in [0.125, 0.25] for membership-advantage at law=uniform(2)"
+    for store, compare, sentence in (
+        (labels, compare_labels, bag),
+        (audits, compare_audits, audit),
+        (members, compare_membership, member),
+    ):
+        document = with_store(store, compare)
+        assert document.blocks[1] == Heading(text="Summary")
+        said = paragraphs(document.blocks)
+        assert said[0].startswith(sentence), said[0]
+        assert any(text.startswith("The assumption that matters most: ") for text in said)
+
+
+def test_contradicting_bounds_are_not_in_the_summary_of_membership(tmp_path: Path) -> None:
+    for method, lower, upper in (("exact", 0.2, 0.3), ("schwarz", 0.0, 0.1)):
+        answer = {("uniform(2)", 10): Answer.enclosure(lower, upper)}
+        publish(tmp_path, "membership-advantage", f"membership.{method}", answer, "law", "records")
+    document = with_store(tmp_path, compare_membership)
+    assert Heading(text="Summary") not in document.blocks
+
+
+def test_a_shared_confidence_and_upper_ends_without_any_bound_have_no_cells() -> None:
+    entries = [
+        *(entry("audit", k, math.inf, confidence=0.95, guesses=k) for k in (1, 2)),
+        *(entry("simulated", k, k + 1, confidence=1 - 0.1 * k, guesses=k) for k in (1, 2)),
+    ]
+    (table,) = [block for block in side_by_side("x", "epsilon", entries, ()) if isinstance(block, TextTable)]
+    assert table.title == "Epsilon in 2 settings"
+    assert list(table.names) == [
+        "guesses",
+        "audit (confidence 0.95), lower",
+        "simulated, lower",
+        "simulated, upper",
+    ]
+    assert list(table.rows) == [
+        ["1", "1", "1 (confidence 0.9)", "2 (confidence 0.9)"],
+        ["2", "2", "2 (confidence 0.8)", "3 (confidence 0.8)"],
+    ]
+
+
+def test_columns_of_long_texts_are_wide_enough_to_read() -> None:
+    table = TextTable(title="t", names=["method", "reference"], rows=[["a", "A theorem " * 8]])
+    written = html(Document(name="d", blocks=[Heading(text="d", level=1), table]))
+    assert '<td>a</td><td class="long">' in written
+    assert re.search(r"td\.long { min-width: \d+rem; }", written)
