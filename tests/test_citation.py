@@ -79,6 +79,9 @@ def test_sdist_and_wheel_contain_the_licences(repository: Path, tmp_path: Path) 
         names = package.namelist()
         info = next(name for name in names if name.endswith(".dist-info/METADATA")).removesuffix("METADATA")
         metadata = Parser().parsestr(package.read(f"{info}METADATA").decode())
+        assert {"flows/vectors/vectors.jsonl", "flows/page/static/index.html"} <= set(names)
+        tables = {Path(name).suffix for name in names if name.startswith("storage/table/")}
+        assert tables == {".json", ".parquet"}
         for name in licences:
             assert package.read(f"{info}licenses/{name}") == (repository / name).read_bytes()
     assert metadata["License-Expression"] == "Apache-2.0 AND MIT"

@@ -1,0 +1,1 @@
+"""Test vectors: questions with proved brackets, against which other implementations can be held."""
