@@ -1,52 +1,135 @@
 // The compared schemes at one sigma, delta and number of steps, as in the macro `compare` of a store.
 
 import { bracket } from "./answer.js";
-import { fill, grid } from "./dom.js";
+import { TOLERANCE, contradicts, narrow } from "./computed.js";
+import { at, fill, grid, html } from "./dom.js";
+import { compute, stop } from "./engine/client.js";
+import { QuestionError, read } from "./engine/questions.js";
 import { DomainError, question } from "./fields.js";
 import { Contradiction, lookup } from "./lookup.js";
 import { exactly } from "./numbers.js";
 
-/** The texts of a scheme's question for the fields of an allocation. */
-function asked(scheme, problem, base) {
+/** The fields of a scheme's question for those of an allocation. */
+function fieldsOf(scheme, base) {
   const all = { ...base };
   if (scheme.ratio) all[scheme.ratio] = base.participations / base.steps;
   if (scheme.redraw) all.redraw = base.epochs === 1 ? scheme.redraw.one : scheme.redraw.several;
   if (scheme.adjacency) all.adjacency = scheme.adjacency[base.adjacency] ?? base.adjacency;
-  return Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(all[name])]));
+  return all;
+}
+
+/** Whether the engine answers a question. */
+function covered(problem, fields) {
+  try {
+    read(problem, fields);
+    return true;
+  } catch (error) {
+    if (error instanceof QuestionError) return false;
+    throw error;
+  }
 }
 
 /**
- * Return the bracket of every scheme in the table, or the reason why it has no bracket.
+ * Return the stored bracket of every scheme, or the reason why it has no bracket.
  *
  * @param source From `open`.
  * @param base The question about random allocation.
- * @returns A list of `{scheme, found, reason}`.
+ * @returns A list of `{scheme, fields, found, reason}`.
  */
 export async function compare(source, base) {
   return Promise.all(
     source.catalogue.compare.schemes.map(async (scheme) => {
+      const fields = fieldsOf(scheme, base);
       const problem = source.catalogue.problems[scheme.problem];
-      if (!problem) return { scheme, found: null, reason: "nothing stored" };
+      if (!problem) return { scheme, fields, found: null, reason: "nothing stored" };
       if (scheme.once && base.participations !== 1) {
-        return { scheme, found: null, reason: "answered for one participation in an epoch only" };
+        return { scheme, fields, found: null, reason: "answered for one participation in an epoch only" };
       }
       try {
         const table = await source.table(scheme.problem);
-        const found = lookup(table, question(problem, asked(scheme, problem, base)));
-        return { scheme, found, reason: "not stored at these values" };
+        const texts = Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(fields[name])]));
+        return { scheme, fields, found: lookup(table, question(problem, texts)), reason: "not stored at these values" };
       } catch (error) {
         if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
-        return { scheme, found: null, reason: error.message };
+        return { scheme, fields, found: null, reason: error.message };
       }
     }),
   );
 }
 
-/** Show the schemes side by side. */
-export function showCompared(rows) {
-  const cells = rows.map(({ scheme, found, reason }) => {
-    const by = found ? [...new Set([found.lower_method, found.upper_method].filter(Boolean))].join(", ") : "";
-    return [scheme.title, found ? bracket("ε", found) : reason, by];
+/** The relative width of a bracket in words. */
+function widthOf({ lower, upper }) {
+  if (upper === lower) return "exact";
+  if (!(lower > 0 && upper < Infinity)) return "one end only";
+  const percent = 100 * (upper / lower - 1);
+  return percent < 0.01 ? "less than 0.01 % wide" : `${Number(percent.toPrecision(2))} % wide`;
+}
+
+const shown = (found) => [bracket("ε", found), " ", html("span", { class: "help" }, widthOf(found))];
+
+/** Where a bracket is from: methods of the stored one, or the browser with the stored bracket for comparison. */
+function origin({ found, computed }) {
+  const methods = found ? [...new Set([found.lower_method, found.upper_method].filter(Boolean))].join(", ") : "";
+  if (!computed) return methods;
+  const stored = found ? `; stored: ${bracket("ε", found)} by ${methods}` : "";
+  const warning = contradicts(found, computed) ? html("p", { class: "error" }, "The two contradict each other: please report it.") : null;
+  return [`computed in this browser${stored}`, warning];
+}
+
+/** Show the schemes side by side, with a line below the table. */
+export function showCompared(rows, ...line) {
+  const cells = rows.map((row) => {
+    const found = row.computed ?? row.found;
+    return [row.scheme.title, found ? shown(found) : row.reason, found ? origin(row) : ""];
   });
   fill("compare", grid(["scheme", "bracket", "method"], cells));
+  fill("compare-progress", ...line);
+}
+
+/**
+ * Compute the brackets that are missing or wide, one after another, after the headline.
+ *
+ * @param rows From `compare`; computed brackets are added to them.
+ * @param headline A promise from `tighten`.
+ * @param current Whether the question is still the one in the form.
+ */
+export async function complete(rows, headline, current) {
+  const open = rows.filter(({ scheme, fields, found }) => !narrow(found) && covered(scheme.problem, fields));
+  if (!open.length) return;
+  const { tight, stopped } = await headline;
+  if (!current()) return;
+  const own = open.find(({ scheme }) => scheme.problem === at("problem").value);
+  if (own && tight) own.computed = tight;
+  const start = () => run(rows, open, current);
+  if (stopped) offer(rows, start);
+  else await start();
+}
+
+function offer(rows, start) {
+  const button = html("button", { type: "button", id: "compare-start" }, "Compute the missing and wide brackets");
+  button.addEventListener("click", start);
+  showCompared(rows, button);
+}
+
+async function run(rows, open, current) {
+  const bar = html("progress", { max: 1, value: 0, "aria-label": "progress of the comparison" });
+  const button = html("button", { type: "button", id: "compare-stop" }, "Stop");
+  button.addEventListener("click", () => stop());
+  for (const row of open.filter(({ computed }) => !computed)) {
+    showCompared(rows, `Computing ${row.scheme.title} in this browser `, bar, " ", button);
+    bar.setAttribute("value", 0);
+    try {
+      const asked = { problem: row.scheme.problem, fields: row.fields, tolerance: TOLERANCE };
+      row.computed = await compute(asked, ({ done, of }) => bar.setAttribute("value", done / of));
+    } catch (error) {
+      if (!current()) return;
+      if (error.stopped) {
+        offer(rows, () => run(rows, open, current));
+        return;
+      }
+      row.reason = error.message;
+    }
+    if (!current()) return;
+  }
+  showCompared(rows);
 }

@@ -7,12 +7,17 @@ import { PROBLEMS } from "./engine/questions.js";
 import { roundedDown, roundedUp } from "./numbers.js";
 
 const PAUSE = 300; // milliseconds after the last change of the question
-const TOLERANCE = 0.01;
+
+/** The relative width of a computed bracket. */
+export const TOLERANCE = 0.01;
 
 let [timer, number] = [0, 0];
 
 /** Whether a stored bracket is as narrow as a computed one. */
-const narrow = (found) => found !== null && found.lower > 0 && found.upper <= found.lower * (1 + TOLERANCE);
+export const narrow = (found) => found !== null && found.lower > 0 && found.upper <= found.lower * (1 + TOLERANCE);
+
+/** Whether a stored and a computed bracket do not intersect, so that one of them is wrong. */
+export const contradicts = (found, tight) => found !== null && (tight.lower > found.upper || found.lower > tight.upper);
 
 /** Ends the computation of an earlier question, and removes its bracket. */
 export function forget() {
@@ -30,18 +35,23 @@ export function forget() {
  * @param question Values of its fields.
  * @param found The stored bracket, or null.
  * @param shown Called with the computed bracket once it is the headline.
+ * @returns A promise, kept when nothing is to be computed any more: `tight`, the bracket or null, and whether a person
+ *   `stopped` it.
  */
 export function tighten(problem, question, found, shown) {
   forget();
-  if (!PROBLEMS.includes(problem.name)) return;
+  const nothing = Promise.resolve({ tight: null, stopped: false });
+  if (!PROBLEMS.includes(problem.name)) return nothing;
   const start = () => run(problem, question, found, shown);
   if (!narrow(found)) {
-    timer = window.setTimeout(start, PAUSE);
-    return;
+    return new Promise((settle) => {
+      timer = window.setTimeout(() => settle(start()), PAUSE);
+    });
   }
   const button = html("button", { type: "button", id: "tighten" }, "Check it: compute it in this browser");
   button.addEventListener("click", start);
   fill("engine", html("p", {}, button));
+  return nothing;
 }
 
 async function run(problem, question, found, shown) {
@@ -53,19 +63,21 @@ async function run(problem, question, found, shown) {
   try {
     const asked = { problem: problem.name, fields: question, tolerance: TOLERANCE };
     const tight = await compute(asked, ({ done, of }) => bar.setAttribute("value", done / of));
-    if (mine !== number) return;
-    showTight(problem, found, tight);
-    shown(tight);
+    if (mine === number) {
+      showTight(problem, found, tight);
+      shown(tight);
+    }
+    return { tight, stopped: false };
   } catch (error) {
     if (mine === number) fill("engine", html("p", { class: "help", id: "not-computed" }, error.message));
+    return { tight: null, stopped: error.stopped === true };
   }
 }
 
 function showTight(problem, found, tight) {
-  const apart = found !== null && (tight.lower > found.upper || found.lower > tight.upper);
   const seconds = tight.seconds < 0.1 ? "less than 0.1 s" : `${tight.seconds.toFixed(1)} s`;
   const stored = found === null ? "" : `[${roundedDown(found.lower)}, ${roundedUp(found.upper)}]`;
-  const compared = apart
+  const compared = contradicts(found, tight)
     ? html("p", { class: "error" }, `The stored bracket ${stored} contradicts it: one of the two is wrong. Please report it.`)
     : null;
   at("answer").classList.add("tight");

@@ -4,7 +4,7 @@
 import { read, write } from "./address.js";
 import { show, showBox, showError } from "./answer.js";
 import { axes, drawChart } from "./chart.js";
-import { compare, showCompared } from "./compare.js";
+import { compare, complete, showCompared } from "./compare.js";
 import { forget, tighten } from "./computed.js";
 import { curveOf, offerCurve } from "./curve.js";
 import { KINDS, STATEMENT } from "./copies.js";
@@ -122,6 +122,7 @@ function answer(given) {
   const { table, catalogue } = state;
   last.set(`${table.problem.name} texts`, given);
   fill("compare");
+  fill("compare-progress");
   window.clearTimeout(writing);
   writing = window.setTimeout(() => history.replaceState(null, "", write(table.problem.name, given)), 150);
   try {
@@ -151,7 +152,7 @@ function answer(given) {
   drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
   state.tight = null;
   offerNoise(table.problem, state.question);
-  tighten(table.problem, state.question, state.found, (tight) => {
+  const headline = tighten(table.problem, state.question, state.found, (tight) => {
     state.tight = tight;
     showCopy();
   });
@@ -161,7 +162,12 @@ function answer(given) {
   showCopy();
   if (table.problem.name === catalogue.compare.problem) {
     const { question } = state;
-    compare(state.source, question).then((rows) => state.question === question && showCompared(rows), failed);
+    const current = () => state.question === question;
+    compare(state.source, question).then((rows) => {
+      if (!current()) return null;
+      showCompared(rows);
+      return complete(rows, headline, current);
+    }).catch(failed);
   }
 }
 
