@@ -1,4 +1,4 @@
-"""Writes the test vectors: `python -m flows.vectors.make` (half an hour) replaces `vectors.jsonl`."""
+"""Writes the test vectors: `python -m flows.vectors.make` (some minutes) replaces `vectors.jsonl`."""
 
 import json
 import sys

@@ -18,7 +18,7 @@ from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_t
 from storage.shipped import FOLDER
 from tests.storage.made_up import epsilon, put, row, rows
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(2)
 
 
 @pytest.fixture(scope="module")

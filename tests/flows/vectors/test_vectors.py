@@ -77,7 +77,7 @@ def intersects(vector: dict[str, Any]) -> bool:
     return bool(found.lower <= vector["upper"] and vector["lower"] <= found.upper)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(60))
 def test_a_vector_intersects_the_bracket_of_today(number: int) -> None:
     vector = random.Random(number).choice(VECTORS)
