@@ -91,7 +91,9 @@ function uncovered({ table, question, found, stated }, go) {
   });
   const lacks = found ? `No stored problem proves ${found.upper_method ? "a lower" : "an upper"} end here. ` : "";
   const places = outside.map(({ name }) => `${name} ${range(values[name])}`).join("; ");
-  const where = places ? `Stored is ${places}.` : "Each value is stored, but not this combination.";
+  const each = problem.fields.every(({ name }) => values[name].includes(question[name]));
+  const inside = each ? "Each value is stored, but not this combination." : "The values are between stored ones, but no stored combination applies.";
+  const where = places ? `Stored is ${places}.` : inside;
   const near = found ? null : nearest(table, question);
   const button = near
     ? html("button", { type: "button", id: "nearest" }, `Ask the nearest: ${difference(question, near)}`)
@@ -138,6 +140,7 @@ function origin({ catalogue, table, question, found }) {
     ["as it grows", proofs.map(({ name, proof }) => html("p", {}, `${name}: ${proof}`))],
   ].filter(([, text]) => text && text.length !== 0);
   return [
+    html("p", { class: "help" }, "Source of the stored bracket:"),
     terms([
       ["adjacency", question.adjacency],
       ...entries,

@@ -4,7 +4,7 @@ import { bracket } from "./answer.js";
 import { TOLERANCE, contradicts, narrow } from "./computed.js";
 import { at, fill, grid, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
-import { QuestionError, read } from "./engine/questions.js";
+import { covers } from "./engine/questions.js";
 import { DomainError, question } from "./fields.js";
 import { Contradiction, lookup } from "./lookup.js";
 import { exactly } from "./numbers.js";
@@ -16,17 +16,6 @@ function fieldsOf(scheme, base) {
   if (scheme.redraw) all.redraw = base.epochs === 1 ? scheme.redraw.one : scheme.redraw.several;
   if (scheme.adjacency) all.adjacency = scheme.adjacency[base.adjacency] ?? base.adjacency;
   return all;
-}
-
-/** Whether the engine answers a question. */
-function covered(problem, fields) {
-  try {
-    read(problem, fields);
-    return true;
-  } catch (error) {
-    if (error instanceof QuestionError) return false;
-    throw error;
-  }
 }
 
 /**
@@ -94,7 +83,7 @@ export function showCompared(rows, ...line) {
  * @param current Whether the question is still the one in the form.
  */
 export async function complete(rows, headline, current) {
-  const open = rows.filter(({ scheme, fields, found }) => !narrow(found) && covered(scheme.problem, fields));
+  const open = rows.filter(({ scheme, fields, found }) => !narrow(found) && covers(scheme.problem, fields));
   if (!open.length) return;
   const { tight, stopped } = await headline;
   if (!current()) return;

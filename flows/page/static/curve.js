@@ -2,7 +2,7 @@
 
 import { at, fill, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
-import { PROBLEMS } from "./engine/questions.js";
+import { covers } from "./engine/questions.js";
 import { stored } from "./hull.js";
 
 const POINTS = 13; // along the axis
@@ -39,7 +39,7 @@ export function places(values, asked, whole) {
 export function offerCurve(table, question, field, changed) {
   if (known.question === question && known.field === field) return; // computing, or computed
   known = { question: null, field: null, points: [] };
-  if (!PROBLEMS.includes(table.problem.name)) {
+  if (!covers(table.problem.name, question)) {
     fill("curve");
     return;
   }

@@ -2,17 +2,17 @@
 
 import { at, fill, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
-import { PROBLEMS } from "./engine/questions.js";
+import { covers } from "./engine/questions.js";
 import { number, roundedDown, roundedUp } from "./numbers.js";
 
 let [asked, latest] = [null, 0];
 
-const covered = ({ name, asks, fields }) =>
-  PROBLEMS.includes(name) && asks === "epsilon" && fields.some((field) => field.name === "sigma");
+const covered = ({ name, asks, fields }, question) =>
+  asks === "epsilon" && fields.some((field) => field.name === "sigma") && covers(name, question);
 
 /** Show the section for a question, or hide it; `question` is null for an error in the form. */
 export function offerNoise(problem, question) {
-  asked = question && covered(problem) ? { problem: problem.name, fields: question } : null;
+  asked = question && covered(problem, question) ? { problem: problem.name, fields: question } : null;
   latest += 1;
   at("noise-section").hidden = asked === null;
   fill("noise-found");

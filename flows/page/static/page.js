@@ -132,6 +132,7 @@ function answer(given) {
     if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
     state.question = null;
     mark(error.field);
+    at("content").classList.add("refused");
     showError(error.message);
     forget();
     offerNoise(table.problem, null);
@@ -143,6 +144,7 @@ function answer(given) {
     return;
   }
   mark(null);
+  at("content").classList.remove("refused");
   state.stated = stated(table, state.question);
   show(state, (near) => {
     redraw(texts(near));
@@ -266,7 +268,7 @@ async function follow() {
     return;
   }
   await select(catalogue.tabs.find(({ name }) => name === tab) ?? catalogue.tabs.find(({ problems }) => problems.length) ?? catalogue.tabs[0]);
-  if (problem !== null) notice(`No problem ${problem.slice(0, 60)} is stored.`);
+  if (problem !== null) notice(`This table has no problem ${problem.slice(0, 60)}; another one is shown.`);
 }
 
 async function start() {

@@ -79,7 +79,7 @@ def test_ratios_beyond_the_doubles_have_a_closed_form(at_page: webdriver.Chrome)
 def test_questions_outside_of_the_engine_get_one_sentence(at_page: webdriver.Chrome) -> None:
     for problem, changed, sentence in (
         ("allocation-epsilon", {"sigma": -1}, "Expected sigma in [0.001, 1000000], got -1."),
-        ("allocation-epsilon", {"participations": 2}, "Expected participations 1, or as many as steps"),
+        ("allocation-epsilon", {"participations": 2}, "The engine of the page covers one participation,"),
         ("allocation-epsilon", {"participations": 11}, "Expected participations at most steps=10, got 11."),
         (
             "allocation-epsilon",
@@ -146,11 +146,15 @@ def test_an_error_in_the_form_removes_a_computed_bracket(browser: webdriver.Chro
     field.send_keys("x")
     assert browser.find_elements(By.ID, "tight") == []
     assert "Expected sigma" in text(browser, "bracket")
+    for name in ("chart-section", "compare-section", "copy-section"):
+        assert not browser.find_element(By.ID, name).is_displayed(), "nothing is left to show there"
 
 
 def test_participations_that_the_engine_lacks_are_named(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, page + WIDE.replace("participations=1", "participations=2"))
-    assert wait(browser, "#not-computed").text.startswith("Expected participations 1, or as many as steps")
+    assert wait(browser, "#not-computed").text.startswith("The engine of the page covers one participation,")
+    assert not browser.find_element(By.ID, "noise-section").is_displayed()
+    assert browser.find_elements(By.ID, "curve-start") == []
 
 
 def test_brackets_of_every_tolerance_intersect(at_page: webdriver.Chrome) -> None:

@@ -181,7 +181,7 @@ export function enclose(question, tolerance = 0.01, onStep = () => {}) {
     return { lower: inner.lower, upper: outer.upper, detail: "closed form of the Gaussian mechanism" };
   }
   const found = passes(question, tolerance, onStep);
-  const note = `${found.combinations} combinations, ${found.pass} ${found.pass === 1 ? "pass" : "passes"}`;
+  const note = `by cells of the likelihood ratio (docs/certified.md): ${found.combinations} combinations, ${found.pass} ${found.pass === 1 ? "pass" : "passes"}`;
   let { lower, upper } = found;
   if (!found.beyond && wide(found) <= tolerance) return { lower, upper: Math.min(upper, largest), detail: note };
   upper = Math.min(upper, largest, gaussian(question, mu).upper);

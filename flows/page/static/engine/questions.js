@@ -72,7 +72,7 @@ function part(scheme, given) {
   }
   if (k > steps) throw new QuestionError(`Expected participations at most steps=${steps}, got ${k}.`);
   if (k > 1 && k < steps) {
-    throw new QuestionError("Expected participations 1, or as many as steps: the engine of the page covers no other number.");
+    throw new QuestionError("The engine of the page covers one participation, or as many as steps, and no other number.");
   }
   if (scheme === "sampled-allocation") {
     const { sampling_probability: rate } = f;
@@ -142,4 +142,15 @@ export function read(problem, fields) {
   const parts = joined(scheme === "run" ? phases(fields.phases) : [part(scheme, fields)]);
   if (replaced) parts.forEach((each) => (each.scale *= 4)); // the distance is twice as large
   return { asks, at, sides, parts };
+}
+
+/** Whether the engine answers a question. */
+export function covers(problem, fields) {
+  try {
+    read(problem, fields);
+    return true;
+  } catch (error) {
+    if (error instanceof QuestionError) return false;
+    throw error;
+  }
 }
