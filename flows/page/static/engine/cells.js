@@ -1,4 +1,4 @@
-// The choice of cells: of the width of the local standard deviation, times a fineness. Any choice is valid.
+// The cells of a rough pass: of the width of the local standard deviation, times a fineness. Any choice is valid.
 //
 // Every upper distribution carries the local standard deviation at its values. For a sum or a product it is the
 // root of the sum of squares of both factors, averaged over the pairs near a value. For a lognormal ratio it is
