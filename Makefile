@@ -17,8 +17,8 @@ PEERS_STAMP := .venv-peers/.installed
 LOCK_ENV := build/lock-venv
 COMPILE := $(LOCK_ENV)/bin/uv pip compile --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
-RESOLVE := $(COMPILE) pyproject.toml
-CODE := $(wildcard flows tasks storage privcore tests deploy)
+RESOLVE := $(COMPILE) pyproject.toml --extra all
+CODE := $(wildcard privsweep flows tasks storage privcore tests deploy)
 SPREAD := -n $(WORKERS) --dist loadgroup  # tests of the same xdist_group run in one process
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -47,7 +47,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 sweep: $(STAMP)  ## run the quickstart sweep and print its stored results
-	$(BIN)/privsweep run $(SPEC)
+	$(BIN)/privsweep run $(SPEC) --engine ray
 	$(BIN)/privsweep lookup $(SWEEP)
 
 figures: figures-allocation  ## same as figures-allocation

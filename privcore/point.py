@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from privcore.errors import PrivsweepError
+from privcore.errors import DomainError, PrivsweepError
 from privcore.method import Method
 from privcore.problem import Problem
 
@@ -20,7 +20,12 @@ class Point:
     method: Method
 
     def __post_init__(self) -> None:
-        """Reject a method that does not answer this kind of problem."""
+        """Reject classes, and a method that does not answer this kind of problem."""
+        if not isinstance(self.method, Method):
+            raise _no_instance("method", 'find("allocation.certified")()', self.method)
+        if not isinstance(self.problem, Problem):
+            example = 'find_problem("unamplified-epsilon")(sigma=1.0, delta=1e-5)'
+            raise _no_instance("problem", example, self.problem)
         if not isinstance(self.problem, self.method.problems):
             raise PrivsweepError(f"Method {self.method.name} does not answer {self.problem.name}.")
 
@@ -39,6 +44,12 @@ class Point:
     def seed(self) -> int:
         """Seed in [0, 2^63) for methods that draw random numbers; it is the same on every engine."""
         return int(self.id[:16], 16) >> 1
+
+
+def _no_instance(noun: str, example: str, value: object) -> DomainError:
+    """Return the error for a value, usually a class, in the place of a problem or a method."""
+    word = f"the class {value.__name__}" if isinstance(value, type) else repr(value)[:100]
+    return DomainError(f"Expected a {noun} such as {example}, got {word}.")
 
 
 def canonical(problem: Problem, method: str, version: int, knobs: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from tasks.address import Address
 from tasks.errors import EngineError, SetupError
+from tasks.own_process import ray_folders
 from tasks.sources import folders
 
 OBJECT_STORE = (
@@ -104,9 +105,18 @@ def send_code(address: Address) -> None:
 
 def _init(**how: Any) -> None:
     import ray
+    from ray.job_config import JobConfig
 
     with _own_sigterm():
-        ray.init(log_to_driver=False, logging_level=logging.ERROR, **how)
+        job = JobConfig(_py_driver_sys_path=_Path(ray_folders()))
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, job_config=job, **how)
+
+
+class _Path(list[str]):
+    """The path of Ray's workers, to which Ray would add the folder of the script and the working folder."""
+
+    def extend(self, folders: Iterable[str]) -> None:
+        """Add nothing."""
 
 
 def _leave() -> None:

@@ -35,8 +35,11 @@ PATIENCE = 10.0  # seconds for workers to publish finished points when a run is 
 DEATHS = 5  # deaths of nodes during one batch while no other batch finishes
 
 
-def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) -> Generator[Done]:
-    """Yield the outcome of each batch, computed by Ray on this machine; restart Ray if it stops working."""
+def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) -> Generator[Done | None]:
+    """Yield the outcome of each batch, computed by Ray on this machine; restart Ray if it stops working.
+
+    None means that no batch has finished for a while.
+    """
     dispatch = Dispatch(batches, job, place)
     for remaining in reversed(range(1 + RESTARTS)):
         with cluster.started_here(workers):
@@ -56,8 +59,8 @@ def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) ->
 
 def run_on_cluster(
     batches: Sequence[Batch], job: Job, place: Folder, address: Address, workers: int | None
-) -> Generator[Done]:
-    """Yield the outcome of each batch, computed on an existing cluster.
+) -> Generator[Done | None]:
+    """Yield the outcome of each batch, computed on an existing cluster, and None as `run_here` does.
 
     Args:
         batches: The batches.
@@ -119,8 +122,8 @@ class Dispatch:
         self._limit = limit
         self._before = names_of_parts(place)
 
-    def work(self) -> Generator[Done]:
-        """Yield the outcomes of all batches.
+    def work(self) -> Generator[Done | None]:
+        """Yield the outcomes of all batches, and None if no batch has finished for a while.
 
         Raises:
             RayError: Ray stopped working; batches in flight may be finished or not.
@@ -142,7 +145,9 @@ class Dispatch:
                 self._points += len(batch)
             flying = list(self._running)
             finished, _ = ray.wait(flying, num_returns=1, timeout=LOOK_EVERY)
-            if finished:  # collect all finished ones: with 20,000 in flight, one wait takes ten milliseconds
+            if not finished:
+                yield None
+            else:  # collect all finished ones: with 20,000 in flight, one wait takes ten milliseconds
                 finished, _ = ray.wait(flying, num_returns=len(flying), timeout=0)
             for reference in finished:
                 batch = self._running[reference]

@@ -1,8 +1,12 @@
-"""Engines: the same batches one after another in this process, or on the workers of a Ray cluster."""
+"""Engines: the same batches one after another in this process, or on the workers of a Ray cluster.
+
+The engine `auto` is one of the two: `chosen` says which, and why.
+"""
 
 import os
 from collections.abc import Generator, Sequence
 
+from privcore.extras import installed, require
 from storage.folder import Folder
 from tasks import dispatch
 from tasks.address import checked, named_cluster
@@ -11,8 +15,13 @@ from tasks.cluster import processors as processors_of
 from tasks.guard import Guard
 from tasks.work import Done, Job, run_batch
 
+AUTO = "auto"
 SERIAL = "serial"
 RAY = "ray"
+ENGINES = AUTO, RAY, SERIAL
+
+SHORT = 10.0
+"""Estimated seconds of one core below which a sweep is computed without Ray, which takes longer to start."""
 
 
 def cores() -> int:
@@ -20,11 +29,39 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def chosen(engine: str, cpu_seconds: float, address: str | None = None) -> tuple[str, str]:
+    """Return the engine that computes, and the reason as a sentence if the engine was `auto`.
+
+    Args:
+        engine: `auto`, `ray` or `serial`.
+        cpu_seconds: Estimated seconds of one core.
+        address: Address of the cluster, as for `run`.
+
+    Example:
+        >>> chosen("ray", 1.0)
+        ('ray', '')
+        >>> chosen("auto", 1.0)[0]
+        'serial'
+    """
+    if engine != AUTO:
+        return engine, ""
+    if address or named_cluster():
+        return RAY, ""
+    if cpu_seconds < SHORT:
+        return (
+            SERIAL,
+            f"in this process, since the estimate is below {SHORT:g} s: --engine ray starts workers",
+        )
+    if not installed("ray"):
+        return SERIAL, "in this process, on one core: pip install 'privsweep[sweep]' adds parallel workers"
+    return RAY, ""
+
+
 def processors(engine: str, address: str | None = None) -> int:
     """Return the number of batches that an engine computes at once: one for each core or cluster processor.
 
     Args:
-        engine: `serial` or `ray`.
+        engine: `auto`, `ray` or `serial`.
         address: Address of the cluster, as for `run`.
 
     Raises:
@@ -32,6 +69,7 @@ def processors(engine: str, address: str | None = None) -> int:
     """
     if engine == SERIAL or not (cluster := named_cluster(address)):
         return cores()
+    require("ray", "The engine ray")
     return processors_of(checked(cluster)) or cores()  # 0 if the nodes of the cluster have not joined yet
 
 
@@ -42,10 +80,11 @@ def run(
     place: Folder,
     workers: int | None = None,
     address: str | None = None,
-) -> Generator[Done]:
+) -> Generator[Done | None]:
     """Yield the outcome of each batch as it finishes; close the generator to stop early.
 
-    Batches that were yielded are stored, each as one part. Rows do not depend on the engine.
+    Batches that were yielded are stored, each as one part. Rows do not depend on the engine. None means that
+    no batch has finished for a while: the caller can do other work.
 
     Args:
         engine: `serial` or `ray`.
@@ -65,6 +104,7 @@ def run(
     if engine == SERIAL:
         return run_serially(batches, job, place)
 
+    require("ray", "The engine ray")
     if cluster := named_cluster(address):
         return dispatch.run_on_cluster(batches, job, place, checked(cluster), workers)
     return dispatch.run_here(batches, job, place, workers or cores())

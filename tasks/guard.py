@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from privcore.errors import PrivsweepError
 from privcore.evaluate import evaluate
 from privcore.numerics.compiled import load
 from privcore.point import Point
+from tasks import own_process
 from tasks.batch import Batch
 from tasks.limits import Limits, estimate
 from tasks.parent_death import die_with
@@ -139,13 +139,11 @@ class _Child:
 
     def __init__(self) -> None:
         self._pipe, theirs = Pipe()
-        environment = os.environ | dict.fromkeys(_ONE_THREAD, "1")
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # the same modules as the parent
-        command = f"from tasks.guard import serve; serve({theirs.fileno()}, {os.getpid()})"
+        code = f"from tasks.guard import serve; serve({theirs.fileno()}, {os.getpid()})"
         self._process = subprocess.Popen(
-            [sys.executable, "-c", command],
+            own_process.command(code),
             pass_fds=[theirs.fileno()],
-            env=environment,
+            env=own_process.environment() | dict.fromkeys(_ONE_THREAD, "1"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # output of libraries must not mix with our JSON
             start_new_session=True,  # Ctrl-C reaches only the parent, which then stops the child

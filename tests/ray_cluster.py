@@ -24,6 +24,15 @@ services.get_node_ip_address = lambda address=None: '127.0.0.1'  # else that of 
 from ray.scripts.scripts import main
 main()
 """
+JOINED = """
+import sys, time, ray
+address, number, seconds = sys.argv[1:]
+give_up = time.monotonic() + float(seconds)
+ray.init(address=address, log_to_driver=False, logging_level=40)
+while sum(node["Alive"] for node in ray.nodes()) < int(number):
+    assert time.monotonic() < give_up, ray.nodes()
+    time.sleep(0.2)
+"""
 PATIENCE = 90.0  # seconds for a head to listen, on a busy machine
 
 
@@ -86,6 +95,12 @@ class RayCluster:
         """Start one more node, with another interpreter or under another command if need be."""
         options = [f"--address={self.address}", f"--num-cpus={cpus}"]
         return self._start(options, python, under)
+
+    def wait_for_nodes(self, number: int) -> None:
+        """Wait until this many nodes have joined."""
+        seconds = stretched(PATIENCE)
+        command = [sys.executable, "-c", JOINED, self.address, str(number), str(seconds)]
+        subprocess.run(command, env=os.environ | self.environment, check=True, capture_output=True)
 
     def printed(self) -> str:
         """Return the exit code and the last lines of every node, for the report of a failed test."""

@@ -84,7 +84,7 @@ def repair(
     store: StorePath = DEFAULT_STORE,
     dry_run: DryRun = False,
     workers: Workers = None,
-    engine: Engine = "ray",
+    engine: Engine = "auto",
     ray_address: RayAddress = None,
     json: Json = False,
 ) -> None:

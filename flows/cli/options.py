@@ -140,7 +140,12 @@ Workers = Annotated[
         min=1, max=100_000, help="Number of worker processes; default: one per core, or all of a cluster."
     ),
 ]
-Engine = Annotated[str, typer.Option(help="Engine that computes: ray (in parallel) or serial.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="Engine that computes: ray (in parallel), serial, or auto (ray for more than 10 s of work).",
+    ),
+]
 RayAddress = Annotated[
     str | None,
     typer.Option(
@@ -152,10 +157,10 @@ RayAddress = Annotated[
 
 def check_engine(engine: str, ray_address: str | None) -> None:
     """Reject unknown engines, and a cluster address for the serial engine."""
-    from tasks.engine import RAY, SERIAL
+    from tasks.engine import ENGINES, RAY, SERIAL
 
-    if engine not in (RAY, SERIAL):
-        raise typer.BadParameter(f"Expected --engine {RAY} or {SERIAL}, got {engine}.")
+    if engine not in ENGINES:
+        raise typer.BadParameter(f"Expected --engine {', '.join(ENGINES[:-1])} or {SERIAL}, got {engine}.")
     if engine == SERIAL and ray_address:
         raise typer.BadParameter(f"Expected --ray-address with --engine {RAY} only, got it with {SERIAL}.")
 

@@ -9,6 +9,7 @@ import typer
 
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading_or_shipped
 from flows.printing import as_json
+from privcore.extras import require
 
 
 def build(
@@ -49,6 +50,7 @@ def serve(
     allow_degraded: AllowDegraded = False,
 ) -> None:
     """Serve the lookup page on this machine only, and also compute new answers. Ctrl-C stops it."""
+    require("uvicorn", "`privsweep serve`")
     from flows.page.serve import serve as serve_page
 
     def ready(address: str) -> None:

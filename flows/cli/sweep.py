@@ -89,7 +89,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
     workers: Workers = None,
-    engine: Engine = "ray",
+    engine: Engine = "auto",
     ray_address: RayAddress = None,
     max_points: MaxPoints = 1e6,
     retry: Retry = False,
@@ -154,14 +154,23 @@ def schema() -> None:
 
 
 def _show_plan(name: str, made: "Plan", workers: int) -> None:
+    from flows.runs.forecast import END, END_OF_RAY, START, START_HERE
     from flows.runs.progress import duration, size
+    from tasks.engine import AUTO, RAY, chosen
 
     print(f"{name}: {made.total} points, {sum(made.stored.values())} stored, {made.new} new")
     if not made.new:
         return
     rows = [[s.problem, s.method, str(s.points), f"{s.seconds:.3g}"] for s in made.shares]
     show(["problem", "method", "new points", "core seconds"], rows)
-    print(f"time     at most about {duration(made.cpu_seconds / workers)} on {workers} workers")
+    engine, reason = chosen(AUTO, made.cpu_seconds)
+    if engine == RAY:
+        seconds = START + made.cpu_seconds / workers + END + END_OF_RAY
+        around = duration(START + END + END_OF_RAY)
+        reason = f"on {workers} workers, with {around} for the start and the end of Prefect and Ray"
+    else:
+        seconds = START_HERE + made.cpu_seconds
+    print(f"time     at most about {duration(seconds)} {reason}")
     print(f"memory   at most about {size(made.memory_bytes)}")
     print(f"disk     about {size(made.disk_bytes)}")
     if made.beyond:

@@ -34,6 +34,7 @@ from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
 from storage import open_store
 from storage.errors import StoreError
+from tasks.engine import RAY
 from tasks.errors import EngineError
 from tasks.work import Done
 
@@ -81,6 +82,7 @@ def scheduled_sweep(
                 asked,
                 opened,
                 workers=workers,
+                engine_name=RAY,
                 max_points=max_points,
                 retry=retry,
                 ray_address=ray_address,
@@ -182,11 +184,14 @@ class _Told:
         self._computed = Computed(0)
         self._progress: UUID | None = None
 
-    def watch(self, plan: Plan, done: Done | None) -> None:
+    def watch(self, plan: Plan, done: Done | str | None) -> None:
         """Log the plan, then every batch."""
         computed = self._computed
         if done is None:
             self._begin(plan)
+            return
+        if isinstance(done, str):
+            self._logger.info("%s", done[0].upper() + done[1:])
             return
         computed.add(done)
         if line := computed.line():

@@ -14,6 +14,7 @@ from flows.runs.workload import Work
 from privcore.errors import PrivsweepError
 
 START = 9.0  # seconds until the first batch begins: Prefect's server, Ray, and a worker with its child
+START_HERE = 1.0  # seconds to import this program, and to start the child process that computes
 END = 1.2  # seconds after the last batch: manifest and Prefect
 END_OF_RAY = 1.3  # in addition on one node, where a run stops the Ray that it started
 DISPATCH = 1e-3  # seconds of the driver for each batch

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from flows.runs.server import SchedulerError, own_server
 from flows.runs.signals import sigterm_interrupts
+from privcore.extras import require
 from tasks.work import Done
 
 STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
@@ -17,27 +18,41 @@ STAGES_ON_SERVER = 4  # in a deployment: with its progress, each leaves 40 rows 
 DRAIN_SECONDS = 10.0  # for Prefect to send the rest to its server, before we stop the server
 
 
-def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path) -> None:
+def under_prefect(name: str, batches: int, outcomes: Iterator[Done | None], store: Path) -> None:
     """Consume the outcomes in a Prefect flow, in a few task runs that show the progress.
 
     If a flow run is already active, as in a deployment, its task runs do this, and neither a flow nor a
-    server is started. Prefect only watches: errors and interruptions bypass it, so that they reach the caller
+    server is started. Otherwise our own server starts while the first outcomes arrive; they count towards the
+    first task run. Prefect only watches: errors and interruptions bypass it, so that they reach the caller
     at once and unchanged, and if its server dies, the remaining outcomes are consumed without it.
+
+    Args:
+        name: Name of the flow run.
+        batches: Number of batches.
+        outcomes: Their outcomes, and None from time to time; the first `next` starts the workers.
+        store: Folder of the store.
+
+    Raises:
+        MissingPackageError: Prefect is not installed.
+        SchedulerError: Prefect did not start.
     """
+    require("prefect", "The engine ray")
     begun = False
     ended_by: list[BaseException] = []
-    active = _in_a_flow_run()
+    active = in_a_flow_run()
     stages = min(STAGES_ON_SERVER if active else STAGES, batches)
-    with nullcontext() if active else _prefect(store):
+    with nullcontext(0) if active else _prefect(store, outcomes) as early:
+        finished = (done for done in outcomes if done is not None)
         from prefect import flow, task
         from prefect.client.schemas.objects import State
         from prefect.states import Cancelled, Completed, Failed
 
         @task(name="batches", task_run_name="stage {number} of {stages}", persist_result=False)
         def stage(number: int, stages: int) -> State[int]:
-            share = outcomes if number == stages else islice(outcomes, ceil(batches / stages))
+            share = finished if number == stages else islice(finished, ceil(batches / stages))
             try:
-                return Completed(message=f"{sum(done.points for done in share)} points")
+                points = sum(done.points for done in share) + (early if number == 1 else 0)
+                return Completed(message=f"{points} points")
             except BaseException as error:  # noqa: BLE001  raised again below
                 ended_by.append(error)
                 return Failed(message=f"{type(error).__name__}: {error}")
@@ -69,7 +84,7 @@ def under_prefect(name: str, batches: int, outcomes: Iterator[Done], store: Path
         pass
 
 
-def _in_a_flow_run() -> bool:
+def in_a_flow_run() -> bool:
     """Return whether a flow run called us, without importing Prefect, which would read its settings."""
     if "prefect.context" not in sys.modules:
         return False
@@ -79,30 +94,37 @@ def _in_a_flow_run() -> bool:
 
 
 @contextmanager
-def _prefect(store: Path) -> Iterator[None]:
+def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[int]:
     """Let Prefect report to our own server, unless the user has named a server.
 
-    Its state is in a hidden folder next to the store, so that the user's profiles are not read or changed.
+    Yields the number of points that finished before the server answered. Its state is in a hidden folder next
+    to the store, so that the user's profiles are not read or changed.
     """
     if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
-        yield
+        yield 0
         return
     store = store.absolute()
     beside = store.parent if os.access(store.parent, os.W_OK) else store
     home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
-    with own_server(home) as address:
+    with own_server(home) as server:
+        early = 0
+        for done in outcomes:
+            early += done.points if done else 0
+            if server.answers():
+                break
+        server.wait()
         from prefect import settings
         from prefect.events.worker import EventsWorker
 
         ours = {
-            settings.PREFECT_API_URL: address,
+            settings.PREFECT_API_URL: server.address,
             settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # our own server does not come back
             settings.PREFECT_LOGGING_LEVEL: "CRITICAL",  # our commands print errors in one sentence
         }
         with settings.temporary_settings(ours):
             try:
-                yield
+                yield early
             finally:
                 EventsWorker.drain_all(timeout=DRAIN_SECONDS, at_exit=False)

@@ -14,7 +14,7 @@ EVERY = 10.0  # seconds between lines without a terminal
 
 
 class Progress:
-    """Shows progress on standard error; called with the plan, then with every finished batch."""
+    """Shows progress on standard error; called with the plan, words on the start, every finished batch."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -31,15 +31,18 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, plan: "Plan", done: "Done | None") -> None:
-        """Show the plan at the start, then the progress after each batch."""
+    def __call__(self, plan: "Plan", done: "Done | str | None") -> None:
+        """Show the plan at the start, then the start of the engine, then the progress after each batch."""
         if done is None:
             self._begin(plan)
+            return
+        if isinstance(done, str):
+            self._show_start(done)
             return
         self._pace.add(done)
         finished, failed = self._pace.points, self._pace.failed
         if self._bar is not None:
-            self._bar.update(self._task, completed=finished, failed=failed)
+            self._bar.update(self._task, completed=finished, failed=failed, start="")
         elif time.monotonic() - self._told >= EVERY:
             self._told = time.monotonic()
             told = f", {failed} failed" if failed else ""
@@ -60,14 +63,20 @@ class Progress:
                 progress.TimeElapsedColumn(),
                 progress.TextColumn("spent,"),
                 progress.TimeRemainingColumn(),
-                progress.TextColumn("left"),
+                progress.TextColumn("left {task.fields[start]}"),
                 console=Console(stderr=True),
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._task = self._bar.add_task("points", total=plan.new, failed=0)
+            self._task = self._bar.add_task("points", total=plan.new, failed=0, start="")
             self._bar.start()
+
+    def _show_start(self, words: str) -> None:
+        if self._bar is None:
+            self._say(words)
+        else:
+            self._bar.update(self._task, start=f"({words})")
 
     def _left(self, new: int) -> str:
         pace = self._pace.per_second

@@ -26,6 +26,7 @@ from storage.manifest import INCOMPLETE, Manifest, write_manifest
 from storage.parts import ids_hash
 from storage.repair import set_aside, told_points, untrue_records
 from storage.schema import provenance
+from tasks.engine import AUTO
 
 if TYPE_CHECKING:
     from storage import Store
@@ -72,7 +73,7 @@ def repair(
     *,
     dry_run: bool = False,
     workers: int | None = None,
-    engine_name: str = "ray",
+    engine_name: str = AUTO,
     watch: Watch = lambda _plan, _done: None,
     ray_address: str | None = None,
 ) -> Repair:
@@ -82,7 +83,7 @@ def repair(
         store: The store.
         dry_run: Whether to report the work without doing it.
         workers: Number of worker processes, or None for one per core.
-        engine_name: `ray` or `serial`.
+        engine_name: `auto`, `ray` or `serial`.
         watch: Called with the progress.
         ray_address: A Ray cluster to compute on; None for the value of RAY_ADDRESS.
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ from tasks.work import Done, Job
 if TYPE_CHECKING:
     from storage import Store
 
-Watch = Callable[[Plan, Done | None], None]
-"""Called with the plan alone before the start, then with every finished batch."""
+Watch = Callable[[Plan, Done | str | None], None]
+"""Called with the plan alone, with words on the start of the engine, and with every finished batch."""
 
 
 class InterruptedRunError(PrivsweepError):
@@ -57,7 +58,7 @@ def run(
     store: "Store",
     *,
     workers: int | None = None,
-    engine_name: str = engine.RAY,
+    engine_name: str = engine.AUTO,
     max_points: float = MAX_POINTS,
     retry: bool = False,
     watch: Watch = lambda _plan, _done: None,
@@ -70,7 +71,7 @@ def run(
         store: Opened with `missing_ok`; it is created if it does not exist.
         workers: Number of worker processes, or None for one per core; on a named cluster, the number of
             batches in flight, or None for enough to keep the whole cluster busy.
-        engine_name: `ray` or `serial`.
+        engine_name: `auto`, `ray` or `serial`; only `ray` runs under Prefect.
         max_points: Number of points above which the sweep is refused.
         retry: Whether to compute stored failures again.
         watch: Called with the progress.
@@ -87,12 +88,13 @@ def run(
     began, started = time.monotonic(), datetime.now(UTC)
     computed = 0
 
-    def counted(outcomes: Iterator[Done]) -> Iterator[Done]:
+    def counted(outcomes: Iterator[Done | None]) -> Iterator[Done | None]:
         nonlocal computed
         for done in outcomes:
-            computed += done.points
-            tell(done)
-            watch(plan, done)
+            if done is not None:
+                computed += done.points
+                tell(done)
+                watch(plan, done)
             yield done
 
     plan = Plan(total=0)
@@ -113,15 +115,20 @@ def run(
                 if not is_broken(sweep, store):  # else its manifest is the record of lost points
                     record(sweep, plan.ids, store, started)  # so that `status` lists the sweep meanwhile
                 job = Job(sweep=sweep.name, limits=sweep.limits)
-                outcomes = engine.run(engine_name, plan.batches, job, store.place, workers, ray_address)
+                chosen, reason = engine.chosen(engine_name, plan.cpu_seconds, ray_address)
+                watch(plan, reason or _start_of(chosen))
+                outcomes = engine.run(chosen, plan.batches, job, store.place, workers, ray_address)
                 with (
                     closing(outcomes),
                     _no_output_of_others(),
                     beating(store.place, sweep, total=plan.total, new=plan.new, started=started) as tell,
                 ):
-                    orchestration.under_prefect(
-                        sweep.name, len(plan.batches), counted(outcomes), store.place.root
-                    )
+                    if chosen == engine.RAY or orchestration.in_a_flow_run():
+                        orchestration.under_prefect(
+                            sweep.name, len(plan.batches), counted(outcomes), store.place.root
+                        )
+                    else:
+                        deque(counted(outcomes), maxlen=0)
             now = record(sweep, plan.ids, store, started)
         except KeyboardInterrupt:
             if not plan.total:
@@ -142,6 +149,13 @@ def run(
         seconds=time.monotonic() - began,
         store=store.place.address,
     )
+
+
+def _start_of(chosen: str) -> str:
+    """Return words on the start of an engine."""
+    if chosen == engine.SERIAL:
+        return "in this process"
+    return "starting Ray" if orchestration.in_a_flow_run() else "starting Prefect and Ray"
 
 
 @contextmanager

@@ -7,7 +7,6 @@ stops it before it can record the end of the flow.
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from privcore.errors import ExitCode, PrivsweepError
+from tasks import own_process
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0
@@ -34,7 +34,7 @@ _SETTINGS = {
 
 
 class SchedulerError(PrivsweepError):
-    """Prefect did not start, so nothing was computed."""
+    """Prefect did not start; points that were finished meanwhile are stored."""
 
     exit_code = ExitCode.GONE
 
@@ -46,80 +46,123 @@ class LocksError(SchedulerError):
 
 
 @contextmanager
-def own_server(home: Path) -> Iterator[str]:
-    """Start a server and yield the address of its API; it is stopped at the end of the block.
+def own_server(home: Path) -> Iterator["OwnServer"]:
+    """Start a server without waiting for it; it is stopped at the end of the block.
 
     Args:
         home: Folder of its database and its log, shared by all runs on one store.
 
     Raises:
-        SchedulerError: The server did not start; its log or the sentence says why.
+        SchedulerError: Files cannot be locked in that folder.
     """
     home.mkdir(parents=True, exist_ok=True)
-    log = home / "server.log"
-    server = None
+    server = OwnServer(home)
     try:
-        with (home / "start.lock").open("w") as lock:
-            _take(lock, home)  # two servers must not set up one database at once
-            server, port = _started(home, log)
-        yield f"http://127.0.0.1:{port}/api"
+        server.answers()
+        yield server
     finally:
-        if server is not None:
-            _stop(server)
+        server.stop()
 
 
-def _take(lock: TextIO, home: Path) -> None:
-    """Take a lock, which the kernel releases when its holder ends; wait for a limited time."""
-    give_up = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            flock(lock, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > give_up:
-                raise SchedulerError(
-                    f"Another run has been starting a server in {home} for {START_SECONDS:g} s."
-                ) from None
+class OwnServer:
+    """A server that sets up its database while its owner does other work.
+
+    All calls must be in the thread that ends last: the server is killed when the thread that started it ends.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._log = home / "server.log"
+        self._lock: TextIO | None = None
+        self._locked = self._answered = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self._starts = 0
+        self._give_up = time.monotonic() + START_SECONDS
+
+    @property
+    def address(self) -> str:
+        """Address of its API."""
+        return f"http://127.0.0.1:{self._port}/api"
+
+    def answers(self) -> bool:
+        """Return whether it answers now; start it, or start it again on another port.
+
+        Raises:
+            SchedulerError: It ended, or did not answer in time; its log or the sentence says why.
+        """
+        if self._answered:
+            return True
+        if not self._may_start():
+            return False
+        if self._process is None or self._process.poll() is not None:
+            if self._starts == _TRIES:
+                raise SchedulerError(f"The Prefect server did not start; {self._log} may say why.")
+            self._starts += 1
+            self._port = _free_port()
+            self._process = _start(self._port, self._home, self._log)
+            self._give_up = time.monotonic() + START_SECONDS
+            return False
+        if _is_healthy(self.address):
+            self._answered = True
+            self._release()
+        elif time.monotonic() > self._give_up:
+            raise SchedulerError(f"The Prefect server did not answer within {START_SECONDS:g} s.")
+        return self._answered
+
+    def wait(self) -> None:
+        """Wait until it answers; raise `SchedulerError` if it never does."""
+        while not self.answers():
             time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Stop it, if it was started."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._release()
+
+    def _may_start(self) -> bool:
+        """Return whether no other run is starting a server: two must not set up one database at once."""
+        if self._locked:
+            return True
+        if self._lock is None:
+            self._lock = (self._home / "start.lock").open("w")
+        try:
+            flock(self._lock, LOCK_EX | LOCK_NB)  # the kernel releases it when its holder ends
+        except BlockingIOError:
+            if time.monotonic() > self._give_up:
+                raise SchedulerError(
+                    f"Another run has been starting a server in {self._home} for {START_SECONDS:g} s."
+                ) from None
+            return False
         except OSError as error:
             raise LocksError(
-                f"Expected file locks for Prefect's database in {home}, got: {error.strerror}; set "
+                f"Expected file locks for Prefect's database in {self._home}, got: {error.strerror}; set "
                 "PREFECT_HOME to a folder on a local disk."
             ) from error
-        else:
-            return
+        self._locked = True
+        return True
 
-
-def _stop(server: "subprocess.Popen[bytes]") -> None:
-    server.terminate()
-    try:
-        server.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-
-
-def _started(home: Path, log: Path) -> "tuple[subprocess.Popen[bytes], int]":
-    """Return a server that answers, and its port."""
-    for _ in range(_TRIES):
-        port = _free_port()
-        server = _start(port, home, log)
-        try:
-            if _answers(server, port):
-                return server, port
-        except BaseException:
-            _stop(server)
-            raise
-    raise SchedulerError(f"The Prefect server did not start; {log} may say why.")
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
 
 def _start(port: int, home: Path, log: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", _COMMAND.format(parent=os.getpid())]
+    command = own_process.command(_COMMAND.format(parent=os.getpid()))
     command += ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
+    command += ["--app-dir", own_process.own_folders()[0]]  # uvicorn's default is the working folder
     with log.open("w") as output:
         return subprocess.Popen(
             command,
-            env=os.environ | _SETTINGS | {"PREFECT_HOME": str(home)},
+            env=own_process.environment() | _SETTINGS | {"PREFECT_HOME": str(home)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -127,20 +170,13 @@ def _start(port: int, home: Path, log: Path) -> "subprocess.Popen[bytes]":
         )
 
 
-def _answers(server: "subprocess.Popen[bytes]", port: int) -> bool:
-    """Wait until the server answers and return True, or return False if it has ended."""
+def _is_healthy(address: str) -> bool:
     local = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    give_up = time.monotonic() + START_SECONDS
-    while server.poll() is None and time.monotonic() < give_up:
-        try:
-            with local.open(f"http://127.0.0.1:{port}/api/health", timeout=HEALTH_SECONDS) as answer:
-                if answer.status == 200:
-                    return True
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    if server.poll() is None:
-        raise SchedulerError(f"The Prefect server did not answer within {START_SECONDS:g} s.")
-    return False
+    try:
+        with local.open(f"{address}/health", timeout=HEALTH_SECONDS) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
 
 
 def _free_port() -> int:

@@ -2,5 +2,6 @@
 
 from privcore.accountant.accountant import PrivsweepAccountant
 from privcore.accountant.opacus import OpacusRun, from_opacus
+from privcore.accountant.relation import Relation
 
-__all__ = ["OpacusRun", "PrivsweepAccountant", "from_opacus"]
+__all__ = ["OpacusRun", "PrivsweepAccountant", "Relation", "from_opacus"]

@@ -48,7 +48,7 @@ def pipeline() -> Iterator[str]:
             encoding="utf-8",
         )
         privsweep = str(Path(sys.executable).with_name("privsweep"))
-        command = [privsweep, "run", str(sweep), "--store", f"{folder}/store", "--json"]
+        command = [privsweep, "run", str(sweep), "--engine", "ray", "--store", f"{folder}/store", "--json"]
         for label in ("first run", "second run, nothing to do"):
             started = time.perf_counter()
             output = subprocess.run(command, text=True, capture_output=True, check=True).stdout

@@ -48,7 +48,18 @@ def _seconds(workers: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         sweep, store = Path(folder) / "scale.toml", Path(folder) / "store"
         sweep.write_text(SWEEP, encoding="utf-8")
-        command = [sys.executable, "-m", "flows.cli", "run", str(sweep), "--store", str(store), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "flows.cli",
+            "run",
+            str(sweep),
+            "--engine",
+            "ray",
+            "--store",
+            str(store),
+            "--json",
+        ]
         done = subprocess.run(
             [*command, "--workers", str(workers)], check=True, capture_output=True, text=True
         )

@@ -41,7 +41,9 @@ def table() -> Iterator[str]:
         sweep = Path(folder) / "startup.toml"
         sweep.write_text(SWEEP, encoding="utf-8")
         ours = [sys.executable, "-m", "flows.cli"]
-        subprocess.run([*ours, "run", str(sweep), "--store", str(store)], check=True, **_quiet())
+        subprocess.run(
+            [*ours, "run", str(sweep), "--engine", "ray", "--store", str(store)], check=True, **_quiet()
+        )
         lookup = [*ours, *QUESTION, "4", "--store", str(store)]
         compute = [*ours, *QUESTION, "0.7", "--store", str(store)]
         work: list[tuple[str, Sequence[str], float | None]] = [

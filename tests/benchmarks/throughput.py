@@ -82,7 +82,18 @@ def _run(steps: int, delta: float) -> tuple[float, float]:
         sweep, store = Path(folder) / "throughput.toml", Path(folder) / "store"
         text = SWEEP.format(least=LEAST, most=MOST, points=POINTS, steps=steps, delta=delta)
         sweep.write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "flows.cli", "run", str(sweep), "--store", str(store), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "flows.cli",
+            "run",
+            str(sweep),
+            "--engine",
+            "ray",
+            "--store",
+            str(store),
+            "--json",
+        ]
         started = time.perf_counter()
         done = subprocess.run([*command, "--workers", "1"], check=True, capture_output=True, text=True)
         seconds = time.perf_counter() - started

@@ -66,6 +66,7 @@ class PrefectHere:
         """Start the server and wait until it answers."""
         arguments = ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on"]
         arguments += ["--host", "127.0.0.1", "--port", str(self._port), "--log-level", "error"]
+        arguments += ["--app-dir", str(ROOT)]  # as `prefect server start` does, not the working folder
         self.server = self._start("server", _SERVER, arguments)
         self.wait(self._answers, "the server answers")
 

@@ -26,7 +26,14 @@ from tests.deploy.manifests import (
 README = (DEPLOY / "README.md").read_text()
 YAMLS = [name for name in manifests() if name.endswith(".yaml")]
 STAGES = read(DEPLOY / "Containerfile")
-SHELL = {"PATH", "TMPDIR", "PYTHONUNBUFFERED", "PIP_NO_CACHE_DIR", "PIP_DISABLE_PIP_VERSION_CHECK"}
+SHELL = {
+    "PATH",
+    "TMPDIR",
+    "PYTHONSAFEPATH",
+    "PYTHONUNBUFFERED",
+    "PIP_NO_CACHE_DIR",
+    "PIP_DISABLE_PIP_VERSION_CHECK",
+}
 OTHERS = {"DO_NOT_TRACK", "POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD"}  # conventions of their images
 
 

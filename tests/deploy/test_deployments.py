@@ -10,6 +10,7 @@ import yaml
 
 from storage import open_store
 from tests.deploy.prefect_here import ROOT, PrefectHere
+from tests.hostile import MARK, fill
 
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("prefect")]
 
@@ -33,6 +34,8 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectHere]:
     """A server to which one sweep is deployed with an interval, and another as shipped; a worker."""
     folder = tmp_path_factory.mktemp("prefect")
     here = PrefectHere(folder)
+    fill(here.root)
+    fill(folder)
     try:
         here.start_server()
         here.ask("work_pools/", name="privsweep", type="process")
@@ -83,6 +86,12 @@ def test_the_schedule_computes_the_sweep(prefect: PrefectHere, run: dict[str, An
         (manifest,) = store.manifests()
     assert (rows["n"], rows["ids"]) == (165, 165)
     assert (manifest.name, manifest.status) == (SWEEP, "complete")
+
+
+def test_no_process_imports_a_file_of_its_folder(prefect: PrefectHere, run: dict[str, Any]) -> None:
+    assert run["state_type"] == "COMPLETED"
+    assert not (prefect.root / MARK).exists()
+    assert not (prefect.folder / MARK).exists()
 
 
 def test_artifacts_show_progress_what_was_computed_and_the_report(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCT = ("flows", "tasks", "storage", "privcore", "deploy")
+PRODUCT = ("flows", "tasks", "storage", "privcore", "privsweep", "deploy")
 KINDS = ("message", "docstring", "comment", "documentation", "test")
 
 OPENING = re.compile(

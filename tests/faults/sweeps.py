@@ -1,13 +1,11 @@
 """Sweeps as the command runs them, except for the scheduler: planned, computed, stored and recorded."""
 
 import hashlib
-from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-import flows.runs.orchestration
 import flows.runs.run
 import tasks.batch
 import tasks.engine
@@ -20,7 +18,7 @@ from storage.schema import provenance
 from tasks.batch import Batch, cut, group
 from tasks.guard import Measured
 from tasks.limits import Limits
-from tasks.work import Done, Job, run_batch
+from tasks.work import Job, run_batch
 from tests.faults import disk
 
 PROBLEM = "unamplified-epsilon"
@@ -61,11 +59,6 @@ class Here:
 WHERE = [Path("/")]  # a computation counts as a fault point of this folder
 
 
-def consume(name: str, batches: int, outcomes: Iterator[Done], store: Path) -> None:
-    """Yield the outcomes of a run, in place of the scheduler, which takes seconds to start."""
-    deque(outcomes, maxlen=0)
-
-
 def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = False) -> int:
     """Run a sweep on a store, with several batches; return the number of points that were computed.
 
@@ -77,7 +70,6 @@ def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = Fal
         workers: Number of workers for which the points are cut into batches.
         guarded: Whether to compute in a guard's child as the command does, which takes a second to start.
     """
-    flows.runs.orchestration.under_prefect = consume
     tasks.batch.SHORTEST = 1e-9  # otherwise these cheap points would make one batch
     if not guarded:
         tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports and does not export
@@ -107,7 +99,6 @@ def mend(root: Path) -> None:
     """Repair a store as the command does, in this process; for children."""
     from flows.runs.repair import repair
 
-    flows.runs.orchestration.under_prefect = consume
     tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports
     WHERE[0] = root.parent
     repair(open_store(root, missing_ok=True), engine_name=tasks.engine.SERIAL)

@@ -58,7 +58,7 @@ def test_every_look_at_the_time_of_day_is_known_and_no_deadline_is_among_them(
     with faults.trial():
         found = {
             str(module.relative_to(repository)): clocks
-            for package in ("flows", "tasks", "storage", "privcore")
+            for package in ("flows", "tasks", "storage", "privcore", "privsweep")
             for module in sorted((repository / package).rglob("*.py"))
             if (clocks := wall_clocks(module))
         }

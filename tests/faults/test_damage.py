@@ -20,7 +20,7 @@ from storage.errors import DegradedWarning
 from storage.located import located
 from tests.faults import children
 from tests.faults.children import value_of
-from tests.faults.sweeps import consume, content, ids, mend, mend_on, mending_points, sweep
+from tests.faults.sweeps import content, ids, mend, mend_on, mending_points, sweep
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, row, rows
 from tests.storage.test_parts import republish
@@ -112,10 +112,9 @@ def test_a_bit_that_flips_in_a_manifest_is_found(faults: Tally, root: Path) -> N
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("harm", ["truncate", "empty", "delete"])
 def test_damage_is_refused_by_name_read_around_if_allowed_and_repaired(
-    faults: Tally, root: Path, harm: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    faults: Tally, root: Path, harm: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """T9: a part that was truncated, emptied or deleted."""
-    monkeypatch.setattr("flows.runs.orchestration.under_prefect", consume)
     value_of(sweep, root)
     answers = content(root)
     part = parts(located(root))[1]

@@ -50,7 +50,7 @@ def shuffled_sweep(root: Path, workers: int, seed: int) -> int:
     batches = cut(group(points, asked.limits), workers=workers)
     random.Random(seed).shuffle(batches)
     job = Job(sweep="real", limits=asked.limits)
-    return len([done for done in engine.run(engine.SERIAL, batches, job, located(root)) if done.part])
+    return len([done for done in engine.run_serially(batches, job, located(root)) if done.part])
 
 
 @pytest.mark.sampled(1)

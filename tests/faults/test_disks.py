@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import flows.runs.orchestration
-import flows.runs.run
 from flows.cli.app import run as command_line
 from storage import StoreError, open_store, parts
 from storage.located import located
 from tests.faults.children import run, value_of
-from tests.faults.sweeps import POINTS, consume, content, fault_points, ids, sweep, sweep_on
+from tests.faults.sweeps import POINTS, content, fault_points, ids, sweep, sweep_on
 from tests.faults.tally import Tally
 from tests.storage.made_up import put, read_rows, rows
 from tests.suites import some
@@ -147,7 +145,6 @@ def without_privileges(arguments: list[str], log: Path) -> int:
     with log.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-        flows.runs.orchestration.under_prefect = consume
         return command_line(arguments)
 
 

@@ -19,7 +19,6 @@ import pytest
 from flows.cli.app import run
 from storage import StoreError, open_store, parts
 from storage.located import located
-from tests.faults.sweeps import consume
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 from tests.storage.test_parts import republish
@@ -36,9 +35,8 @@ Output = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Output:
+def privsweep(capsys: pytest.CaptureFixture[str]) -> Output:
     """Run `privsweep ARGUMENTS` in this process; return code, standard output and standard error."""
-    monkeypatch.setattr("flows.runs.orchestration.under_prefect", consume)
 
     def call(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -463,7 +461,7 @@ def test_no_module_unpickles_evaluates_or_calls_a_shell(faults: Tally, repositor
     with faults.trial():
         found = {
             f"{module.relative_to(repository)}: {way}"
-            for package in ("flows", "tasks", "storage", "privcore")
+            for package in ("flows", "tasks", "storage", "privcore", "privsweep")
             for module in sorted((repository / package).rglob("*.py"))
             for way in ways_to_run_data(module)
         }

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +12,6 @@ from typing import Any, Self
 
 import pytest
 
-import flows.runs.orchestration
 import flows.runs.run
 import tasks.batch
 import tasks.engine
@@ -71,10 +69,7 @@ class Here:
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No scheduler and no child; batches of four points."""
-    monkeypatch.setattr(
-        flows.runs.orchestration, "under_prefect", lambda _n, _b, outcomes, _s: deque(outcomes, maxlen=0)
-    )
+    """No child; batches of four points."""
     monkeypatch.setattr(tasks.engine, "Guard", Here)
     monkeypatch.setattr(tasks.batch, "MOST_POINTS", 4)
 

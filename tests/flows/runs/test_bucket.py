@@ -42,14 +42,14 @@ def test_a_sweep_into_a_bucket_is_killed_finished_damaged_and_repaired_from_othe
         return out
 
     on("a")
-    running = start("run", spec, "--store", address, "--workers", 2)
+    running = start("run", spec, "--engine", "ray", "--store", address, "--workers", 2)
     while sum(name.endswith(".parquet") for name in keys(address)) < 2:
         assert running.alive, running.end()  # type: ignore[attr-defined]
     os.killpg(running.process.pid, signal.SIGKILL)  # type: ignore[attr-defined]
     running.end()  # type: ignore[attr-defined]
 
     on("b")
-    report = json.loads(done("run", spec, "--json", "--engine", "serial"))
+    report = json.loads(done("run", spec, "--engine", "ray", "--json", "--engine", "serial"))
     assert (report["stored"], report["failed"], report["store"]) == (80, 0, address)
     assert 0 < report["computed"] < 80, "points stored by the killed run are not computed again"
 

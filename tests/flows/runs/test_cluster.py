@@ -75,7 +75,7 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
 ) -> None:
     spec, store = folder / "mixed.toml", runs / "mixed"
     spec.write_text(SLOW.format(name="mixed", points=60) + REAL)
-    time.sleep(5)  # the second node is still starting
+    cluster.wait_for_nodes(2)
     code, out, err = privsweep(
         "run",
         spec,

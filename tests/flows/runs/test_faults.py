@@ -51,6 +51,24 @@ def wait_for_parts(store: Path, number: int, running: Any) -> None:
         time.sleep(0.05)
 
 
+def wait_for_flows(name: str, number: int) -> None:
+    """Wait until Prefect has recorded the start of this number of runs."""
+    while len(flows(name)) < number:
+        time.sleep(0.05)
+
+
+def flows(name: str) -> list[str]:
+    """The states of the runs of a sweep that Prefect has recorded."""
+    database = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
+    if not database.exists():
+        return []
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        if not connection.execute("select * from sqlite_master where name = 'flow_run'").fetchall():
+            return []
+        states = connection.execute("select state_type from flow_run where name = ?", [name]).fetchall()
+    return [state for (state,) in states]
+
+
 def rows_and_points(store: Store) -> tuple[int, int]:
     """Number of rows of the slow points, duplicates included, and number of points among them."""
     mine = [path for path in parts_of(store.place) if path.parent.name == "problem=unamplified-epsilon"]
@@ -94,7 +112,7 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
     spec = folder / "slow.toml"
     spec.write_text(SLOW.format(name="slow", points=POINTS))
     story = Story(folder / "story")
-    arguments = ("run", spec, "--store", story.store, "--workers", 2, "--json")
+    arguments = ("run", spec, "--engine", "ray", "--store", story.store, "--workers", 2, "--json")
 
     def status(moment: str) -> None:
         code, out, err = privsweep("status", "--store", story.store, "--json")
@@ -105,6 +123,7 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
     running = start(*arguments)
     wait_for_parts(story.store, 2, running)
     with paused(running):
+        wait_for_flows("slow", 1)
         status("during")
     for process in running.below:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -120,6 +139,8 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
 
     running = start(*arguments)
     wait_for_parts(story.store, len(parts(story.store)) + 2, running)
+    with paused(running):
+        wait_for_flows("slow", 2)
     killed = [p for p in running.below if not p.name().endswith("Agent")]  # Ray's take a minute to notice
     running.process.kill()
     running.end()
@@ -202,9 +223,8 @@ def test_a_run_writes_nothing_into_the_home_directory(story: Story, folder: Path
 def test_prefect_knows_how_each_run_ended_from_a_few_task_runs(story: Story) -> None:
     database = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
     with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        states = connection.execute("select state_type from flow_run where name = 'slow'").fetchall()
         (tasks,) = connection.execute("select count(*) from task_run").fetchone()
-    assert sorted(state for (state,) in states) == ["CANCELLED", "COMPLETED", "RUNNING"], "one was killed"
+    assert sorted(flows("slow")) == ["CANCELLED", "COMPLETED", "RUNNING"], "one was killed"
     assert story.reports
     assert 0 < tasks < 100
 
@@ -230,7 +250,7 @@ def test_a_killed_worker_costs_nothing_but_time_and_changes_no_bit(folder: Path,
     spec = folder / "worker.toml"
     spec.write_text(SLOW.format(name="worker", points=80) + REAL)
     store = folder / "worker"
-    running = start("run", spec, "--store", store, "--workers", 2, "--json")
+    running = start("run", spec, "--engine", "ray", "--store", store, "--workers", 2, "--json")
     wait_for_parts(store, 2, running)
     ray_workers(running)[0].kill()
     code, out, err = running.end()
@@ -254,7 +274,7 @@ def answers_of_the_serial_engine(store: Path) -> list[dict[str, Any]]:
     sweep = parse(text.encode(), "serial.toml")
     batches = cut(group(expand(sweep.grids), sweep.limits), workers=1)
     job = Job(sweep=sweep.name, limits=sweep.limits)
-    assert sum(done.points for done in engine.run(engine.SERIAL, batches, job, located(store))) == 16
+    assert sum(done.points for done in engine.run_serially(batches, job, located(store))) == 16
     with open_store(store) as opened:
         return answers(opened)
 
@@ -264,7 +284,9 @@ def test_two_runs_on_one_store_at_once_both_finish(folder: Path, start: Start) -
     spec = folder / "both.toml"
     spec.write_text(SLOW.format(name="both", points=60))
     store = folder / "both"
-    runs = [start("run", spec, "--store", store, "--workers", 1, "--json") for _ in range(2)]
+    runs = [
+        start("run", spec, "--engine", "ray", "--store", store, "--workers", 1, "--json") for _ in range(2)
+    ]
     ends = [running.end() for running in runs]
     assert [code for code, *_ in ends] == [0, 0], ends
     assert all(json.loads(out)["missing"] == 0 for _, out, _ in ends)
@@ -290,7 +312,7 @@ def test_on_ray_only_the_points_that_kill_their_workers_are_crashed(folder: Path
     spec = folder / "mixed.toml"
     spec.write_text(MIXED.replace("STEPS", "[1, 6]"))
     store = folder / "mixed"
-    code, out, err = privsweep("run", spec, "--store", store, "--json")
+    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", store, "--json")
     assert code == 1, err
     assert json.loads(out)["statuses"] == {"ok": 1, "not_applicable": 2, "crashed": 1}
     with open_store(store) as opened:
@@ -316,7 +338,7 @@ def test_a_published_batch_is_not_computed_again_whatever_dies_before_it_is_repo
     spec = folder / f"fatal-{victim}.toml"
     spec.write_text(FATAL.format(victim=victim))
     store = folder / f"fatal-{victim}"
-    code, out, err = privsweep("run", spec, "--store", store, "--workers", 1, "--json")
+    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", store, "--workers", 1, "--json")
     assert code == 0, err
     assert store.with_suffix(".killed").exists()
     report = json.loads(out)
@@ -335,7 +357,7 @@ def test_a_cluster_that_is_not_there_is_one_sentence(
         nobody.bind(("127.0.0.1", 0))  # taken, and refusing connections
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
         monkeypatch.setenv("RAY_ADDRESS", address)
-        code, out, err = privsweep("run", spec, "--store", folder / "nowhere")
+        code, out, err = privsweep("run", spec, "--engine", "ray", "--store", folder / "nowhere")
     assert (code, out) == (5, "")
     assert err == f"privsweep: Cannot reach a Ray cluster at RAY_ADDRESS={address}: Connection refused.\n"
     assert not (folder / "nowhere").exists()
@@ -349,7 +371,7 @@ def test_killed_at_any_share_a_sweep_resumes(
     spec = folder / "soak.toml"
     spec.write_text(SLOW.format(name="soak", points=400))
     store = folder / f"soak-{share}"
-    running = start("run", spec, "--store", store, "--workers", 2)
+    running = start("run", spec, "--engine", "ray", "--store", store, "--workers", 2)
     wait_for_parts(store, 1, running)
     time.sleep(20 * share)
     running.process.kill()
@@ -357,7 +379,7 @@ def test_killed_at_any_share_a_sweep_resumes(
     time.sleep(3)
     with open_store(store) as opened:
         before = len(opened.stored("unamplified-epsilon"))
-    code, out, err = privsweep("run", spec, "--store", store, "--workers", 2, "--json")
+    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", store, "--workers", 2, "--json")
     assert code == 0, err
     assert json.loads(out)["computed"] == 400 - before
     with open_store(store) as opened:
@@ -370,7 +392,7 @@ def test_workers_killed_again_and_again_lose_nothing(folder: Path, start: Start)
     spec = folder / "massacre.toml"
     spec.write_text(SLOW.format(name="massacre", points=1200))
     store = folder / "massacre"
-    running = start("run", spec, "--store", store, "--workers", 2, "--json")
+    running = start("run", spec, "--engine", "ray", "--store", store, "--workers", 2, "--json")
     wait_for_parts(store, 1, running)
     while running.alive:
         time.sleep(4)

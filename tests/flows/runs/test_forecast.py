@@ -265,11 +265,11 @@ def test_a_run_takes_what_was_simulated_to_within_15_percent(
             assert code == 0, err
             return dict(json.loads(out))
 
-        told("run", small, *where)
+        told("run", small, "--engine", "ray", *where)
         simulated = told("plan", large, "--cluster", described)
         alone = idle()
         began = time.perf_counter()
-        told("run", large, *where)
+        told("run", large, "--engine", "ray", *where)
         took = time.perf_counter() - began
     with capsys.disabled():
         print(f"\n{described}: simulated {simulated['makespan_seconds']:.1f} s, measured {took:.1f} s")

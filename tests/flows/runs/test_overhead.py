@@ -52,7 +52,7 @@ def test_what_the_pipeline_adds_to_a_point_is_small(
     spec, store = folder / f"{name}.toml", folder / name
     spec.write_text(sweep)
     began = time.monotonic()
-    running = start("run", spec, "--store", store, "--workers", 2, "--json")
+    running = start("run", spec, "--engine", "ray", "--store", store, "--workers", 2, "--json")
     driver, memory = psutil.Process(running.process.pid), 0
     while running.alive:
         with contextlib.suppress(psutil.NoSuchProcess):

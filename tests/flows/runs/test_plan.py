@@ -33,7 +33,7 @@ def sweep_of(sigmas: str, more: str = "") -> Sweep:
 def compute(plan: Plan, store: Path) -> int:
     """Compute the points of a plan, without Ray and Prefect."""
     job = Job(sweep="trial", limits=Limits())
-    return sum(done.points for done in engine.run(engine.SERIAL, plan.batches, job, located(store)))
+    return sum(done.points for done in engine.run_serially(plan.batches, job, located(store)))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_points_beyond_the_limits_are_counted_and_get_a_row(tmp_path: Path) -> N
     plan = make_plan(sweep, open_store(tmp_path, missing_ok=True))
     assert (plan.beyond, plan.cpu_seconds) == (4, 0.0)
     job = Job(sweep="trial", limits=sweep.limits)
-    (done,) = engine.run(engine.SERIAL, plan.batches, job, located(tmp_path))
+    (done,) = engine.run_serially(plan.batches, job, located(tmp_path))
     assert done.statuses == {"timeout": 4}
     assert make_plan(sweep, open_store(tmp_path, missing_ok=True)).new == 0, "a stored failure is done"
     assert make_plan(sweep, open_store(tmp_path, missing_ok=True), retry=True).new == 4, (

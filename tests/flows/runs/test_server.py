@@ -24,8 +24,9 @@ def test_a_port_that_somebody_else_took_is_replaced_by_another_one(
         free = server._free_port
         monkeypatch.setattr(server, "_free_port", lambda: ports.pop() if ports else free())
         monkeypatch.setattr(server, "HEALTH_SECONDS", 0.2)  # the socket above accepts, and never answers
-        with server.own_server(tmp_path) as address:
-            with urllib.request.urlopen(f"{address}/health", timeout=30) as answer:
+        with server.own_server(tmp_path) as own:
+            own.wait()
+            with urllib.request.urlopen(f"{own.address}/health", timeout=30) as answer:
                 assert answer.status == 200
             assert not ports
 
@@ -52,8 +53,8 @@ def test_a_lock_that_is_held_for_ever_is_waited_for_as_long_as_a_start_takes(
     monkeypatch.setattr(server, "START_SECONDS", 0.5)
     with (tmp_path / "start.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(server.SchedulerError, match="Another run"), server.own_server(tmp_path):
-            pytest.fail("nothing started")
+        with pytest.raises(server.SchedulerError, match="Another run"), server.own_server(tmp_path) as own:
+            own.wait()
 
 
 def test_nothing_in_the_store_takes_a_lock(repository: Path) -> None:
@@ -71,6 +72,6 @@ def test_a_server_that_ends_at_once_is_one_sentence(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(server, "_COMMAND", "raise SystemExit('no {parent}')")
     monkeypatch.setattr(server, "START_SECONDS", 1e6)  # a wait for the server would not end
     sentence = r"did not start; .*server\.log may say why\."
-    with pytest.raises(server.SchedulerError, match=sentence), server.own_server(tmp_path):
-        pytest.fail("nothing started")
+    with pytest.raises(server.SchedulerError, match=sentence), server.own_server(tmp_path) as own:
+        own.wait()
     assert "no " in (tmp_path / "server.log").read_text()

@@ -1,0 +1,151 @@
+"""Answers for Python: a bracket with its methods and its source, and several of them side by side."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from flows.answers.ask import CONFLICT
+from flows.answers.show import kind_of
+from flows.answers.sourced import Sourced
+from flows.printing import listed, rounded_down, rounded_up
+from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
+
+_STYLE = 'style="text-align:left"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enclosure:
+    """A proved bracket of a number: the truth lies in [lower, upper].
+
+    Attributes:
+        quantity: The number that is bounded, such as `epsilon`.
+        lower: Lower end, rounded down.
+        upper: Upper end, rounded up.
+        lower_method: Method of the lower end, or None if no method gives one.
+        upper_method: Method of the upper end, or None if no method gives one.
+        confidence: Probability with which both ends hold; 1 if they are proved.
+        kind: Kind of bound in words, such as `enclosure, proved`.
+        source: Origin of the answer in words: the store, the shipped table, or a computation.
+        problem: The problem with all its parameters.
+        notes: Sentences about the way the question was read, such as the rounding of steps.
+    """
+
+    quantity: str
+    lower: float
+    upper: float
+    lower_method: str | None
+    upper_method: str | None
+    confidence: float
+    kind: str
+    source: str
+    problem: Problem = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Parameters of the problem, by name."""
+        return self.problem.as_fields()
+
+    def __str__(self) -> str:
+        """Return the answer in lines, as the command prints it."""
+        head = f"{self.quantity} in [{rounded_down(self.lower)}, {rounded_up(self.upper)}]"
+        return "\n".join([head, *(f"{name:10} {text}" for name, text in self._lines())])
+
+    def _repr_html_(self) -> str:
+        head = f"{escape(self.quantity)} &isin; [{rounded_down(self.lower)}, {rounded_up(self.upper)}]"
+        rows = "".join(
+            f"<tr><th {_STYLE}>{name}</th><td {_STYLE}>{escape(text)}</td></tr>"
+            for name, text in self._lines()
+        )
+        return f"<p><strong>{head}</strong></p><table>{rows}</table>"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        yield "problem", f"{self.problem.name} {listed(self.fields)}"
+        yield "kind", self.kind
+        yield "method", methods_of(self)
+        yield "source", self.source
+        for note in self.notes:
+            yield "note", note
+
+
+class Comparison(Mapping[str, Enclosure]):
+    """Enclosures of the same training run under several samplers, by the name of the sampler.
+
+    Attributes:
+        missing: Reasons why a sampler has no enclosure, by its name.
+    """
+
+    def __init__(self, found: Mapping[str, Enclosure], missing: Mapping[str, str]) -> None:
+        self._found = dict(found)
+        self.missing = dict(missing)
+
+    def __getitem__(self, sampler: str) -> Enclosure:
+        """Return the enclosure of a sampler."""
+        return self._found[sampler]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the samplers that have an enclosure."""
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        """Return the number of samplers that have an enclosure."""
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        """Return one line for each sampler."""
+        width = max(map(len, [*self._found, *self.missing]), default=0)
+        lines = [f"{name:{width}}  {text}" for name, text, _ in self._rows()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr>{''.join(f'<td {_STYLE}>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._rows()
+        )
+        heads = "".join(f"<th {_STYLE}>{name}</th>" for name in ("sampler", "bracket", "method"))
+        return f"<table><tr>{heads}</tr>{cells}</table>"
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        for name, one in self._found.items():
+            yield name, f"[{rounded_down(one.lower)}, {rounded_up(one.upper)}]", methods_of(one)
+        for name, reason in self.missing.items():
+            yield name, reason, ""
+
+
+def methods_of(answer: Enclosure) -> str:
+    """Return the methods of both ends in words."""
+    return ", ".join(dict.fromkeys(filter(None, (answer.lower_method, answer.upper_method))))
+
+
+def enclosure(answer: Sourced, notes: Iterable[str] = ()) -> Enclosure:
+    """Return an answer as an enclosure.
+
+    Args:
+        answer: An answer of the commands.
+        notes: Sentences about the question.
+
+    Raises:
+        LimitError: A limit on time or memory stopped all methods.
+        PrivsweepError: No method answers the problem, or methods contradict one another.
+    """
+    if not answer.ok or answer.status == CONFLICT:
+        limits = {Status.TIMEOUT.value, Status.OUT_OF_MEMORY.value}
+        kind = LimitError if answer.status in limits else PrivsweepError
+        raise kind(answer.detail)
+    return from_bracket(answer.problem, answer.bracket, answer.told, notes)
+
+
+def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterable[str] = ()) -> Enclosure:
+    """Return a bracket of a problem as an enclosure."""
+    return Enclosure(
+        quantity=problem.asks,
+        lower=bracket.lower,
+        upper=bracket.upper,
+        lower_method=bracket.lower_by or None,
+        upper_method=bracket.upper_by or None,
+        confidence=bracket.confidence,
+        kind=kind_of(problem, bracket),
+        source=source,
+        problem=problem,
+        notes=tuple(notes),
+    )

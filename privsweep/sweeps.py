@@ -1,0 +1,97 @@
+"""Sweeps and accountants from Python."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.runs.progress import Progress
+from flows.runs.run import RunReport
+from flows.runs.run import run as run_sweep
+from flows.spec.sweep import Sweep, from_spec, load
+from privcore import DomainError
+from storage import open_store
+
+if TYPE_CHECKING:
+    from privcore.accountant import PrivsweepAccountant
+
+
+def run(
+    sweep: str | Path | Mapping[str, Any],
+    store: str | Path = "store",
+    *,
+    engine: str = "auto",
+    workers: int | None = None,
+    retry: bool = False,
+    progress: bool = True,
+    ray_address: str | None = None,
+) -> RunReport:
+    """Compute the points of a sweep that are not stored yet.
+
+    Args:
+        sweep: Name of an embedded sweep, path of a TOML file, or the content of such a file as a mapping.
+        store: Folder or address of the store; it is created if it does not exist.
+        engine: `auto`, `ray` (parallel, needs `privsweep[sweep]`) or `serial` (in this process).
+        workers: Number of worker processes; one for each core by default.
+        retry: Whether to compute stored failures again.
+        progress: Whether to show the progress on standard error.
+        ray_address: A Ray cluster to compute on.
+
+    Returns:
+        The report, with the number of failed points.
+
+    Raises:
+        PrivsweepError: The sweep contradicts itself, the store cannot be used, or an engine does not work.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> grid = {"problem": "unamplified-epsilon", "methods": ["unamplified.exact"]}
+        >>> grid["product"] = {"sigma": [1.0, 2.0], "delta": 1e-5}
+        >>> with TemporaryDirectory() as folder:
+        ...     run({"name": "two", "grid": [grid]}, f"{folder}/store", progress=False).computed
+        2
+    """
+    asked = _sweep(sweep)
+    place = store if ":" in str(store) else Path(store).absolute()
+    with open_store(place, missing_ok=True) as opened, Progress() as shown:
+        return run_sweep(
+            asked,
+            opened,
+            workers=workers,
+            engine_name=engine,
+            retry=retry,
+            watch=shown if progress else lambda _plan, _done: None,
+            ray_address=ray_address,
+        )
+
+
+def _sweep(sweep: str | Path | Mapping[str, Any]) -> Sweep:
+    if isinstance(sweep, Mapping):
+        return from_spec(sweep, "the mapping")
+    return load(str(sweep))
+
+
+def accountant(adjacency: str = "add-remove", *, tolerance: float = 2e-3) -> "PrivsweepAccountant":
+    """Return an accountant for dp-accounting, jax_privacy and Opacus, with both ends of epsilon and delta.
+
+    Args:
+        adjacency: Neighbouring relation: `add-remove`, `zero-out` or `replace-one`.
+        tolerance: Relative width of intervals of epsilon.
+
+    Raises:
+        DomainError: The relation is unknown.
+
+    Example:
+        >>> import dp_accounting
+        >>> event = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))
+        >>> lower, upper = accountant().compose(event, 1000).get_epsilon_interval(1e-5)
+        >>> round(lower, 2), round(upper, 2)
+        (1.83, 1.83)
+    """
+    from dp_accounting import NeighboringRelation
+
+    from privcore.accountant import PrivsweepAccountant, Relation
+
+    relations = {relation.short: NeighboringRelation[relation.value] for relation in Relation}
+    if adjacency not in relations:
+        raise DomainError(f"Expected adjacency in {{{', '.join(relations)}}}, got {adjacency!r}.")
+    return PrivsweepAccountant(relations[adjacency], tolerance=tolerance)

@@ -1,0 +1,53 @@
+"""Python processes of our own, which import no file of the working folder in the place of a package.
+
+Python puts the working folder first on the path of `python -c`, and Ray puts it first on the path of its
+workers. A file `tasks.py` or `numpy.py` there would be imported in the place of a package. Our packages come
+first instead, without the working folder; the folder of a user's script comes after them, since methods that
+the user defines must be found.
+"""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tasks.sources import folders
+
+_EXTEND = "from tasks.own_process import extend_path; extend_path({folders!r})"
+
+
+def command(code: str) -> list[str]:
+    """Return the command that runs Python code in a process of our own.
+
+    Args:
+        code: The code; it may import our packages.
+    """
+    return [sys.executable, "-P", "-c", f"{_EXTEND.format(folders=users_folders())}; {code}"]
+
+
+def extend_path(folders: Iterable[str]) -> None:
+    """Add folders at the end of the path of this process, unless it has them."""
+    sys.path.extend(folder for folder in folders if folder not in sys.path)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of such a process: its own children have a safe path, too."""
+    path = [*own_folders(), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(None, path))}
+
+
+def own_folders() -> list[str]:
+    """Return the folders that hold our packages."""
+    return list(dict.fromkeys(str(folder.parent) for folder in folders()))
+
+
+def ray_folders() -> list[str]:
+    """Return the folders that Ray's workers put before their path, the last of them first."""
+    script = os.path.dirname(os.path.realpath(sys.argv[0] or "."))  # noqa: PTH120  as Ray computes it
+    return [*([script] if script in sys.path else []), *own_folders()]
+
+
+def users_folders() -> list[str]:
+    """Return the folders of our path that a new process may lack, such as that of the user's script."""
+    given = [folder for folder in sys.path if folder and Path(folder).is_absolute()]
+    return [folder for folder in dict.fromkeys(given) if folder not in own_folders()]
