@@ -43,7 +43,7 @@ SESSION = [
     ["report", "compare-labels"],
     ["report", "compare-audits"],
     ["report", "compare-membership"],
-    ["report", "figures", "labels", "--figure", "advantage"],
+    ["report", "figures", "labels", "--figure", "labels1"],
     ["table", "publish", "--out", "tables"],
     ["table", "show", "TABLE"],
     ["table", "import", "TABLE", "--store", "other"],

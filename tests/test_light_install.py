@@ -1,0 +1,110 @@
+"""The wheel and the sdist in an environment without extras: every command answers, or names its extra."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_hostile_folder import QUESTION, SESSION, sweep_in, table_in
+
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("light")]
+
+MOST_MEGABYTES = 650
+"""The aim is 600; numba with its LLVM, pyarrow, scipy, DuckDB and numpy alone have 606."""
+SENTENCE = "privsweep: `privsweep {command}` needs the package {package}: pip install 'privsweep[{extra}]'.\n"
+NEEDS = {"serve": ("uvicorn", "page"), "report figures": ("matplotlib", "report")}
+EXTRAS = {"ray", "prefect", "fastapi", "uvicorn", "sqlalchemy", "matplotlib", "altair", "s3fs", "jax"}
+
+
+@pytest.fixture(scope="module")
+def built(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    subprocess.run(command, cwd=repository, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def light(built: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of an environment with the wheel, with the versions of the lock."""
+    folder = tmp_path_factory.mktemp("light")
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    lock = (repository / "requirements.lock").read_text()
+    (folder / "versions.txt").write_text("\n".join(re.findall(r"^[a-z0-9._-]+==\S+", lock, re.MULTILINE)))
+    (wheel,) = built.glob("*.whl")
+    pip(folder, "install", "--no-compile", "--constraint", str(folder / "versions.txt"), str(wheel))
+    return folder / "bin"
+
+
+def pip(environment: Path, *words: str) -> str:
+    command = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", *words]
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ended = subprocess.run(command, env=bare, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    return ended.stdout
+
+
+def run(light: Path, folder: Path, *words: str) -> tuple[int, str, str]:
+    bare = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PREFECT_HOME"}}
+    command = [str(light / "privsweep"), *words]
+    ended = subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_it_is_small_and_has_no_extra(light: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [file for file in light.parent.rglob("*") if file.is_file() and not file.is_symlink()]
+    packages = [f for f in files if not {"pip", "setuptools", "pkg_resources", "__pycache__"} & set(f.parts)]
+    megabytes = sum(file.stat().st_size for file in packages) / 1e6
+    with capsys.disabled():
+        print(f"\nthe environment without extras: {megabytes:.0f} MB without pip and bytecode")
+    names = {line.split("==")[0].lower() for line in pip(light.parent, "list", "--format=freeze").split()}
+    assert "privsweep" in names
+    assert not EXTRAS & names
+    assert megabytes <= MOST_MEGABYTES
+
+
+def test_every_command_answers_or_names_its_extra(light: Path, tmp_path: Path) -> None:
+    for words in SESSION:
+        made = {"SWEEP": sweep_in(tmp_path), "TABLE": table_in(tmp_path)}
+        code, _, err = run(light, tmp_path, *(made.get(word, word) for word in words))
+        name = next((name for name in NEEDS if words[: len(name.split())] == name.split()), None)
+        if name is not None:
+            package, extra = NEEDS[name]
+            assert (code, err) == (2, SENTENCE.format(command=name, package=package, extra=extra))
+        else:
+            assert code in {0, 2, 3}, (words, err)
+            assert "Traceback" not in err
+            assert "privsweep[" not in err or words[0] == "report", (words, err)
+
+
+def test_a_sweep_runs_in_the_process_and_ray_names_its_extra(light: Path, tmp_path: Path) -> None:
+    code, out, err = run(light, tmp_path, "run", *QUESTION, "--engine", "serial")
+    assert (code, "1 computed" in out) == (0, True), err
+    other = ["unamplified-epsilon", "sigma=2", "delta=1e-6"]
+    code, _, err = run(light, tmp_path, "run", *other, "--engine", "ray")
+    last = err.splitlines()[-1]
+    assert (code, last) == (
+        2,
+        "privsweep: The engine ray needs the package ray: pip install 'privsweep[sweep]'.",
+    )
+
+
+def test_the_sdist_installs_the_same_files(built: Path, light: Path, tmp_path: Path) -> None:
+    code, out, _ = run(light, tmp_path, "ask", *QUESTION)
+    listed = pip(light.parent, "show", "--files", "privsweep")
+    (sdist,) = built.glob("*.tar.gz")
+    pip(light.parent, "install", "--no-deps", "--force-reinstall", "--no-compile", str(sdist))
+    again = pip(light.parent, "show", "--files", "privsweep")
+    assert files_of(again) == files_of(listed)
+    assert run(light, tmp_path, "ask", *QUESTION)[0] == code == 0
+    assert "epsilon in [4.37717" in out
+
+
+def files_of(shown: str) -> set[str]:
+    """The installed files, without the record of the installation and without caches."""
+    lines = {line.strip() for line in shown.partition("Files:")[2].splitlines()}
+    return {line for line in lines if line and ".dist-info/" not in line and "__pycache__" not in line}
