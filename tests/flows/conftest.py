@@ -83,7 +83,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="module")
 def start(folder: Path) -> Iterator[Start]:
-    """Start `privsweep ARGUMENTS`; what still runs at the end of the module is killed."""
+    """Start `privsweep ARGUMENTS`; processes that still run at the end of the module are killed."""
     started: list[Running] = []
 
     def start(*arguments: object, environment: dict[str, str] | None = None) -> Running:
