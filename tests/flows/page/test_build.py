@@ -18,6 +18,9 @@ from tests.storage.made_up import put, row, rows
 
 pytestmark = pytest.mark.sampled(5)
 
+EXACT = ("abs", "ceil", "clz32", "floor", "fround", "imul", "max", "min", "round", "sign", "sqrt", "trunc")
+"""Functions of Math whose results ECMAScript specifies to the last bit."""
+
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -156,6 +159,19 @@ def test_the_page_names_no_other_server_and_builds_no_markup_from_text(repositor
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", text
         ), path
+
+
+def test_modules_of_the_engine_use_only_exactly_specified_functions(repository: Path) -> None:
+    """The last bits of all other functions of Math, and of x ** y, differ between browsers."""
+    modules = sorted((repository / "flows" / "page" / "static" / "engine").glob("*.js"))
+    assert len(modules) > 10
+    used = set()
+    for path in modules:
+        code = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+        used |= set(re.findall(r"\bMath\b(?:\.\w+)?", code))
+        assert "**" not in code, path
+    assert "Math.sqrt" in used
+    assert used <= {f"Math.{name}" for name in EXACT}
 
 
 def test_the_reader_of_parquet_is_the_released_one_with_its_licence(repository: Path) -> None:

@@ -134,3 +134,15 @@ def _part(left: arb, right: arb, s: float, to_right: bool) -> arb:
 def test_powers_of_two_are_exact(at_page: webdriver.Chrome) -> None:
     for k, found in applied(at_page, "elementary.js", "power", range(-1022, 1024)):
         assert float(found) == 2.0**k
+
+
+def test_exponents_lengths_and_cube_roots(at_page: webdriver.Chrome) -> None:
+    points = [abs(x) for x in drawn(8, 500, 1e-307, 1e307)]
+    ends = [x for k in range(-1021, 1024, 7) for x in (2.0**k, math.nextafter(2.0**k, 0.0))]
+    for x, found in applied(at_page, "elementary.js", "exponent", points + ends):
+        assert found == math.frexp(x)[1] - 1, x
+    for x, found in applied(at_page, "elementary.js", "cubeRoot", [*points, 0.0]):
+        assert found == pytest.approx(x ** (1 / 3), rel=1e-12, abs=0.0)
+    pairs = [*zip(points, reversed(points), strict=True), (0.0, 0.0), (3e-200, 4e-200), (3e200, 4e200)]
+    for (x, y), found in applied(at_page, "elementary.js", "length", pairs):
+        assert found == pytest.approx(math.hypot(x, y), rel=1e-15, abs=0.0)

@@ -4,7 +4,7 @@
 // root of the sum of squares of both factors, averaged over the pairs near a value. For a lognormal ratio it is
 // proportional to the value; so cells grow with the value in a heavy tail, and are equal in a Gaussian one.
 
-import { UNIT } from "./elementary.js";
+import { UNIT, cubeRoot, length } from "./elementary.js";
 import { LARGEST, SMALLEST } from "./distribution.js";
 
 /** Groups of a rough distribution: about this many equal parts of the atoms, and at most this share of the mass. */
@@ -58,7 +58,7 @@ function roughly(a, b, times) {
       found.push({
         x: times ? x * y : x + y,
         p: one.p[i] * other.p[j] * (a === b && i !== j ? 2 : 1),
-        w: times ? Math.hypot(one.w[i] * y, other.w[j] * x) : Math.hypot(one.w[i], other.w[j]),
+        w: times ? length(one.w[i] * y, other.w[j] * x) : length(one.w[i], other.w[j]),
         low: times ? one.low[i] * other.low[j] : one.low[i] + other.low[j],
         high: times ? one.high[i] * other.high[j] : one.high[i] + other.high[j],
       });
@@ -82,7 +82,7 @@ function smoothed(pairs, rare) {
     points.push({ x: moment / mass, w: width / mass, wider: 1 });
     if (k + 1 < pairs.length) [mass, moment, width, start] = [0, 0, 0, pairs[k + 1].x];
   });
-  const widen = (point, beyond) => (point.wider = Math.min(Math.max(Math.cbrt(rare / beyond), point.wider), WIDEST));
+  const widen = (point, beyond) => (point.wider = Math.min(Math.max(cubeRoot(rare / beyond), point.wider), WIDEST));
   let beyond = 0;
   for (let k = 0, i = 0; k < points.length && beyond < rare; k += 1) {
     for (; i < pairs.length && pairs[i].x <= points[k].x; i += 1) beyond += pairs[i].p;

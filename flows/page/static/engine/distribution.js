@@ -6,7 +6,7 @@
 // that the exact ratio dominates, with masses of at least p exp(-mass error). Mass that is missing in a lower
 // one, or added to an upper one, only moves the bounds outwards; so tails need no exact care.
 
-import { UNIT, exp, expm1, power } from "./elementary.js";
+import { UNIT, exp, expm1, exponent, log, power } from "./elementary.js";
 import { NODE, STEEPEST, WEIGHT, density } from "./quadrature.js";
 
 /** Added to every mass of an upper distribution: more than all products that underflow (2^-1074 each). */
@@ -28,7 +28,7 @@ export function distribution(values, masses, infinity, massError, valueError) {
 
 /** x > 0 rounded up or down to about 24 bits. */
 export function short(x, up) {
-  const scale = power(23 - Math.floor(Math.log2(x)));
+  const scale = power(23 - exponent(x));
   const rounded = up ? Math.ceil(x * scale) : Math.floor(x * scale);
   return rounded / scale;
 }
@@ -37,7 +37,7 @@ export function short(x, up) {
 export const STEP = 1 / 8192;
 
 /** The distance from the ends of z to 0 and to s, for a probability beyond them under Q and under P. */
-export const reachOf = (tail) => Math.sqrt(-2 * Math.log(2 * Math.min(tail, 0.1))) * (1 + 1e-9);
+export const reachOf = (tail) => Math.sqrt(-2 * log(2 * Math.min(tail, 0.1))) * (1 + 1e-9);
 
 /**
  * The upper or the lower distribution of exp(s Z - s^2 / 2), Z standard normal.

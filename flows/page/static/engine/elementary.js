@@ -1,6 +1,6 @@
 // Elementary functions with proved error bounds. The functions of the platform have none: ECMAScript calls
-// them "implementation-approximated", also x ** y. Only +, -, *, /, Math.abs, Math.floor and Math.round are used, which are
-// exact or correctly rounded.
+// them "implementation-approximated", also x ** y, and their last bits differ between browsers. All modules of the engine
+// use only +, -, *, /, Math.sqrt and functions such as Math.floor, which are exact or correctly rounded.
 
 /** The unit roundoff of doubles. */
 export const UNIT = 1 / 9007199254740992;
@@ -22,6 +22,12 @@ export function power(k) {
   words[1 - HIGH] = 0;
   words[HIGH] = (k + 1023) << 20;
   return whole[0];
+}
+
+/** The whole number k with 2^k <= x < 2^(k + 1), for x >= 2^-1022. */
+export function exponent(x) {
+  whole[0] = x;
+  return (words[HIGH] >>> 20) - 1023;
 }
 
 // 1 / n! for n = 2 to 14. The rest of the series of e^r is below 3e-19 for |r| <= ln(2) / 2.
@@ -94,4 +100,15 @@ export function log(x) {
   for (let n = 10; n >= 0; n -= 1) rest = rest * z + ARTANH[n];
   const half = 0.5 * f * f;
   return k * LN2_HIGH - (half - (s * (half + z * rest) + k * LN2_LOW) - f);
+}
+
+/** The cube root of x >= 0 for the choice of cells, without a checked error. */
+export const cubeRoot = (x) => exp(log(x) / 3);
+
+/** The root of x^2 + y^2 for x, y >= 0 whose squares may exceed the doubles; without a checked error. */
+export function length(x, y) {
+  const most = Math.max(x, y);
+  if (most === 0) return 0;
+  const ratio = Math.min(x, y) / most;
+  return most * Math.sqrt(1 + ratio * ratio);
 }

@@ -1,6 +1,6 @@
 // The bracket of epsilon or delta of a run: a rough pass, finer passes, and closed forms beyond the doubles.
 
-import { UNIT, exp } from "./elementary.js";
+import { UNIT, exp, exponent, power } from "./elementary.js";
 import { gaussianDelta, gaussianEpsilon } from "./gaussian.js";
 import { evaluated, probed, probedProfile, work } from "./evaluate.js";
 import { gridsOf, pairsOf, planned, weightsOf } from "./importance.js";
@@ -51,7 +51,7 @@ function gaussian({ asks, at }, mu) {
 
 /** Distance of the means if the steps of the example were public. */
 const unamplified = (parts) =>
-  Math.sqrt(parts.reduce((sum, each) => sum + inverse(each) ** 2 * each.times, 0)) * (1 + 512 * UNIT);
+  Math.sqrt(parts.reduce((sum, each) => sum + inverse(each) * inverse(each) * each.times, 0)) * (1 + 512 * UNIT);
 
 /** A lower end from the sum of the outputs of a part whose rate is 1: a mean of t steps has the distance s / sqrt(t). */
 function blind(question) {
@@ -71,9 +71,9 @@ function below(question, tolerance, onStep) {
     ...question,
     parts: question.parts.map((each) => ({ ...each, times: Math.floor(each.times / by) })).filter(({ times }) => times > 0),
   });
-  const most = Math.floor(Math.log2(Math.max(...question.parts.map(({ times }) => times))));
+  const most = exponent(Math.max(...question.parts.map(({ times }) => times)));
   const fits = (halvings) => {
-    const less = divided(2 ** halvings);
+    const less = divided(power(halvings));
     return within(() => rough(less, program(less.parts))) !== null;
   };
   let [low, high] = [0, most]; // a rough pass fails at the one
@@ -83,7 +83,7 @@ function below(question, tolerance, onStep) {
     else low = middle;
   }
   for (let halvings = high; halvings > 0 && halvings <= most; halvings += 1) {
-    const found = passes(divided(2 ** halvings), Math.max(tolerance, 0.05), onStep);
+    const found = passes(divided(power(halvings)), Math.max(tolerance, 0.05), onStep);
     if (found.lower > 0) return found.lower;
   }
   return 0;

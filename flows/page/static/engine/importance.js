@@ -8,7 +8,7 @@
 // Any choice is valid, so nothing here is rounded with care.
 
 import { reachOf } from "./distribution.js";
-import { UNIT } from "./elementary.js";
+import { UNIT, cubeRoot, length, log } from "./elementary.js";
 import { placesOf } from "./evaluate.js";
 import { combines } from "./program.js";
 
@@ -30,6 +30,8 @@ const SMEARED = 0.5;
 /** The ratio 1. */
 const ONE = { values: [1], masses: [1], widths: [0] };
 
+const square = (x) => x * x;
+
 /** Half the width over which a point mass is smeared at each atom: a share of the local standard deviation, or the cell. */
 function smearing({ values, widths }) {
   return Float64Array.from(values, (x, k) => {
@@ -50,9 +52,9 @@ function backFrom(into, a, b, [shareA, shareB], thresholds, times, often) {
         const value = times ? xi * y[j] : xi + shareB * y[j];
         const off = Math.abs(value / at - 1);
         if (off >= FARTHEST) continue;
-        const spread = times ? Math.hypot(u[i] * y[j], xi * v[j]) : Math.hypot(shareA * u[i], shareB * v[j]);
+        const spread = times ? length(u[i] * y[j], xi * v[j]) : length(shareA * u[i], shareB * v[j]);
         const reach = Math.max(Math.min(spread / value, FARTHEST), 1e-15);
-        if (off < reach) sum += ((q[j] * (1 - off / reach)) / reach) * (xi / (times ? xi : value)) ** 2;
+        if (off < reach) sum += ((q[j] * (1 - off / reach)) / reach) * (times ? 1 : square(xi / value));
       }
       into[i] += often * weight * sum;
     }
@@ -73,7 +75,7 @@ function back(into, a, b, [shareA, shareB], out, weights, times, often) {
       const [one, other] = [weights[k - 1], weights[k]];
       if (one === 0 && other === 0) continue;
       const weight = one + (other - one) * ((at - z[k - 1]) / (z[k] - z[k - 1]));
-      sum += q[j] * Math.max(weight, 0) * (times ? 1 : (xi / at) ** 2);
+      sum += q[j] * Math.max(weight, 0) * (times ? 1 : square(xi / at));
     }
     into[i] += often * sum;
   }
@@ -88,7 +90,7 @@ export function weightsOf(nodes, found, thresholds) {
     const { kind, a, b, rate, shares } = nodes[k];
     if (kind === "mixed") {
       const [out, given] = [found[k].values, weights[k]];
-      found[a].values.forEach((x, i) => (weights[a][i] += given[i] * ((rate * x) / out[i]) ** 2));
+      found[a].values.forEach((x, i) => (weights[a][i] += given[i] * square((rate * x) / out[i])));
     } else if (combines(nodes[k])) {
       const times = kind === "product";
       const [one, other] = times ? [1, 1] : shares;
@@ -115,8 +117,8 @@ function pointsOf({ values, masses, widths }, weights) {
   const [lengths, roots] = [new Float64Array(count), new Float64Array(count)];
   for (let k = 0; k < count; k += 1) {
     const [before, after] = [first + Math.max(k - 1, 0), first + Math.min(k + 1, count - 1)];
-    lengths[k] = Math.log1p((values[after] - values[before]) / values[before]) / Math.max(after - before, 1);
-    roots[k] = lengths[k] > 0 ? Math.cbrt((masses[first + k] * weights[first + k]) / lengths[k]) : 0;
+    lengths[k] = log(values[after] / values[before]) / Math.max(after - before, 1);
+    roots[k] = lengths[k] > 0 ? cubeRoot((masses[first + k] * weights[first + k]) / lengths[k]) : 0;
   }
   let area = 0;
   const points = Array.from(roots, (_, k) => {
@@ -138,10 +140,10 @@ export function planned(nodes, found, weights) {
   const plans = nodes.map((node, k) =>
     node.kind === "mixed" || (k === nodes.length - 1 && combines(node)) ? null : pointsOf(found[k], weights[k]),
   );
-  const total = plans.reduce((sum, plan) => sum + (plan ? plan.area ** 1.5 : 0), 0);
+  const total = plans.reduce((sum, plan) => sum + (plan ? plan.area * Math.sqrt(plan.area) : 0), 0);
   const scale = Math.sqrt(8 / Math.max(total, 1e-300));
   // n cells cost n^2 and widen by area^3 / n^2: the sum is smallest if n grows like area^(3/4)
-  return plans.map((plan) => plan && { points: plan.points, share: scale * Math.max(plan.area, 1e-300) ** 0.25 });
+  return plans.map((plan) => plan && { points: plan.points, share: scale * Math.sqrt(Math.sqrt(Math.max(plan.area, 1e-300))) });
 }
 
 /** Cells for which the bracket widens by about factor^2. */
@@ -153,7 +155,7 @@ export function gridsOf(nodes, plans, factor, tail) {
     const widths = points.map(({ density, most }) => Math.min((factor * share) / density, most * widest));
     if (nodes[k].kind !== "step") return { edges: edgesAlong(points, widths) };
     const { s } = nodes[k];
-    const widthAt = along(points.map(({ x }) => Math.log(x) / s + s / 2), widths.map((width) => width / s));
+    const widthAt = along(points.map(({ x }) => log(x) / s + s / 2), widths.map((width) => width / s));
     return { places: placesOf(nodes[k], reachOf(tail), widthAt) };
   });
 }
