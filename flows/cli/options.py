@@ -189,6 +189,9 @@ def finish_all(statuses: Iterable[str]) -> None:
             raise typer.Exit(code)
 
 
+COMPILING = "privsweep: compiling for this processor (some seconds, once after an installation)"
+
+
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show an activity on standard error while the block runs.
@@ -202,7 +205,11 @@ def waiting(what: str) -> Iterator[None]:
     from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(Text(f"{what} ...")):
+    from privcore.numerics.compiled import announce
+
+    console = Console(stderr=True)
+    announce(lambda: console.print(COMPILING, highlight=False))
+    with console.status(Text(f"{what} ...")):
         yield
 
 

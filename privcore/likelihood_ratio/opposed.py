@@ -137,7 +137,7 @@ def _one_step(s: float, res: Resolution) -> _Batches:
     error = (64.0 + 8.0 * largest * largest) * UNIT
     return _Batches(
         steps=1,
-        p=mass[0],
+        p=np.ascontiguousarray(mass[0]),  # one layout, so that `_collect` is compiled once
         a=mass[1] / mass[0],
         b=mass[2] / mass[0],
         mass_error=error,

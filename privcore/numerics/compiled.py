@@ -4,7 +4,7 @@ A lookup does not call them, and the import of numba takes as long as a lookup m
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -59,6 +59,8 @@ class Compiled(Generic[P, R]):
     def _dispatcher(self) -> Any:
         import numba
 
+        if _announced:
+            _watch_compilations()
         try:
             return numba.njit(**self._options)(self.py_func)
         except RuntimeError:  # no folder for the machine code is writable
@@ -68,6 +70,34 @@ class Compiled(Generic[P, R]):
     def _numba_type_(self) -> Any:
         """Type under which numba resolves calls of this function from other compiled functions."""
         return self._dispatcher._numba_type_
+
+
+_announced: list[Callable[[], None]] = []
+
+
+def announce(say: Callable[[], None]) -> None:
+    """Call a function once, before the first compilation in this process; cached code is not compiled.
+
+    Args:
+        say: The function, for example one that prints a sentence.
+    """
+    _announced.append(say)
+
+
+@cache
+def _watch_compilations() -> None:
+    """Let numba report compilations to the functions of `announce`."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, _event: Any) -> None:
+            while _announced:
+                _announced.pop()()
+
+        def on_end(self, _event: Any) -> None:
+            """Ignore the end."""
+
+    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
 
 
 def load() -> None:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from privcore.numerics.compiled import compiled
+from privcore.numerics.compiled import announce, compiled
 
 
 @compiled(cache=False)
@@ -39,3 +39,15 @@ def test_where_no_folder_can_be_written_a_function_is_compiled_all_the_same(
 def test_importing_the_numerics_imports_neither_numba_nor_scipy() -> None:
     script = "import sys, privcore; print({'numba', 'llvmlite', 'scipy.special'} & sys.modules.keys())"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "set()\n"
+
+
+def test_the_first_compilation_is_announced_once() -> None:
+    said: list[str] = []
+
+    @compiled(cache=False)
+    def twice(x: float) -> float:
+        return 2.0 * x
+
+    announce(lambda: said.append("compiling"))
+    assert (twice(1.5), twice(2.5), twice(3)) == (3.0, 5.0, 6.0)
+    assert said == ["compiling"]
