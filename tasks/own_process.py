@@ -7,6 +7,7 @@ the user defines must be found.
 """
 
 import os
+import site
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,8 +32,12 @@ def extend_path(folders: Iterable[str]) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of such a process: its own children have a safe path, too."""
-    path = [*own_folders(), os.environ.get("PYTHONPATH", "")]
+    """Return the environment of such a process: its own children have a safe path, too.
+
+    Every process has the folders of installed packages, and has them after the standard library.
+    """
+    needed = [folder for folder in own_folders() if folder not in site.getsitepackages()]
+    path = [*needed, os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 

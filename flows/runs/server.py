@@ -23,7 +23,11 @@ START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on
 HEALTH_SECONDS = 5.0
 _TRIES = 3
 """Between choosing a free port and listening on it, another process may take it: the server then ends."""
-_COMMAND = "from tasks.parent_death import die_with; die_with({parent}); import uvicorn; uvicorn.main()"
+_COMMAND = (
+    "from tasks.parent_death import die_with; die_with({parent}); import os; os.nice(5); "
+    "import uvicorn; uvicorn.main()"
+)
+"""With less priority than the workers: its start takes several seconds of a core, and it only watches."""
 _SETTINGS = {
     "PREFECT_UI_ENABLED": "0",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
