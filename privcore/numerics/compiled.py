@@ -79,7 +79,7 @@ def announce(say: Callable[[], None]) -> None:
     """Call a function once, before the first compilation in this process; cached code is not compiled.
 
     Args:
-        say: The function, for example one that prints a sentence.
+        say: The function; it may print a sentence.
     """
     _announced.append(say)
 
