@@ -114,6 +114,7 @@ print(answer.upper, report.computed)
 """
 
 
+@pytest.mark.thorough
 def test_a_script_beside_files_with_the_names_of_our_packages_gets_ours_and_is_warned(tmp_path: Path) -> None:
     mark = fill(tmp_path, ("tasks.py", "flows/__init__.py", "storage.py", "privcore.py"))
     (tmp_path / "script.py").write_text(SCRIPT)

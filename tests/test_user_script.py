@@ -59,6 +59,7 @@ Expected a method such as find("allocation.certified")(), got the class Unamplif
 """
 
 
+@pytest.mark.thorough
 def test_it_runs(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, "script.py"]

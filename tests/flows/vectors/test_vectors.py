@@ -102,6 +102,7 @@ def held(file: Path | None = None) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.thorough
 def test_the_example_finds_the_one_wrong_vector(tmp_path: Path) -> None:
     unamplified = [v for v in VECTORS if v["problem"] == "unamplified-epsilon" and v["upper"] < 5]
     chosen = some([v for v in unamplified if v["question"]["adjacency"] == "add-remove"], 2)
