@@ -16,7 +16,7 @@ from typing import Any
 
 from tasks.address import Address
 from tasks.errors import EngineError, SetupError
-from tasks.own_process import ray_folders
+from tasks.own_process import own_folders, script_folder
 from tasks.sources import folders
 
 OBJECT_STORE = (
@@ -48,6 +48,7 @@ def started_here(workers: int) -> Iterator[None]:
             folder = stack.enter_context(own_folder())
             stack.callback(_leave)
             _init(
+                [script_folder(), *own_folders()],
                 address="local",
                 num_cpus=workers,
                 include_dashboard=False,
@@ -70,7 +71,7 @@ def joined(address: Address) -> Iterator[None]:
         os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "1")
     try:
         with _sentences(f"The Ray cluster at {address} cannot be joined"), _silence():
-            _init(address=address.text)
+            _init([script_folder()], address=address.text)
         yield
     finally:
         _leave()
@@ -98,22 +99,23 @@ def send_code(address: Address) -> None:
     _leave()
     with _sentences(f"The Ray cluster at {address} did not accept the code of this machine"), _silence():
         _init(
+            [script_folder()],
             address=address.text,
             runtime_env={"py_modules": [str(folder) for folder in folders()], "excludes": NOT_CODE},
         )
 
 
-def _init(**how: Any) -> None:
+def _init(path: list[str], **how: Any) -> None:
     import ray
     from ray.job_config import JobConfig
 
     with _own_sigterm():
-        job = JobConfig(_py_driver_sys_path=_Path(ray_folders()))
+        job = JobConfig(_py_driver_sys_path=_Path(path))
         ray.init(log_to_driver=False, logging_level=logging.ERROR, job_config=job, **how)
 
 
 class _Path(list[str]):
-    """The path of Ray's workers, to which Ray would add the folder of the script and the working folder."""
+    """Folders for the start of the path of Ray's workers, without the working folder, which Ray adds."""
 
     def extend(self, folders: Iterable[str]) -> None:
         """Add nothing."""

@@ -46,10 +46,10 @@ def own_folders() -> list[str]:
     return list(dict.fromkeys(str(folder.parent) for folder in folders()))
 
 
-def ray_folders() -> list[str]:
-    """Return the folders that Ray's workers put before their path, the last of them first."""
+def script_folder() -> str:
+    """Return the folder of the script that runs, which may define methods; else that of the interpreter."""
     script = os.path.dirname(os.path.realpath(sys.argv[0] or "."))  # noqa: PTH120  as Ray computes it
-    return [*([script] if script in sys.path else []), *own_folders()]
+    return script if script in sys.path else str(Path(sys.executable).parent)
 
 
 def users_folders() -> list[str]:
