@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from flows.answers.ask import CONFLICT
 from flows.answers.show import kind_of
 from flows.answers.sourced import Sourced
 from flows.printing import listed, rounded_down, rounded_up
@@ -128,7 +127,7 @@ def enclosure(answer: Sourced, notes: Iterable[str] = ()) -> Enclosure:
         LimitError: A limit on time or memory stopped all methods.
         PrivsweepError: No method answers the problem, or methods contradict one another.
     """
-    if not answer.ok or answer.status == CONFLICT:
+    if not answer.ok:
         limits = {Status.TIMEOUT.value, Status.OUT_OF_MEMORY.value}
         kind = LimitError if answer.status in limits else PrivsweepError
         raise kind(answer.detail)

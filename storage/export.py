@@ -1,4 +1,4 @@
-"""Exports of a store: tables as Parquet, and `store.sql` with views and macros for plain DuckDB."""
+"""Exports of a store: tables as Parquet or Python objects, and `store.sql` with views for plain DuckDB."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +31,11 @@ _HEAD = """\
 -- Every query reads the parts. For many queries, a table is faster: create table r as from results;
 """
 
+_MICROSECONDS = {
+    "time64[ns]": pa.time64("us"),
+    "timestamp[ns]": pa.timestamp("us"),
+    "duration[ns]": pa.duration("us"),
+}
 _PHYSICAL = {"double": "DOUBLE", "bigint": "INT64", "timestamptz": "INT64", "boolean": "BOOLEAN"}
 
 
@@ -50,6 +55,18 @@ def parquet_bytes(table: pa.Table) -> bytes:
             f"Parquet cannot hold this table: {str(error).splitlines()[0].rstrip('.')}."
         ) from error
     return bytes(sink.getvalue())
+
+
+def in_microseconds(column: pa.Array) -> pa.Array:
+    """Return a column with times in microseconds, as Python has them; other columns as they are.
+
+    With pandas installed, pyarrow gives nanoseconds as objects of pandas, or drops their last digits.
+
+    Raises:
+        ValueError: A time is not a whole number of microseconds.
+    """
+    target = _MICROSECONDS.get(str(column.type))
+    return column if target is None else column.cast(target)
 
 
 def write_store_sql(place: Folder) -> Path:

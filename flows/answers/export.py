@@ -10,7 +10,7 @@ from typing import Any
 from flows.printing import as_csv, as_json, exactly
 from privcore import DomainError
 from privcore.errors import unknown
-from storage.export import parquet_bytes
+from storage.export import in_microseconds, parquet_bytes
 from storage.layout import MARK
 
 Rows = Sequence[Sequence[Any]]
@@ -115,9 +115,8 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
     columns = []
     for name, column in zip(table.schema.names, table.columns, strict=True):
         try:
-            columns.append(
-                [_number(cell) if isinstance(cell, Decimal) else cell for cell in column.to_pylist()]
-            )
+            cells = in_microseconds(column).to_pylist()
+            columns.append([_number(cell) if isinstance(cell, Decimal) else cell for cell in cells])
         except (OverflowError, ValueError) as error:
             raise DomainError(
                 f"Expected times in the years 1 to 9999, in microseconds, got other times in {name}; "

@@ -91,7 +91,13 @@ def test_many_rows_are_written_in_pieces_that_fit(store: Path, tmp_path: Path) -
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
-    "value", ["'infinity'::timestamp", "'20000-01-01'::date", "'1:2:3.000000001'::time_ns"]
+    "value",
+    [
+        "'infinity'::timestamp",
+        "'20000-01-01'::date",
+        "'1:2:3.000000001'::time_ns",
+        "'2020-01-01 00:00:00.000000001'::timestamp_ns",
+    ],
 )
 def test_a_time_that_python_lacks_is_one_sentence(
     store: Path, tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
