@@ -32,7 +32,7 @@ from storage.views import (
     views,
 )
 
-LAYOUT = f"5-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
+LAYOUT = f"6-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
 """Version of the layout of a snapshot: a number that is increased with every change, and a hash of the
 macros. The macros change with trends, domains and defaults of problems, so no cache outlives a proof that is
 withdrawn.
@@ -64,7 +64,7 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
         for problem, files in of_problem.items():
             view = view_name(problem)
             if problem in kinds:
-                connection.execute(f'drop view brackets."{view}"')
+                connection.execute(f'drop table brackets."{view}"')
             else:
                 schemas[problem] = _joint_schema(place, files)
                 _add_table(connection, problem, schemas[problem])
@@ -105,11 +105,17 @@ def _start(path: Path, schemas: Mapping[str, pa.Schema]) -> None:
         connection.execute("begin; create schema brackets; create schema corners; create schema axes")
         for problem, schema in schemas.items():
             _add_table(connection, problem, schema)
-            view = view_name(problem)
-            query = best_of_one(f'main."{view}"', fields_of(schema))
-            connection.execute(f'create view brackets."{view}" as {query}')
+            connection.execute(f'create table brackets."{view_name(problem)}" ({_bracket_columns(schema)})')
         connection.execute(";".join([*views(schemas), *macros(), "commit", "checkpoint"]))
     built.append(path.read_bytes())
+
+
+def _bracket_columns(schema: pa.Schema) -> str:
+    """Return the columns of an empty table of brackets; a view would slow every query over `best`."""
+    fields = [f"{quote(name)} {sql_type(schema.field(name).type)}" for name in fields_of(schema)]
+    ends = ["lower double", "upper double"]
+    sources = [f"{end}_{of} varchar" for of in ("method", "point") for end in ("lower", "upper")]
+    return ", ".join(["problem_id varchar", "problem varchar", *fields, *ends, *sources])
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:

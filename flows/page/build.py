@@ -60,7 +60,7 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
     with store.unchanged():
         found = tables(store)
         table = lookup_table(store)
-        conflicts = store.sql("select count(distinct problem_id) as n from conflicts")["n"].to_pylist()[0]
+        conflicts = store.sql("select count(*) as n from best where lower > upper")["n"].to_pylist()[0]
     files = {f"data/{each.kind.name}.parquet": browser_parquet(content(each)) for each in found}
     pages = {each.kind.name: _address(each, files) for each in found}
     files[PARQUET] = to_parquet(table)

@@ -8,6 +8,7 @@ from flows.answers.ask import UncoveredError
 from privcore import Bracket, Problem, Status
 from privcore.parameter import Value
 from storage import Store
+from storage.views import view_name
 
 ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at", "sweep")
 _ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "status", "knobs", *ORIGIN)
@@ -82,7 +83,7 @@ def stored(store: Store, kind: type[Problem], problems: Collection[str] | None =
     detail = "if(status = 'ok' and confidence = 1 and value is null, '', detail)"
     columns = f"{_quoted([*_ROW, *kind.parameters])}, {detail} as reason"
     order = _quoted([*kind.parameters, "method", "knobs"])
-    query = f"select {columns} from results where problem = '{kind.name}' order by {order}"
+    query = f"select {columns} from {view_name(kind.name)} order by {order}"
     names = [*_ROW, *kind.parameters, "reason"]
     return [
         StoredAnswer(problem=kind.name, fields={name: row[name] for name in kind.parameters}, row=row)
@@ -103,6 +104,8 @@ def brackets(store: Store, kind: type[Problem]) -> Iterator[Mapping[str, Any]]:
 def conflicts(store: Store) -> list[Mapping[str, Any]]:
     """Return the pairs of methods that contradict one another, with the id of the problem."""
     names = ["problem_id", "problem", "lower", "lower_method", "upper", "upper_method"]
+    if not store.sql("from best where lower > upper limit 1").num_rows:
+        return []  # the view conflicts joins all rows of the store, which takes ten times as long
     return list(_rows(store, f"select {_quoted(names)} from conflicts order by all", names))
 
 
