@@ -16,7 +16,7 @@ STAMP := .venv/.installed
 PEERS_STAMP := .venv-peers/.installed
 LOCK_ENV := build/lock-venv
 COMPILE := $(LOCK_ENV)/bin/uv pip compile --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet $(UPGRADE)
 RESOLVE := $(COMPILE) pyproject.toml --extra all
 CODE := $(wildcard privsweep flows tasks storage privcore tests deploy)
 SPREAD := -n $(WORKERS) --dist loadgroup  # tests of the same xdist_group run in one process
@@ -121,16 +121,19 @@ deploy: $(STAMP)  ## create or update pool, deployments and automations on the P
 	$(BIN)/prefect --no-prompt deploy --all --prefect-file deploy/prefect.yaml
 	$(BIN)/python deploy/automations.py
 
+# Pinned versions stay where they still fit; `make lock UPGRADE=--upgrade` takes the newest ones.
 lock: peers-lock  ## resolve requirements.lock, deploy/image.lock and the peers' lock again from pyproject.toml
 	@mkdir -p build
-	@{ echo "# All packages for runtime and development, pinned for Linux and Python 3.11. Written by: make lock"; \
+	@cp requirements.lock build/all.lock
+	@$(RESOLVE) --group dev --universal --output-file build/all.lock > build/lock.log
+	@cp deploy/image.lock build/image.lock
+	@$(RESOLVE) --group image --constraint build/all.lock --output-file build/image.lock > build/lock.log
+	@{ echo "# All packages for runtime and development, pinned for Python 3.11 to 3.14. Written by: make lock"; \
 	   echo "# Install: pip install --no-deps --require-hashes -r requirements.lock"; \
-	   $(RESOLVE) --group dev; } > build/requirements.lock
+	   cat build/all.lock; } > requirements.lock
 	@{ echo "# Packages of the container image: the runtime part of requirements.lock, and Ray's dashboard. Written by: make lock"; \
 	   echo "# Install: pip install --no-deps --require-hashes -r deploy/image.lock"; \
-	   $(RESOLVE) --group image --constraint build/requirements.lock; } > build/image.lock
-	@mv build/requirements.lock requirements.lock
-	@mv build/image.lock deploy/image.lock
+	   cat build/image.lock; } > deploy/image.lock
 	@grep -c '^[a-z]' requirements.lock deploy/image.lock | sed 's/^/packages pinned: /'
 
 peers-lock: $(LOCK_ENV)/bin/uv  ## resolve the versions of the benchmarks' peers again, separately from ours

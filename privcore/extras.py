@@ -1,4 +1,7 @@
-"""Packages that only some commands need, and the extra of this package that installs them."""
+"""Packages that only some commands need, and the extra of this package that installs them.
+
+pandas and polars are in no extra: users who ask for their frames have them, in versions of their own.
+"""
 
 from importlib.util import find_spec
 
@@ -27,6 +30,5 @@ def require(package: str, user: str) -> None:
         MissingPackageError: The package is not installed.
     """
     if not installed(package):
-        raise MissingPackageError(
-            f"{user} needs the package {package}: pip install 'privsweep[{_EXTRAS[package]}]'."
-        )
+        command = f"'privsweep[{_EXTRAS[package]}]'" if package in _EXTRAS else package
+        raise MissingPackageError(f"{user} needs the package {package}: pip install {command}.")

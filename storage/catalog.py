@@ -18,6 +18,7 @@ from privcore.problem import Problem
 from storage import layout, snapshot
 from storage.degraded import Around, warn
 from storage.folder import FRESH, Folder
+from storage.frames import Framed
 from storage.functions import SqlFunction, registered
 from storage.located import located
 from storage.lookup import Found, lookup
@@ -60,7 +61,7 @@ def open_store(
     return store
 
 
-class Store:
+class Store(Framed):
     """A folder of parts with queries, lookups and verification; use `open_store` to get one.
 
     Attributes:

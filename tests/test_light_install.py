@@ -34,7 +34,9 @@ def light(built: Path, repository: Path, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("light")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     lock = (repository / "requirements.lock").read_text()
-    (folder / "versions.txt").write_text("\n".join(re.findall(r"^[a-z0-9._-]+==\S+", lock, re.MULTILINE)))
+    (folder / "versions.txt").write_text(
+        "\n".join(re.findall(r"^[a-z0-9._-]+==[^\\\n]+", lock, re.MULTILINE))
+    )
     (wheel,) = built.glob("*.whl")
     pip(folder, "install", "--no-compile", "--constraint", str(folder / "versions.txt"), str(wheel))
     return folder / "bin"
@@ -91,6 +93,26 @@ def test_a_sweep_runs_in_the_process_and_ray_names_its_extra(light: Path, tmp_pa
         2,
         "privsweep: The engine ray needs the package ray: pip install 'privsweep[sweep]'.",
     )
+
+
+def test_a_frame_of_pandas_says_that_pandas_is_missing(light: Path, tmp_path: Path) -> None:
+    program = """
+import privsweep as ps
+with ps.open_store("store", create=True) as store:
+    assert store.frame("best").num_rows == 0
+    for kind in ("pandas", "polars"):
+        try:
+            store.frame("best", kind)
+        except ps.PrivsweepError as error:
+            print(error)
+"""
+    command = [str(light / "python"), "-c", program]
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ended = subprocess.run(command, cwd=tmp_path, env=bare, capture_output=True, text=True, check=True)
+    kinds = ("pandas", "polars")
+    assert ended.stdout.splitlines() == [
+        f"A frame of {kind} needs the package {kind}: pip install {kind}." for kind in kinds
+    ]
 
 
 def test_the_sdist_installs_the_same_files(built: Path, light: Path, tmp_path: Path) -> None:
