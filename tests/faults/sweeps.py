@@ -1,6 +1,7 @@
 """Sweeps as the command runs them, except for the scheduler: planned, computed, stored and recorded."""
 
 import hashlib
+import importlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +34,10 @@ POINTS = 12
 BATCHES = 3
 MANY = SPEC.replace("[0.5, 1, 1.5, 2, 3, 5]", "{linear = [0.5, 5, 50]}")
 
-provenance()  # calls git once; children that are forked later inherit the result
+# What a sweep would import on its way, most of its time: children that are forked later inherit it.
+for _name in ("flows.cli.app", "flows.runs.repair", "pandas", "pyarrow.pandas_compat", "scipy.special"):
+    importlib.import_module(_name)
+provenance()  # calls git once
 
 
 class Here:

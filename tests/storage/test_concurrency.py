@@ -8,9 +8,8 @@ from storage import open_store, parts, write_manifest
 from storage.folder import Folder
 from storage.located import located
 from storage.parts import survey
+from tests.faults.children import FORKED
 from tests.storage.made_up import epsilon, manifest, put, rows
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def ask(root: Path, start: Barrier, answers: "multiprocessing.Queue[tuple[int, bool, int]]") -> None:
@@ -22,8 +21,8 @@ def ask(root: Path, start: Barrier, answers: "multiprocessing.Queue[tuple[int, b
 
 def test_processes_that_open_one_store_at_the_same_time_all_get_the_answer(root: Path) -> None:
     put(root, rows(500))
-    start, answers = SPAWN.Barrier(3), SPAWN.Queue()
-    readers = [SPAWN.Process(target=ask, args=(root, start, answers)) for _ in range(3)]
+    start, answers = FORKED.Barrier(3), FORKED.Queue()
+    readers = [FORKED.Process(target=ask, args=(root, start, answers)) for _ in range(3)]
     for reader in readers:
         reader.start()
     assert [answers.get(timeout=60) for _ in readers] == [(500, True, 500)] * 3
@@ -43,8 +42,8 @@ def write(root: Path, start: Barrier, first: int) -> None:
 @pytest.mark.thorough
 def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path) -> None:
     open_store(root, create=True)
-    start = SPAWN.Barrier(3)
-    writers = [SPAWN.Process(target=write, args=(root, start, first)) for first in (0, 150)]
+    start = FORKED.Barrier(3)
+    writers = [FORKED.Process(target=write, args=(root, start, first)) for first in (0, 150)]
     for writer in writers:
         writer.start()
     start.wait(timeout=60)

@@ -18,9 +18,9 @@ from storage import SCHEMA_VERSION, StoreError, open_store, parts, publish, sche
 from storage.located import located
 from storage.parts import ids_hash
 from storage.schema import VERSION_KEY
+from tests.faults.children import FORKED
 from tests.storage.made_up import Claims, epsilon, put, read_rows, row, rows
-
-SPAWN = multiprocessing.get_context("spawn")
+from tests.suites import some
 
 
 def republish(part: Path, table: pa.Table) -> Path:
@@ -87,8 +87,8 @@ def publish_until_killed(root: Path) -> None:
 
 def test_a_writer_killed_at_any_instant_leaves_no_unreadable_part(root: Path) -> None:
     seen = 0
-    for trial in range(6):
-        writer = SPAWN.Process(target=publish_until_killed, args=(root,))
+    for trial in some(range(6), 2):
+        writer = FORKED.Process(target=publish_until_killed, args=(root,))
         writer.start()
         deadline = time.monotonic() + 60
         while len(parts(located(root))) <= seen and time.monotonic() < deadline:
@@ -115,8 +115,8 @@ def publish_on_a_full_disk(root: Path, answers: "multiprocessing.Queue[str]") ->
 
 def test_a_full_disk_is_one_sentence_and_leaves_no_file(root: Path) -> None:
     open_store(root, create=True)
-    answers = SPAWN.Queue()
-    writer = SPAWN.Process(target=publish_on_a_full_disk, args=(root, answers))
+    answers = FORKED.Queue()
+    writer = FORKED.Process(target=publish_on_a_full_disk, args=(root, answers))
     writer.start()
     sentence = answers.get(timeout=60)
     writer.join()
