@@ -32,7 +32,7 @@ def test_the_tutorial_shows_what_its_commands_print(tutorial: Wrong) -> None:
     assert not tutorial, told(tutorial)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "page", ["accountant.md", "howto.md", "profile.md", "python.md", "questions.md", "sweeps.md"]
 )

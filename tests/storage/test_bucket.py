@@ -33,7 +33,7 @@ from tests.s3 import keys
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 
-pytestmark = [pytest.mark.sampled(18), pytest.mark.xdist_group("bucket")]  # one server
+pytestmark = [pytest.mark.sampled(8), pytest.mark.xdist_group("bucket")]  # one server
 
 
 @pytest.fixture

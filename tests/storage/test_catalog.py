@@ -23,7 +23,7 @@ from storage.located import located
 from storage.schema import PROBLEM_KEY
 from tests.storage.made_up import NOON, Claims, epsilon, manifest, put, row, rows
 
-pytestmark = pytest.mark.sampled(10)
+pytestmark = pytest.mark.sampled(4)
 
 VIEWS = ["results", "best", "conflicts", "failures", "provenance", "sweeps"]
 
@@ -159,6 +159,7 @@ def test_of_several_rows_of_a_point_the_best_status_counts_then_the_earliest_the
         assert sorted(store.sql("from failures")["sigma"].to_pylist()) == failed
 
 
+@pytest.mark.sampled(1)
 def test_of_several_successes_the_earliest_makes_the_bracket(root: Path) -> None:
     for content in (
         row(epsilon(), Answer.without(Status.CRASHED, "gone")),
@@ -224,6 +225,7 @@ def test_best_says_what_intersect_says_of_the_same_proofs(root: Path) -> None:
     assert found == wanted
 
 
+@pytest.mark.sampled(1)
 def test_what_is_not_a_proof_makes_no_bracket(root: Path) -> None:
     put(
         root,
@@ -272,6 +274,7 @@ class Repaired(Claims):
     version: ClassVar[int] = 2
 
 
+@pytest.mark.sampled(1)
 def test_what_an_older_version_of_a_method_claimed_is_kept_but_no_longer_relied_on(root: Path) -> None:
     put(root, [row(epsilon(), Answer.enclosure(1, 1.5), method=Claims())])
     put(root, [row(epsilon(), Answer.enclosure(2, 2.5), method=Repaired())])
@@ -412,6 +415,7 @@ def test_a_store_is_written_and_read_by_a_relative_path(root: Path, monkeypatch:
             assert [sweep.name for sweep in store.manifests()] == ["made-up"]
 
 
+@pytest.mark.sampled(1)
 def test_a_folder_that_has_changed_within_two_seconds_is_looked_into_again(root: Path) -> None:
     """Its time may not move with the next change: some file systems count in seconds."""
     put(root, rows(1))

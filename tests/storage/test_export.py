@@ -63,6 +63,7 @@ def test_parts_that_come_later_are_seen_without_a_new_file(varied: Path) -> None
     assert plainly(varied, "select count(*) from results") == [[["9"]]]
 
 
+@pytest.mark.thorough
 def test_an_empty_store_has_all_views_and_macros(root: Path) -> None:
     open_store(root, create=True).close()
     write_store_sql(located(root))

@@ -13,6 +13,7 @@ from privcore import Answer, Method, Problem, find, find_problem
 from privcore.parameter import Value
 from storage import Found, open_store
 from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, put, row
+from tests.suites import whole
 
 PoissonEpsilon = find_problem("poisson-epsilon")
 
@@ -69,7 +70,7 @@ def cases(kind: type[Problem]) -> st.SearchStrategy[Case]:
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=20 if whole() else 8)
 @given(case=st.sampled_from([UnamplifiedEpsilon, PoissonEpsilon]).flatmap(cases))
 @example(
     case=(

@@ -23,7 +23,7 @@ from storage.table_diff import Moved, compare
 from tests.storage.contents import counting
 from tests.storage.made_up import Claims, epsilon, put, row, rows
 
-pytestmark = pytest.mark.sampled(18)
+pytestmark = pytest.mark.sampled(8)
 
 
 def table_of(root: Path) -> LookupTable:
@@ -38,6 +38,7 @@ def written(root: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 def test_a_table_brings_every_answer_with_its_provenance_into_another_store(
     root: Path, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from storage.schema import problem_id
 from storage.shipped import FOLDER, VARIABLE, shipped_file, shipped_store, shipped_version
 from tests.storage.made_up import epsilon, put, row
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(3)
 
 LARGEST = 6_000_000
 """Bytes of the file: it is part of every copy of the repository."""
@@ -89,6 +89,7 @@ def test_a_row_is_computed_again(rows: Any, number: int) -> None:
         assert again.upper == pytest.approx(stored["upper"], rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("small")
 def test_a_table_is_copied_into_the_cache_once_and_answers_lookups(tmp_path: Path) -> None:
     store = shipped_store()

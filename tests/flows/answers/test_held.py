@@ -11,7 +11,7 @@ from storage.shipped import VARIABLE
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(2)
 
 TRUE = Answer.enclosure(4.37717, 4.37718)  # of sigma=1, delta=1e-5
 WORDS = ("unamplified-epsilon", "sigma=1", "delta=1e-5")
@@ -58,6 +58,7 @@ def test_a_store_with_the_problem_itself_comes_first(privsweep: Command, tmp_pat
     assert (privsweep.json["source"], privsweep.json["upper"]) == ("store", 5.0)
 
 
+@pytest.mark.sampled(1)
 def test_the_smaller_of_two_wide_upper_ends_is_taken(privsweep: Command, tmp_path: Path) -> None:
     question = ("lookup", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json")
     put(tmp_path / "store", row(epsilon(sigma=0.9), Answer.enclosure(4.9, 5.0)))

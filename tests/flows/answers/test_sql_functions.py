@@ -16,7 +16,7 @@ from storage import LimitError, QueryError, open_store
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(3)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from storage import open_store
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(3)
 
 ALLOCATION = find_problem("allocation-epsilon")
 
@@ -97,6 +97,7 @@ def test_kept_bounds_answer_the_next_lookup(privsweep: Command, wide: Path) -> N
     assert privsweep("verify", "--store", wide) == 0
 
 
+@pytest.mark.sampled(1)
 def test_the_better_end_of_both_sources_is_taken_and_named(privsweep: Command, wide: Path) -> None:
     problem = allocation()
     true = ask(problem, [find("allocation.certified")()])

@@ -30,7 +30,7 @@ from tasks.limits import Limits
 from tests.storage.contents import kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, put, read_rows, row, rows
 
-pytestmark = [pytest.mark.sampled(18), pytest.mark.xdist_group("maintenance")]
+pytestmark = [pytest.mark.sampled(7), pytest.mark.xdist_group("maintenance")]
 
 CHANGING = {"plan", "run", "verify", "repair", "compact", "gc", "table publish", "table import"}
 """Commands with --store that must not read around damage: they would act on half of the rows."""
@@ -436,6 +436,7 @@ def test_a_name_that_no_terminal_can_show_is_printed_all_the_same(
         assert r"data/\udcff\n\x1b[2J" in out
 
 
+@pytest.mark.sampled(1)
 def test_what_was_quarantined_two_days_ago_goes_after_one_day_and_stays_for_three(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ from storage.catalog import open_store
 from storage.located import located
 from tests.flows.support import figures
 
-pytestmark = pytest.mark.sampled(8)
+pytestmark = pytest.mark.sampled(4)
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -25,7 +25,7 @@ from flows.spec.sweep import load, parse
 from privcore import Answer, Direction, Point, evaluate
 from tests.flows.support.figures import check_legends, check_page, check_traces, picture, points_of, store_of
 
-pytestmark = pytest.mark.sampled(5)
+pytestmark = pytest.mark.sampled(2)
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
@@ -114,6 +114,7 @@ def test_every_audit_of_figure_1_has_the_same_choice_of_guesses() -> None:
 # ------------------------------------------------------------------------------------ drawings
 
 
+@pytest.mark.sampled(1)
 def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
     pictures: dict[str, Picture], answers: dict[Point, Answer]
 ) -> None:

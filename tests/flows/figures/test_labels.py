@@ -31,7 +31,7 @@ from tests.flows.support.figures import (
     store_of,
 )
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(3)
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)

@@ -15,7 +15,7 @@ from flows.figures.panels import Look, Panel, Trace
 from privcore import Answer, Direction, Point, evaluate
 from tests.flows.support.figures import check_legends, check_page, check_traces, picture, points_of, store_of
 
-pytestmark = pytest.mark.sampled(5)
+pytestmark = pytest.mark.sampled(2)
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 TRAINED = ("membership1", "membership2")

@@ -25,7 +25,7 @@ from tests.flows.page.browser import call, wait
 from tests.flows.page.stores import SPARSE, TIES, stored_values
 from tests.privcore.draws import draw_value
 
-pytestmark = [pytest.mark.sampled(6), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
 
 QUESTIONS = 200
 CONSTRAINED = [kind for kind in PROBLEMS if constraints(kind)]
@@ -106,6 +106,7 @@ def drawn(kind: type[Problem], values: Mapping[str, list[Any]], rng: random.Rand
     return texts
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
 def test_every_tab_answers_like_python(browser: webdriver.Chrome, page: str, store: Path, tab: Tab) -> None:
     rng = random.Random(tab.name)
@@ -147,6 +148,7 @@ CHECK = """
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", CONSTRAINED, ids=lambda kind: kind.name)
 def test_fields_that_contradict_one_another_are_refused_in_the_words_of_python(
     browser: webdriver.Chrome, page: str, kind: type[Problem]

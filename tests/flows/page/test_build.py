@@ -16,7 +16,7 @@ from storage import Store, open_store
 from storage.lookup_table import LookupTable, lookup_table, read_lookup_table
 from tests.storage.made_up import put, row, rows
 
-pytestmark = pytest.mark.sampled(5)
+pytestmark = pytest.mark.sampled(3)
 
 EXACT = ("abs", "ceil", "clz32", "floor", "fround", "imul", "max", "min", "round", "sign", "sqrt", "trunc")
 """Functions of Math whose results ECMAScript specifies to the last bit."""
@@ -182,6 +182,7 @@ def test_the_reader_of_parquet_is_the_released_one_with_its_licence(repository: 
     assert digest in (repository / "docs" / "adr" / "0025-hyparquet-reads-the-tables.md").read_text()
 
 
+@pytest.mark.sampled(1)
 def test_intervals_of_a_superseded_version_of_a_method_are_not_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

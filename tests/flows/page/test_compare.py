@@ -9,7 +9,7 @@ from privcore import find_problem
 from tests.flows.page.browser import complaints, requested, text, visit, wait
 from tests.flows.page.drawn import bracket
 
-pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(1), pytest.mark.xdist_group("page")]
 
 WIDE = "#problem=allocation-epsilon&sigma=1.5&steps=500&delta=1e-8&participations=1&epochs=1"
 STOP_AT_ONCE = """

@@ -20,7 +20,7 @@ from tests.flows.page.browser import call, complaints, copied, text, visit, wait
 from tests.flows.page.stores import stored_values
 from tests.flows.page.test_answers import asked, drawn
 
-pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(1), pytest.mark.xdist_group("page")]
 
 PLACES = """
     const { stops } = await load("slider.js");

@@ -16,7 +16,7 @@ from tests.flows.page.drawn import asked, bracket
 from tests.flows.page.engine import computed, covered_rows, stored, width
 from tests.privcore.numerics import balls
 
-pytestmark = [pytest.mark.sampled(6), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(3), pytest.mark.xdist_group("page")]
 
 TOLERANCE = 0.01
 REFUSED = """
@@ -47,7 +47,7 @@ def compared(browser: webdriver.Chrome, seed: int) -> int:
     return narrow
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_brackets_of_both_programs_intersect(at_page: webdriver.Chrome, seed: int) -> None:
     assert compared(at_page, seed) == 10

@@ -13,7 +13,7 @@ from selenium import webdriver
 from tests.flows.page.browser import call
 from tests.privcore.numerics import balls
 
-pytestmark = [pytest.mark.sampled(3), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
 
 APPLIED = """
     const [file, name, points] = given;

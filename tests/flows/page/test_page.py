@@ -22,7 +22,7 @@ from flows.printing import rounded_down, rounded_up
 from tests.flows.page.browser import call, complaints, copied, requested, text, visit, wait
 from tests.flows.page.stores import HOSTILE_NAME
 
-pytestmark = [pytest.mark.sampled(7), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(4), pytest.mark.xdist_group("page")]
 
 FIRST_ANSWER = 1000.0
 """Milliseconds from the start of the navigation to the first answer, on a quiet machine."""

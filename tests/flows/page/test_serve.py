@@ -27,7 +27,7 @@ from privcore import PrivsweepError, Status, evaluate, find, find_problem
 from privcore.point import Point
 from tests.flows.page.browser import wait
 
-pytestmark = [pytest.mark.sampled(12), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(5), pytest.mark.xdist_group("page")]
 
 FIELDS = {"sigma": 1.23, "delta": 1e-5}
 BODY = json.dumps({"problem": "unamplified-epsilon", "fields": FIELDS}).encode()
@@ -78,6 +78,7 @@ def test_it_computes_what_the_command_line_would(server: tuple[Any, int]) -> Non
     assert (told["lower"], told["upper"]) == (truth.lower, truth.upper)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("expected", "path", "body", "headers"),
     [

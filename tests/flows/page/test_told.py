@@ -21,7 +21,7 @@ from storage import open_store
 from storage.lookup_table import lookup_table, read_lookup_table
 from tests.flows.page.browser import call, complaints, copied, text, visit, wait
 
-pytestmark = [pytest.mark.sampled(4), pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
 
 ALLOCATION = "#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6"
 
@@ -150,6 +150,7 @@ def test_the_compared_schemes_are_those_of_the_store(
         assert row["upper"] == float("inf") or rounded_up(row["upper"]) in line
 
 
+@pytest.mark.sampled(1)
 def test_without_amplification_unused_steps_change_nothing(
     browser: webdriver.Chrome, page: str, store: Path
 ) -> None:

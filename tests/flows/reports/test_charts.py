@@ -19,7 +19,7 @@ from flows.reports.plot import Form, Mark, Plot
 from flows.reports.tables import of_conflicts
 from privcore import Bracket, DomainError, find_problem
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = pytest.mark.sampled(3)
 
 Bounds = Sequence[tuple[float, float]]
 
@@ -61,6 +61,7 @@ def test_no_curve_passes_a_place_where_an_end_is_not_known(middle: tuple[float, 
         assert len(pieces) == 2
 
 
+@pytest.mark.sampled(1)
 def test_a_band_breaks_off_where_its_lower_end_is_nothing() -> None:
     drawn = along([(1.0, 2.0), (1.0, 2.0), (0.0, 2.0), (1.0, 2.0), (1.0, 2.0)])
     assert len([piece for piece in curves(drawn, "area") if "L" in piece]) == 2

@@ -24,7 +24,7 @@ from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
 from tests.storage.made_up import put, row, with_store
 
-pytestmark = pytest.mark.sampled(3)
+pytestmark = pytest.mark.sampled(2)
 
 
 def publish(

@@ -22,7 +22,7 @@ from flows.reports.plot import Form, Mark, Plot, drawable
 from privcore import Answer, Bracket, Status, find, find_problem
 from tests.storage.made_up import epsilon, put, row
 
-pytestmark = pytest.mark.sampled(9)
+pytestmark = pytest.mark.sampled(4)
 
 SIGMAS = (0.5, 0.7, 1.0, 2.0, 4.0)
 DELTAS = (1e-8, 1e-5)

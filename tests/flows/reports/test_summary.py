@@ -23,7 +23,7 @@ from privcore import Answer, Bracket, Problem, find, find_problem
 from storage import open_store
 from tests.storage.made_up import put, row
 
-pytestmark = pytest.mark.sampled(4)
+pytestmark = pytest.mark.sampled(3)
 
 SIGMAS, STEPS, RATES = (0.5, 1.0, 2.0), (100, 1000, 10000), (0.01, 0.001, 0.0001)
 PAIRED = """
