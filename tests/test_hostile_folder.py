@@ -10,48 +10,9 @@ import pytest
 
 from flows.cli.app import COMMANDS
 from tests.hostile import fill
+from tests.session import QUESTION, SESSION, played
 
 PRIVSWEEP = Path(sys.executable).with_name("privsweep")
-RUN = ["--sigma", "1", "--steps", "100", "--delta", "1e-6"]
-QUESTION = ["unamplified-epsilon", "sigma=1", "delta=1e-5"]
-AUDIT = ["--counts", "100", "50", "40", "--delta", "1e-5"]
-
-SESSION = [
-    ["plan", *QUESTION],
-    ["run", *QUESTION],
-    ["status"],
-    ["schema"],
-    ["epsilon", *RUN, "--sampling", "none"],
-    ["noise", "--epsilon", "1", "--delta", "1e-5", "--sampling", "none"],
-    ["profile", "--sigma", "1", "--steps", "1", "--delta", "1e-5", "--sampling", "none"],
-    ["steps", "--examples", "1000", "--batch-size", "100"],
-    ["compare", *RUN, "--stored-only"],
-    ["ask", *QUESTION],
-    ["methods"],
-    ["lookup", *QUESTION],
-    ["sql", "select * from best"],
-    ["export", "select * from best", "--out", "best.csv"],
-    ["labels", "--bag-size", "2", "--prior", "point(0.5)"],
-    ["audit", *AUDIT],
-    ["membership", "--epsilon", "1"],
-    ["verify"],
-    ["repair"],
-    ["compact"],
-    ["gc"],
-    ["report", "sweep", "SWEEP"],
-    ["report", "compare-training"],
-    ["report", "compare-labels"],
-    ["report", "compare-audits"],
-    ["report", "compare-membership"],
-    ["report", "figures", "labels", "--figure", "labels1"],
-    ["table", "publish", "--out", "tables"],
-    ["table", "show", "TABLE"],
-    ["table", "import", "TABLE", "--store", "other"],
-    ["table", "diff", "TABLE", "TABLE"],
-    ["page", "build"],
-    ["serve", "--port", "0"],
-]
-"""A session with every command; SWEEP and TABLE are made on the way."""
 
 
 def command_of(words: list[str]) -> str:
@@ -64,31 +25,28 @@ def test_the_session_has_every_listed_command() -> None:
 
 @pytest.mark.thorough
 def test_no_command_imports_a_file_of_its_folder(tmp_path: Path) -> None:
-    mark = fill(tmp_path)
-    for words in SESSION:
-        made = {"SWEEP": sweep_in(tmp_path), "TABLE": table_in(tmp_path)}
-        assert done(tmp_path, [str(PRIVSWEEP), *(made.get(word, word) for word in words)]), words
+    folder, beside = tmp_path / "folder", tmp_path / "beside"
+    folder.mkdir()
+    beside.mkdir()
+    mark = fill(folder)
+    for words, code, _, err in played(folder, beside / "player.py", leave=("serve",)):
+        assert code in {0, 2, 3}, (words, err)
+        assert "imported" not in err, (words, err)
         assert not mark.exists(), (words, mark.read_text())
 
 
-def done(folder: Path, command: list[str]) -> bool:
-    """Run a command to its end, a server until it listens; return whether its imports succeeded."""
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+@pytest.mark.thorough
+def test_neither_the_installed_command_nor_its_server_imports_a_file_of_its_folder(tmp_path: Path) -> None:
+    mark = fill(tmp_path)
+    subprocess.run([str(PRIVSWEEP), "run", *QUESTION], cwd=tmp_path, capture_output=True, check=True)
+    command = [str(PRIVSWEEP), "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        if command[1] == "serve":
-            assert b"http://127.0.0.1" in process.stdout.readline()
-            process.send_signal(signal.SIGINT)
+        assert b"http://127.0.0.1" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=300)
-    return process.returncode in {0, 2, 3, 130} and b"Traceback" not in err and b"imported" not in err
-
-
-def sweep_in(folder: Path) -> str:
-    found = sorted((folder / "store").glob("sweeps/*.json"))
-    return found[0].name.rpartition("-")[0] if found else ""
-
-
-def table_in(folder: Path) -> str:
-    return str(next((folder / "tables").glob("*.parquet"), ""))
+    assert process.returncode in {0, 130}, err
+    assert not mark.exists(), mark.read_text()
 
 
 @pytest.mark.thorough

@@ -1,4 +1,7 @@
-"""The wheel and the sdist in an environment without extras: every command answers, or names its extra."""
+"""Without the packages of the extras, every command answers, or names its extra.
+
+`make test-all` hides these packages from an interpreter; `make soak` installs the wheel and the sdist.
+"""
 
 import os
 import re
@@ -8,15 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_hostile_folder import QUESTION, SESSION, sweep_in, table_in
+from tests.ray_cluster import interpreter_without
+from tests.session import QUESTION, played
 
-pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("light")]
+pytestmark = pytest.mark.xdist_group("light")
 
 MOST_MEGABYTES = 650
 """The aim is 600; numba with its LLVM, pyarrow, scipy, DuckDB and numpy alone have 606."""
 SENTENCE = "privsweep: `privsweep {command}` needs the package {package}: pip install 'privsweep[{extra}]'.\n"
 NEEDS = {"serve": ("uvicorn", "page"), "report figures": ("matplotlib", "report")}
 EXTRAS = {"ray", "prefect", "fastapi", "uvicorn", "sqlalchemy", "matplotlib", "altair", "s3fs", "jax"}
+BESIDES = ("SQLAlchemy", "optax", "pandas", "polars", "scikit", "sklearn")
+"""Other names of these packages, and packages that they bring."""
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +63,7 @@ def run(light: Path, folder: Path, *words: str) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout, ended.stderr
 
 
+@pytest.mark.soak
 def test_it_is_small_and_has_no_extra(light: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [file for file in light.parent.rglob("*") if file.is_file() and not file.is_symlink()]
     packages = [f for f in files if not {"pip", "setuptools", "pkg_resources", "__pycache__"} & set(f.parts)]
@@ -69,20 +76,30 @@ def test_it_is_small_and_has_no_extra(light: Path, capsys: pytest.CaptureFixture
     assert megabytes <= MOST_MEGABYTES
 
 
-def test_every_command_answers_or_names_its_extra(light: Path, tmp_path: Path) -> None:
-    for words in SESSION:
-        made = {"SWEEP": sweep_in(tmp_path), "TABLE": table_in(tmp_path)}
-        code, _, err = run(light, tmp_path, *(made.get(word, word) for word in words))
+def answers_or_names_its_extra(python: Path, folder: Path) -> None:
+    """Run a session with every command."""
+    (folder / "work").mkdir()
+    for words, code, _, err in played(folder / "work", folder / "player.py", python):
         name = next((name for name in NEEDS if words[: len(name.split())] == name.split()), None)
         if name is not None:
             package, extra = NEEDS[name]
             assert (code, err) == (2, SENTENCE.format(command=name, package=package, extra=extra))
         else:
             assert code in {0, 2, 3}, (words, err)
-            assert "Traceback" not in err
             assert "privsweep[" not in err or words[0] == "report", (words, err)
 
 
+@pytest.mark.thorough
+def test_every_command_answers_or_names_its_extra(tmp_path: Path) -> None:
+    answers_or_names_its_extra(interpreter_without([*EXTRAS, *BESIDES], tmp_path), tmp_path)
+
+
+@pytest.mark.soak
+def test_every_installed_command_answers_or_names_its_extra(light: Path, tmp_path: Path) -> None:
+    answers_or_names_its_extra(light / "python", tmp_path)
+
+
+@pytest.mark.soak
 def test_a_sweep_runs_in_the_process_and_ray_names_its_extra(light: Path, tmp_path: Path) -> None:
     code, out, err = run(light, tmp_path, "run", *QUESTION, "--engine", "serial")
     assert (code, "1 computed" in out) == (0, True), err
@@ -95,6 +112,7 @@ def test_a_sweep_runs_in_the_process_and_ray_names_its_extra(light: Path, tmp_pa
     )
 
 
+@pytest.mark.soak
 def test_a_frame_of_pandas_says_that_pandas_is_missing(light: Path, tmp_path: Path) -> None:
     program = """
 import privsweep as ps
@@ -115,6 +133,7 @@ with ps.open_store("store", create=True) as store:
     ]
 
 
+@pytest.mark.soak
 def test_the_sdist_installs_the_same_files(built: Path, light: Path, tmp_path: Path) -> None:
     code, out, _ = run(light, tmp_path, "ask", *QUESTION)
     listed = pip(light.parent, "show", "--files", "privsweep")

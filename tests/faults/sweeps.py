@@ -34,7 +34,7 @@ POINTS = 12
 BATCHES = 3
 MANY = SPEC.replace("[0.5, 1, 1.5, 2, 3, 5]", "{linear = [0.5, 5, 50]}")
 
-# What a sweep would import on its way, most of its time: children that are forked later inherit it.
+# Otherwise, a sweep imports these on its way, which takes most of its time; forked children inherit them.
 for _name in ("flows.cli.app", "flows.runs.repair", "pandas", "pyarrow.pandas_compat", "scipy.special"):
     importlib.import_module(_name)
 provenance()  # calls git once
