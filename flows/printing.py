@@ -9,12 +9,15 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from html import escape
 from typing import Any
 
 from flows.tables import broken, fitted
 
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
+
+LEFT = 'style="text-align:left"'  # a notebook aligns cells of a table to the right
 
 _WIDTH, _INDENT = 110, 13
 """Widths of labelled text and of its column of labels, in characters."""
@@ -157,10 +160,10 @@ def show(
         heading: Column that a narrow terminal shows above the rows with the same value.
         below: Column that a narrow terminal shows below each row.
     """
-    numeric = [all(_is_number(row[k]) for row in rows) and bool(rows) for k in range(len(names))]
     if (width := _terminal_width()) is None:
-        text = plain(names, rows, numeric, title)
+        text = as_text(names, rows, title)
     else:
+        numeric = _numeric(names, rows)
         table = fitted(names, rows, numeric, width, heading=heading, below=below)
         text = "\n".join([filled(title), *table] if title else table)
     print(text, flush=True)
@@ -183,6 +186,16 @@ def _terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def as_text(names: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> str:
+    """Return a table as aligned text without rules, numbers to the right."""
+    return plain(names, rows, _numeric(names, rows), title)
+
+
+def _numeric(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Return, for each column, whether all of its cells are numbers."""
+    return [all(_is_number(row[k]) for row in rows) and bool(rows) for k in range(len(names))]
+
+
 def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], title: str) -> str:
     """Return a table as aligned text without rules, for pipes and files."""
     lines = [list(names), *(list(row) for row in rows)]
@@ -195,6 +208,19 @@ def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence
         for line in lines
     ]
     return "\n".join([title, *text] if title else text)
+
+
+def html_table(names: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:
+    """Return a table in HTML for a notebook; every cell is text.
+
+    Example:
+        >>> "<i>" in html_table(["sigma"], [["<i>"]])
+        False
+    """
+    cells = [[("th", name) for name in names], *([("td", exactly(cell)) for cell in row] for row in rows)]
+    lines = ("".join(f"<{tag} {LEFT}>{escape(text)}</{tag}>" for tag, text in line) for line in cells)
+    above = f"<caption {LEFT}>{escape(title)}</caption>" if title else ""
+    return f"<table>{above}{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def labelled(label: str, text: str, indent: int = _INDENT) -> str:

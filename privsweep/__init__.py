@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from privsweep.answers import ask, compare, epsilon, noise
     from privsweep.enclosure import Comparison, Enclosure
     from privsweep.sweeps import accountant, run
+    from privsweep.table import Table, sql
     from storage import Store, open_store
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Point",
     "PrivsweepError",
     "Store",
+    "Table",
     "accountant",
     "ask",
     "compare",
@@ -39,6 +41,7 @@ __all__ = [
     "noise",
     "open_store",
     "run",
+    "sql",
 ]
 
 _MODULES = {
@@ -46,6 +49,7 @@ _MODULES = {
     "privsweep.answers": ("ask", "compare", "epsilon", "noise"),
     "privsweep.enclosure": ("Comparison", "Enclosure"),
     "privsweep.sweeps": ("accountant", "run"),
+    "privsweep.table": ("Table", "sql"),
     "storage": ("Store", "open_store"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

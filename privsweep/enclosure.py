@@ -7,10 +7,8 @@ from typing import Any
 
 from flows.answers.show import kind_of
 from flows.answers.sourced import Sourced
-from flows.printing import listed, rounded_down, rounded_up
+from flows.printing import LEFT, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
-
-_STYLE = 'style="text-align:left"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +52,7 @@ class Enclosure:
     def _repr_html_(self) -> str:
         head = f"{escape(self.quantity)} &isin; [{rounded_down(self.lower)}, {rounded_up(self.upper)}]"
         rows = "".join(
-            f"<tr><th {_STYLE}>{name}</th><td {_STYLE}>{escape(text)}</td></tr>"
-            for name, text in self._lines()
+            f"<tr><th {LEFT}>{name}</th><td {LEFT}>{escape(text)}</td></tr>" for name, text in self._lines()
         )
         return f"<p><strong>{head}</strong></p><table>{rows}</table>"
 
@@ -98,11 +95,7 @@ class Comparison(Mapping[str, Enclosure]):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr>{''.join(f'<td {_STYLE}>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._rows()
-        )
-        heads = "".join(f"<th {_STYLE}>{name}</th>" for name in ("sampler", "bracket", "method"))
-        return f"<table><tr>{heads}</tr>{cells}</table>"
+        return html_table(("sampler", "bracket", "method"), list(self._rows()))
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         for name, one in self._found.items():

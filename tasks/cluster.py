@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -114,6 +115,14 @@ def _init(path: list[str], **how: Any) -> None:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, job_config=job, **how)
 
 
+def _import() -> None:
+    """Import Ray without its advice to install widgets for notebooks, which we do not use."""
+    logging.getLogger("ray.widgets.util").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")
+        import ray  # noqa: F401
+
+
 class _Path(list[str]):
     """Folders for the start of the path of Ray's workers, without the working folder, which Ray adds."""
 
@@ -131,6 +140,7 @@ def _leave() -> None:
 @contextmanager
 def _sentences(beginning: str) -> Iterator[None]:
     """Turn an error of Ray into an `EngineError` of one sentence."""
+    _import()
     from ray.exceptions import AuthenticationError, RayError
 
     try:

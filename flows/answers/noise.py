@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import CONFLICT, LIMIT_BYTES, LIMIT_SECONDS, Asked, UncoveredError, ask
+from flows.printing import exactly, html_table, rounded_down, rounded_up
 from privcore import Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
 from privcore.numerics.bracket_search import BracketSearch
 from privcore.parameter import Real
@@ -82,6 +83,22 @@ class Noise:
     def gap(self) -> float:
         """Relative distance to the noise multiplier that does not suffice; infinite if it is unknown."""
         return math.inf if self.short is None else self.sigma / sigma_of(self.short) - 1.0
+
+    def _repr_html_(self) -> str:
+        """Return both noise multipliers as a table, for a notebook."""
+        rows = [
+            (
+                exactly(self.sigma),
+                "suffices",
+                f"at most {rounded_up(self.enough.upper)}",
+                self.enough.upper_by,
+            )
+        ]
+        if self.short is not None:
+            low = f"at least {rounded_down(self.short.lower)}"
+            rows.append((exactly(self.short_sigma), "does not suffice", low, self.short.lower_by))
+        title = f"epsilon at most {exactly(self.target)}: {self.enough.problem.name}"
+        return html_table(("sigma", "", "epsilon", "method"), rows, title)
 
     def as_content(self) -> dict[str, Any]:
         """Return the noise multipliers and their proofs for JSON."""

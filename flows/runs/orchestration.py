@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from math import ceil
@@ -127,4 +128,6 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[int]:
             try:
                 yield early
             finally:
-                EventsWorker.drain_all(timeout=DRAIN_SECONDS, at_exit=False)
+                # In a thread of its own: in a notebook, the loop of the kernel would make this a coroutine.
+                with ThreadPoolExecutor(max_workers=1) as thread:
+                    thread.submit(EventsWorker.drain_all, timeout=DRAIN_SECONDS, at_exit=False).result()

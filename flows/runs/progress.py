@@ -1,10 +1,11 @@
-"""Progress of a run: a bar with the time left on a terminal, a line every ten seconds elsewhere."""
+"""Progress of a run: a bar on a terminal and in a notebook, a line every ten seconds elsewhere."""
 
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
 from flows.runs.heartbeat import Pace
+from flows.runs.notebook import NotebookBar, in_notebook
 
 if TYPE_CHECKING:
     from flows.runs.plan import Plan
@@ -14,11 +15,15 @@ EVERY = 10.0  # seconds between lines without a terminal
 
 
 class Progress:
-    """Shows progress on standard error; called with the plan, words on the start, every finished batch."""
+    """Shows progress on standard error, or in the notebook.
+
+    It is called with the plan, with words on the start of the engine, and with every finished batch.
+    """
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
+        self._notebook: NotebookBar | None = None
         self._pace = Pace()
         self._told = time.monotonic()
 
@@ -27,9 +32,11 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the bar."""
+        """Remove the bar; that of a notebook stays as it is."""
         if self._bar is not None:
             self._bar.stop()
+        if self._notebook is not None:
+            self._notebook.stop()
 
     def __call__(self, plan: "Plan", done: "Done | str | None") -> None:
         """Show the plan at the start, then the start of the engine, then the progress after each batch."""
@@ -43,15 +50,22 @@ class Progress:
         finished, failed = self._pace.points, self._pace.failed
         if self._bar is not None:
             self._bar.update(self._task, completed=finished, failed=failed, start="")
+            return
+        line = (f", {failed} failed" if failed else "") + self._left(plan.new)
+        if self._notebook is not None:
+            self._notebook.show(finished, line)
         elif time.monotonic() - self._told >= EVERY:
             self._told = time.monotonic()
-            told = f", {failed} failed" if failed else ""
-            self._say(f"{finished} of {plan.new} points{told}{self._left(plan.new)}")
+            self._say(f"{finished} of {plan.new} points{line}")
 
     def _begin(self, plan: "Plan") -> None:
         if not plan.new:
             return
-        self._say(f"computing {plan.new} of {plan.total} points, {sum(plan.stored.values())} are stored")
+        heading = f"computing {plan.new} of {plan.total} points, {sum(plan.stored.values())} are stored"
+        if in_notebook():
+            self._notebook = NotebookBar(heading, plan.new)
+            return
+        self._say(heading)
         if sys.stderr.isatty():
             from rich import progress
             from rich.console import Console
@@ -73,14 +87,17 @@ class Progress:
             self._bar.start()
 
     def _show_start(self, words: str) -> None:
-        if self._bar is None:
+        if self._notebook is not None:
+            self._notebook.show(0, f" ({words})")
+        elif self._bar is None:
             self._say(words)
         else:
             self._bar.update(self._task, start=f"({words})")
 
     def _left(self, new: int) -> str:
         pace = self._pace.per_second
-        return f", {duration((new - self._pace.points) / pace)} left" if pace else ""
+        left = new - self._pace.points
+        return f", {duration(left / pace)} left" if pace and left else ""
 
     def _say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)

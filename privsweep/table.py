@@ -1,0 +1,96 @@
+"""The result of a query, which a notebook shows as a table."""
+
+from pathlib import Path
+from typing import Any
+
+from flows.answers.export import rows_of
+from flows.answers.sql_functions import CertifiedEpsilon
+from flows.printing import as_text, exactly, html_table
+from storage import open_store
+from storage.frames import converter
+from storage.located import located
+from storage.shipped import shipped_store, shipped_version
+
+SHOWN = 50
+"""Rows that `print` and a notebook show."""
+
+
+class Table:
+    """The result of a query; libraries that read Arrow take it as it is, such as `polars.DataFrame(table)`.
+
+    Attributes:
+        arrow: All rows, as a table of pyarrow.
+        source: Origin of the rows in words.
+    """
+
+    def __init__(self, arrow: Any, source: str) -> None:
+        self.arrow = arrow
+        self.source = source
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows for other libraries."""
+        return self.arrow.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.arrow.num_rows)
+
+    def frame(self, kind: str = "pandas") -> Any:
+        """Return the rows as a frame, as `Store.frame` does.
+
+        Args:
+            kind: `arrow`, `pandas` or `polars`.
+
+        Raises:
+            UnknownNameError: The kind is unknown.
+            MissingPackageError: The package of this kind is not installed.
+            QueryError: The kind lacks the type of a column.
+        """
+        return converter(kind)(self.arrow)
+
+    def __repr__(self) -> str:
+        """Return the first rows as text."""
+        return as_text(
+            self.arrow.column_names, [list(map(exactly, row)) for row in self._rows()], self._title
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.arrow.column_names, self._rows(), title=self._title)
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return rows_of(self.arrow.slice(0, SHOWN))
+
+    @property
+    def _title(self) -> str:
+        first = f"the first {SHOWN} of " if len(self) > SHOWN else ""
+        return f"{first}{len(self)} row{'s' * (len(self) != 1)} from {self.source}"
+
+
+def sql(query: str, store: str | Path = "store", *, limit_seconds: float = 60.0) -> Table:
+    """Return the result of one SELECT over a store, or over the shipped table if there is no store.
+
+    Args:
+        query: DuckDB SQL over the views of a store (docs/sql.md); `certified_epsilon(...)` computes.
+        store: Folder or address of the store.
+        limit_seconds: Time limit of the query in seconds.
+
+    Raises:
+        QueryError: The query is not one valid SELECT.
+        LimitError: The query took too long, needed too much memory, or returned too many bytes.
+        StoreError: The path is not a store, or a part of it is missing, damaged or foreign.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, open_store(f"{folder}/store", create=True):
+        ...     "a&lt;b" in sql("select 'a<b' as word", f"{folder}/store")._repr_html_()
+        True
+    """
+    if located(store).is_empty() and (shipped := shipped_store()) is not None:
+        opened, source = shipped, f"the shipped table {shipped_version()}"
+    else:
+        opened, source = open_store(store), f"the store {store}"
+    with opened:
+        opened.sql("select 1")  # builds the views if necessary, outside of the time limit
+        certified = CertifiedEpsilon(opened, limit_seconds)
+        arrow = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
+    return Table(arrow, source)
