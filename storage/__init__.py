@@ -1,12 +1,16 @@
 """The store: Parquet parts on disk, DuckDB views over them, lookups and SQL."""
 
-from privcore.errors import LimitError
-from storage.catalog import Store, open_store
-from storage.errors import QueryError, StoreError
-from storage.lookup import Found
-from storage.manifest import Manifest, manifests, write_manifest
-from storage.parts import parts, publish
-from storage.schema import SCHEMA_VERSION, Provenance, Row, provenance, schema_for, to_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privcore.errors import LimitError
+    from storage.catalog import Store, open_store
+    from storage.errors import QueryError, StoreError
+    from storage.lookup import Found
+    from storage.manifest import Manifest, manifests, write_manifest
+    from storage.parts import publish
+    from storage.schema import SCHEMA_VERSION, Provenance, Row, provenance, schema_for, to_table
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -20,10 +24,32 @@ __all__ = [
     "StoreError",
     "manifests",
     "open_store",
-    "parts",
     "provenance",
     "publish",
     "schema_for",
     "to_table",
     "write_manifest",
 ]
+
+_MODULES = {
+    "privcore.errors": ("LimitError",),
+    "storage.catalog": ("Store", "open_store"),
+    "storage.errors": ("QueryError", "StoreError"),
+    "storage.lookup": ("Found",),
+    "storage.manifest": ("Manifest", "manifests", "write_manifest"),
+    "storage.parts": ("publish",),
+    "storage.schema": ("SCHEMA_VERSION", "Provenance", "Row", "provenance", "schema_for", "to_table"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of `__all__` on its first use: the processes of a sweep need no DuckDB."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

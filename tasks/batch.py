@@ -108,6 +108,7 @@ def group(points: Iterable[Point], limits: Limits) -> list[Group]:
 def cut(groups: Sequence[Group], workers: int) -> list[Batch]:
     """Cut groups into batches of 1 to 15 s of estimated work, several for each worker, the longest first.
 
+    Before them comes the shortest of all, whose part shows early that workers can compute and store.
     Points that share state are neighbours, and a batch ends at a change of the state if possible. The same
     points in the same order give the same batches.
 
@@ -118,7 +119,8 @@ def cut(groups: Sequence[Group], workers: int) -> list[Batch]:
     total = sum(g.seconds for g in groups)
     aim = min(LONGEST, max(SHORTEST, total / (PER_WORKER * workers)))
     batches = [batch for g in groups for batch in _cut(g, aim)]
-    return sorted(batches, key=lambda batch: -batch.seconds)
+    batches.sort(key=lambda batch: -batch.seconds)
+    return batches[-1:] + batches[:-1]
 
 
 def _cut(whole: Group, aim: float) -> Iterator[Batch]:

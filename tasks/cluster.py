@@ -17,8 +17,8 @@ from typing import Any
 
 from tasks.address import Address
 from tasks.errors import EngineError, SetupError
-from tasks.own_process import own_folders, script_folder
-from tasks.sources import folders
+from tasks.own_process import folders, own_folders, script_folder
+from tasks.ray_node import few_processes
 
 OBJECT_STORE = (
     128 * 1024**2
@@ -48,14 +48,15 @@ def started_here(workers: int) -> Iterator[None]:
         with _sentences("Ray did not start"):
             folder = stack.enter_context(own_folder())
             stack.callback(_leave)
-            _init(
-                [script_folder(), *own_folders()],
-                address="local",
-                num_cpus=workers,
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE,
-                _temp_dir=str(folder),
-            )
+            with few_processes():
+                _init(
+                    [script_folder(), *own_folders()],
+                    address="local",
+                    num_cpus=workers,
+                    include_dashboard=False,
+                    object_store_memory=OBJECT_STORE,
+                    _temp_dir=str(folder),
+                )
         yield
 
 

@@ -12,7 +12,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasks.sources import folders
+import privcore
+import storage
+import tasks
 
 _EXTEND = "from tasks.own_process import extend_path; extend_path({folders!r})"
 
@@ -39,6 +41,11 @@ def environment() -> dict[str, str]:
     needed = [folder for folder in own_folders() if folder not in site.getsitepackages()]
     path = [*needed, os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(filter(None, path))}
+
+
+def folders() -> list[Path]:
+    """Return the folders of the packages that workers need."""
+    return [Path(package.__path__[0]) for package in (privcore, storage, tasks)]
 
 
 def own_folders() -> list[str]:

@@ -5,12 +5,9 @@ import json
 import platform
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-import privcore
-import storage
-import tasks
 from storage.schema import provenance
+from tasks.own_process import folders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +37,6 @@ class Code:
             if theirs != ours:
                 return name, theirs, ours
         return None
-
-
-def folders() -> list[Path]:
-    """Return the folders of the packages that workers need."""
-    return [Path(package.__path__[0]) for package in (privcore, storage, tasks)]
 
 
 @cache

@@ -110,15 +110,17 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[int]:
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     with own_server(home) as server:
-        early = 0
-        for done in outcomes:
-            early += done.points if done else 0
-            if server.answers():
-                break
-        server.wait()
-        from prefect import settings
+        early = sum(done.points for done in islice(outcomes, 1) if done)
+        server.catch_up()
+        from prefect import settings  # here: the workers compute while it is imported, which takes a second
         from prefect.events.worker import EventsWorker
 
+        if not server.answers():
+            for done in outcomes:
+                early += done.points if done else 0
+                if server.answers():
+                    break
+            server.wait()
         ours = {
             settings.PREFECT_API_URL: server.address,
             settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # our own server does not come back

@@ -18,14 +18,15 @@ from typing import TextIO
 
 from privcore.errors import ExitCode, PrivsweepError
 from tasks import own_process
+from tasks.priority import catch_up
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0
 _TRIES = 3
 """Between choosing a free port and listening on it, another process may take it: the server then ends."""
 _COMMAND = (
-    "from tasks.parent_death import die_with; die_with({parent}); import os; os.nice(5); "
-    "import uvicorn; uvicorn.main()"
+    "from tasks.parent_death import die_with; die_with({parent}); "
+    "from tasks.priority import give_way; give_way(); import uvicorn; uvicorn.main()"
 )
 """With less priority than the workers: its start takes several seconds of a core, and it only watches."""
 _SETTINGS = {
@@ -113,6 +114,11 @@ class OwnServer:
         elif time.monotonic() > self._give_up:
             raise SchedulerError(f"The Prefect server did not answer within {START_SECONDS:g} s.")
         return self._answered
+
+    def catch_up(self) -> None:
+        """Let it start faster, at the cost of the workers."""
+        if self._process is not None:
+            catch_up(self._process.pid)
 
     def wait(self) -> None:
         """Wait until it answers; raise `SchedulerError` if it never does."""

@@ -10,9 +10,10 @@ import pytest
 
 import tasks.guard
 from privcore import Answer, Status
-from storage import open_store, parts
+from storage import open_store
 from storage.layout import DAY
 from storage.located import located
+from storage.parts import parts
 from tasks.limits import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import value_of

@@ -15,9 +15,10 @@ import pytest
 
 from flows.cli.app import run
 from privcore import Answer, DomainError, Status
-from storage import QueryError, StoreError, open_store, parts, publish, to_table, write_manifest
+from storage import QueryError, StoreError, open_store, publish, to_table, write_manifest
 from storage.errors import DegradedWarning
 from storage.located import located
+from storage.parts import parts
 from tests.faults import children
 from tests.faults.children import value_of
 from tests.faults.sweeps import content, ids, mend, mend_on, mending_points, sweep

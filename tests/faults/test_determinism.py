@@ -7,8 +7,9 @@ import pytest
 
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
-from storage import open_store, parts
+from storage import open_store
 from storage.located import located
+from storage.parts import parts
 from tasks import engine
 from tasks.batch import cut, group
 from tasks.work import Job

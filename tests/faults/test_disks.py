@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import run as command_line
-from storage import StoreError, open_store, parts
+from storage import StoreError, open_store
 from storage.located import located
+from storage.parts import parts
 from tests.faults.children import run, value_of
 from tests.faults.sweeps import POINTS, content, fault_points, ids, sweep, sweep_on
 from tests.faults.tally import Tally

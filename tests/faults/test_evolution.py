@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.app import run
-from storage import SCHEMA_VERSION, StoreError, open_store, parts, write_manifest
+from storage import SCHEMA_VERSION, StoreError, open_store, write_manifest
 from storage.located import located
+from storage.parts import parts
 from storage.schema import VERSION_KEY
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, rows

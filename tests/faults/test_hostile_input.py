@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.app import run
-from storage import StoreError, open_store, parts
+from storage import StoreError, open_store
 from storage.located import located
+from storage.parts import parts
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 from tests.storage.test_parts import republish

@@ -6,8 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from storage import open_store, parts
+from storage import open_store
 from storage.located import located
+from storage.parts import parts
 from tasks.limits import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import Child, run, value_of

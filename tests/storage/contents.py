@@ -10,8 +10,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from storage import disk, parts
+from storage import disk
 from storage.located import located
+from storage.parts import parts
 from storage.views import CHOICE
 from tests.storage.made_up import read_rows
 

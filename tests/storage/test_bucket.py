@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from storage import Store, StoreError, mirror, open_store, parts, server, write_manifest
+from storage import Store, StoreError, mirror, open_store, server, write_manifest
 from storage.bucket import Bucket
 from storage.compaction import compact
 from storage.export import write_store_sql
@@ -27,6 +27,7 @@ from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, stop
 from storage.located import CACHE_VARIABLE, located
 from storage.objects import Listing, Objects
+from storage.parts import parts
 from storage.repair import set_aside
 from storage.server import connected, content_of, put_new
 from tests.s3 import keys

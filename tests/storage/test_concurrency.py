@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from storage import open_store, parts, write_manifest
+from storage import open_store, write_manifest
 from storage.folder import Folder
 from storage.located import located
-from storage.parts import survey
+from storage.parts import parts, survey
 from tests.faults.children import FORKED
 from tests.storage.made_up import epsilon, manifest, put, rows
 

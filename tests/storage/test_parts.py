@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from privcore import Answer, find_problem
-from storage import SCHEMA_VERSION, StoreError, open_store, parts, publish, schema_for, to_table
+from storage import SCHEMA_VERSION, StoreError, open_store, publish, schema_for, to_table
 from storage.located import located
-from storage.parts import ids_hash
+from storage.parts import ids_hash, parts
 from storage.schema import VERSION_KEY
 from tests.faults.children import FORKED
 from tests.storage.made_up import Claims, epsilon, put, read_rows, row, rows

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from storage import StoreError, open_store, parts, write_manifest
+from storage import StoreError, open_store, write_manifest
 from storage.compaction import compact, finish
 from storage.degraded import Around
 from storage.errors import DegradedWarning
 from storage.folder import Folder
 from storage.located import located
-from storage.parts import ids_hash, survey
+from storage.parts import ids_hash, parts, survey
 from storage.repair import set_aside, told_points, untrue_records
 from storage.replacements import Replacement, read_replacement, write_replacement
 from storage.verify import verify

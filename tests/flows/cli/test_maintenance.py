@@ -21,9 +21,10 @@ from flows.runs.repair import NAME, Repair, repair, sweep_of
 from flows.spec.sweep import parse
 from privcore import Answer, Point, Status, find, find_problem
 from privcore.evaluate import evaluate
-from storage import Row, open_store, parts, publish, to_table, write_manifest
+from storage import Row, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
 from storage.located import located
+from storage.parts import parts
 from tasks.batch import Batch
 from tasks.guard import Measured
 from tasks.limits import Limits
