@@ -70,9 +70,10 @@ def test_it_runs(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_it_passes_a_strict_type_check(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "-m", "mypy", "--strict", "script.py"]
+    (tmp_path / "wrong.py").write_text(SCRIPT.replace("sigma=1.0, delta=1e-5", 'sigma="1", delta=1e-5', 1))
+    command = [sys.executable, "-m", "mypy", "--strict", "script.py", "wrong.py"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ended.stdout == "Success: no issues found in 1 source file\n"
-    (tmp_path / "script.py").write_text(SCRIPT.replace("sigma=1.0, delta=1e-5", 'sigma="1", delta=1e-5'))
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert 'Argument "sigma" to "epsilon" has incompatible type "str"' in ended.stdout
+    found, end = ended.stdout.splitlines()
+    assert found.startswith("wrong.py:")
+    assert 'Argument "sigma" to "epsilon" has incompatible type "str"' in found
+    assert end.startswith("Found 1 error in 1 file")

@@ -28,7 +28,7 @@ def test_answers_of_the_engine_have_the_same_bits_in_two_browsers(
 ) -> None:
     fox.visit(f"{page}#problem=unamplified-epsilon")
     fox.text("#number")
-    questions = [one.content for seed in (40, 41) for one in asked(seed, 6)]
+    questions = [one.content for one in asked(40, 6)]
     ours, theirs = computed(at_page, questions), computed(fox, questions)
     assert [each[:3] for each in theirs] == [each[:3] for each in ours]
     assert len({each[:2] for each in ours}) == len(questions)
