@@ -67,7 +67,7 @@ def test_it_runs(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr) == (PRINTED, "")
 
 
-@pytest.mark.thorough
+@pytest.mark.soak
 def test_it_passes_a_strict_type_check(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "wrong.py").write_text(SCRIPT.replace("sigma=1.0, delta=1e-5", 'sigma="1", delta=1e-5', 1))
