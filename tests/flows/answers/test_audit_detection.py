@@ -122,6 +122,7 @@ def test_the_correct_training_is_as_private_as_it_claims_and_hardly_more(claim: 
     assert 0.99 * claim <= found.lower <= found.upper <= claim
 
 
+@pytest.mark.thorough
 def test_the_powers_are_those_of_what_the_bugs_do_in_a_step() -> None:
     for cell in cells():
         found = power(cell)

@@ -169,6 +169,7 @@ def test_rows_of_the_store_correct_the_estimates(tmp_path: Path) -> None:
     assert drawn.measured_share == pytest.approx(after.measured_share, rel=0.1)
 
 
+@pytest.mark.thorough
 def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
     tmp_path: Path, privsweep: Callable[..., tuple[int, str, str]]
 ) -> None:

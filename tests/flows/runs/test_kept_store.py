@@ -69,6 +69,7 @@ def test_the_kept_points_are_of_every_problem_of_then_and_have_the_same_ids() ->
         assert (point.id == entry["id"]) == (entry["method"] not in RAISED), entry
 
 
+@pytest.mark.thorough
 def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
     for entry in kept("lookups.json"):
         found, before = store.lookup(asked(entry)), entry["found"]

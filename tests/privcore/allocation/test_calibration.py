@@ -127,6 +127,7 @@ def exact_rows() -> list[dict[str, str]]:
     ]
 
 
+@pytest.mark.thorough
 def test_the_noise_of_the_reference_table_is_enclosed() -> None:
     rows = exact_rows()
     assert len(rows) >= 30

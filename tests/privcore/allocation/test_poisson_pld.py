@@ -55,6 +55,7 @@ def test_the_worse_direction_counts_under_add_remove() -> None:
     assert both == max(remove, add)
 
 
+@pytest.mark.thorough
 def test_a_tiny_sampling_probability_gets_a_fine_enough_grid() -> None:
     """The fixed step 1e-4 of the package gives 0.0463 here; the truth is 0.00650."""
     question = problem("poisson-epsilon", sigma=1.0, steps=10**5, sampling_probability=1e-6, delta=1e-9)

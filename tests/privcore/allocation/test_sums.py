@@ -66,6 +66,7 @@ def test_a_loss_beyond_the_first_threshold_is_found() -> None:
     assert 38.4 <= found.lower <= 40.6
 
 
+@pytest.mark.thorough
 def test_the_threshold_of_the_search_does_not_limit_the_result() -> None:
     found = ask("allocation.sums", "allocation", sigma=1.0, steps=10_000, participations=1000, delta=1e-6)
     assert 129.0 <= found.lower <= 135.7

@@ -45,6 +45,7 @@ def standard_error(answer: Answer) -> float:
     return float(answer.detail.rpartition(" ")[2])
 
 
+@pytest.mark.thorough
 def test_the_oracle_agrees_with_sobol_points_and_with_independent_draws() -> None:
     found = rows("Delta(gamma=1)")
     assert len(found) == 7
