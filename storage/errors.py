@@ -21,4 +21,6 @@ class QueryError(PrivsweepError):
 
 def reason(error: Exception) -> str:
     """Return the operating system's text of an error, without number and path."""
+    if "embedded null" in str(error):  # later releases of Python name the function, too
+        return "embedded null byte"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

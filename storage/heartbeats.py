@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import stat
+import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -44,12 +45,32 @@ def _machine() -> str:
 
 
 def _since(process: int) -> str:
-    """Return the start of a process, in clock ticks of its machine, or "" if it has ended."""
+    """Return the start of a process as a word that is fixed on its machine, or "" if it has ended."""
     try:
+        if not _has_proc():
+            return _since_by_ps(process)
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
     return "" if state in "ZX" else rest[18]
+
+
+@cache
+def _has_proc() -> bool:
+    """Return whether the system describes its processes in files; macOS does not."""
+    try:
+        return bool(Path("/proc/self/stat").read_bytes())
+    except OSError:
+        return False
+
+
+def _since_by_ps(process: int) -> str:
+    """Return the same from the command `ps`, which every system of the POSIX family has."""
+    command = ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(process)]
+    english = os.environ | {"LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=english)
+    state, *start = done.stdout.split() or ["Z"]
+    return "" if state[0] in "ZX" else "-".join(start)
 
 
 def _place() -> str:

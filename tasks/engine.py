@@ -26,7 +26,9 @@ SHORT = 10.0
 
 def cores() -> int:
     """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def chosen(engine: str, cpu_seconds: float, address: str | None = None) -> tuple[str, str]:

@@ -230,8 +230,11 @@ def measure(point: Point, limits: Limits) -> Measured:
 
 
 def _limit_memory(more: float) -> None:
-    """Limit the growth of the address space of this process to `more` bytes."""
-    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    """Limit the growth of the address space of this process to `more` bytes, on Linux."""
+    try:
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:  # macOS does not have the size in a file, and does not enforce the limit
+        return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = now + int(more)
     resource.setrlimit(

@@ -5,14 +5,17 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.ray_cluster import interpreter_without
 from tests.session import QUESTION, played
+from tests.wheels import PYTHONS
 
 pytestmark = pytest.mark.xdist_group("light")
 
@@ -34,6 +37,24 @@ def built(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def interpreters() -> list[str]:
+    """Other supported interpreters of this machine: on the path, or where a version manager keeps ours."""
+    ours = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    names = [name for version in PYTHONS if (name := f"python{version}") != ours]
+    found = [*filter(None, map(shutil.which, names))]
+    found += [str(file) for name in names for file in Path(sys.base_prefix).parent.glob(f"*/bin/{name}")]
+    return [
+        each
+        for each in found
+        if not subprocess.run([each, "-V"], capture_output=True, check=False).returncode
+    ]
+
+
+OTHERS: list[Any] = interpreters() or [
+    pytest.param("", marks=pytest.mark.skip("There is no other interpreter."))
+]
+
+
 @pytest.fixture(scope="module")
 def light(built: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of an environment with the wheel, with the versions of the lock."""
@@ -46,6 +67,12 @@ def light(built: Path, repository: Path, tmp_path_factory: pytest.TempPathFactor
     (wheel,) = built.glob("*.whl")
     pip(folder, "install", "--no-compile", "--constraint", str(folder / "versions.txt"), str(wheel))
     return folder / "bin"
+
+
+def versions(repository: Path) -> str:
+    """The versions of the lock, as constraints."""
+    lock = (repository / "requirements.lock").read_text()
+    return "\n".join(re.findall(r"^[a-z0-9._-]+==[^\\\n]+", lock, re.MULTILINE))
 
 
 def pip(environment: Path, *words: str) -> str:
@@ -131,6 +158,22 @@ with ps.open_store("store", create=True) as store:
     assert ended.stdout.splitlines() == [
         f"A frame of {kind} needs the package {kind}: pip install {kind}." for kind in kinds
     ]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("python", OTHERS)
+def test_another_interpreter_installs_the_wheel_and_answers(
+    python: str, built: Path, repository: Path, tmp_path: Path
+) -> None:
+    environment = tmp_path / "environment"
+    subprocess.run([python, "-m", "venv", str(environment)], check=True)
+    (environment / "versions.txt").write_text(versions(repository))
+    (wheel,) = built.glob("*.whl")
+    only = ["--only-binary", ":all:", "--constraint", str(environment / "versions.txt")]
+    pip(environment, "install", *only, str(wheel))
+    answers_or_names_its_extra(environment / "bin" / "python", tmp_path)
+    test_a_sweep_runs_in_the_process_and_ray_names_its_extra(environment / "bin", tmp_path)
+    test_a_frame_of_pandas_says_that_pandas_is_missing(environment / "bin", tmp_path)
 
 
 @pytest.mark.soak

@@ -1,12 +1,13 @@
 """Signals that let a process clean up before it ends: SIGTERM as Ctrl-C, and the exit of its parent."""
 
 import os
-import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+
+from tasks.parent_death import wait_for_end
 
 
 @contextmanager
@@ -31,19 +32,14 @@ def end_with_parent() -> Callable[[], bool]:
     """Request SIGTERM on parent exit; return a callable that says whether the parent has exited.
 
     From then on, output of this process is discarded: it may have gone through the parent, and a pipe without
-    a reader would end the next thread that prints. If the system cannot report the exit of processes, the
-    parent is not watched.
+    a reader would end the next thread that prints. A parent in another container is not watched.
     """
     gone = threading.Event()
-    try:
-        parent = os.pidfd_open(os.getppid())
-    except OSError:  # refused by a sandbox, or the parent is in another container
+    if (parent := os.getppid()) == 0:  # it is in another container
         return gone.is_set
 
     def wait() -> None:
-        poll = select.poll()
-        poll.register(parent, select.POLLIN)
-        poll.poll()
+        wait_for_end(parent)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
