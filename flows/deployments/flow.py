@@ -5,6 +5,7 @@ It computes the same points as `privsweep run`; deploy/README.md describes deplo
 One file, since Prefect loads the deployed flow from it.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ from flows.runs.run import InterruptedRunError, RunReport, run
 from flows.runs.signals import end_with_parent
 from flows.spec.sweep import Sweep, load
 from privcore.answer import FAILURES
-from privcore.errors import PrivsweepError
+from privcore.errors import DomainError, PrivsweepError
 from storage import open_store
 from storage.errors import StoreError
 from tasks.engine import RAY
@@ -40,6 +41,8 @@ from tasks.work import Done
 
 Log = Logger | LoggerAdapter[Logger]
 
+ROOT = "PRIVSWEEP_ROOT"
+"""Environment variable of a worker with the folder in which relative paths of its runs begin."""
 WITH_FAILURES = "Completed with failures"
 LEASE_SECONDS = 120.0  # after which the store is free again if a run was killed
 
@@ -76,6 +79,8 @@ def scheduled_sweep(
     told = _Told(sweep, logger)
     worker_is_gone = end_with_parent() if _of_a_deployment() else lambda: False
     try:
+        if _of_a_deployment():
+            _enter_root()
         asked = load(sweep)
         with _only_run_on(store, logger), open_store(_whole(store), missing_ok=True) as opened:
             report = run(
@@ -108,6 +113,17 @@ def _of_a_deployment() -> bool:
     """Return whether a worker started this process, and not a user at a terminal."""
     context = FlowRunContext.get()
     return context is not None and context.flow_run is not None and bool(context.flow_run.deployment_id)
+
+
+def _enter_root() -> None:
+    """Go to the folder in which relative paths begin: Prefect starts runs in an empty folder, and removes it.
+
+    The empty folder comes first on the path of this process, before our packages.
+    """
+    root = os.environ.get(ROOT, "")
+    if not (Path(root).is_absolute() and Path(root).is_dir()):
+        raise DomainError(f"Expected the absolute path of a folder in {ROOT} of the worker, got {root!r}.")
+    os.chdir(root)
 
 
 def _ending(report: RunReport) -> State[None]:

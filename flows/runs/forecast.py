@@ -13,10 +13,10 @@ from flows.runs.plan import PART_BYTES, ROW_BYTES
 from flows.runs.workload import Work
 from privcore.errors import PrivsweepError
 
-START = 9.0  # seconds until the first batch begins: Prefect's server, Ray, and a worker with its child
+START = 4.0  # seconds until the first batch begins: Ray, and a worker with its child
 START_HERE = 1.0  # seconds to import this program, and to start the child process that computes
-END = 1.2  # seconds after the last batch: manifest and Prefect
-END_OF_RAY = 1.3  # in addition on one node, where a run stops the Ray that it started
+END = 4.5  # seconds after the last batch: manifest, and Prefect, whose server starts beside the batches
+END_OF_RAY = 0.5  # in addition on one node, where a run stops the Ray that it started
 DISPATCH = 1e-3  # seconds of the driver for each batch
 LARGEST = 1_000_000  # worker processes
 _CLUSTER = re.compile(r"nodes=([0-9]{1,9}),cores=([0-9]{1,9})(?:,spread=([0-9]{1,9}(?:\.[0-9]{1,9})?))?")

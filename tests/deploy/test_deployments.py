@@ -35,6 +35,7 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectHere]:
     folder = tmp_path_factory.mktemp("prefect")
     here = PrefectHere(folder)
     fill(folder)
+    fill(here.root)
     try:
         here.start_server()
         here.ask("work_pools/", name="privsweep", type="process")
@@ -87,12 +88,12 @@ def test_the_schedule_computes_the_sweep(prefect: PrefectHere, run: dict[str, An
     assert (manifest.name, manifest.status) == (SWEEP, "complete")
 
 
-def test_neither_server_nor_worker_imports_a_file_of_its_folder(
+def test_neither_server_nor_worker_nor_run_imports_a_file_of_its_folder(
     prefect: PrefectHere, run: dict[str, Any]
 ) -> None:
-    """Prefect still puts the folder of a deployed run first on the path of that run."""
     assert run["state_type"] == "COMPLETED"
     assert not (prefect.folder / MARK).exists()
+    assert not (prefect.root / MARK).exists()
 
 
 def test_artifacts_show_progress_what_was_computed_and_the_report(

@@ -1,11 +1,14 @@
-"""The state in which a deployed run ends, without a server."""
+"""The folder in which a deployed run works, and the state in which it ends, without a server."""
+
+from pathlib import Path
 
 import pytest
 from prefect.client.schemas.objects import StateType
 
-from flows.deployments.flow import WITH_FAILURES, _ending
+from flows.deployments.flow import ROOT, WITH_FAILURES, _ending, _enter_root
 from flows.runs.run import RunReport
 from flows.runs.status import Coverage
+from privcore.errors import DomainError
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,22 @@ def test_a_run_with_failed_points_is_completed_with_failures(
     state = _ending(RunReport(now=now, before=2, computed=2, seconds=5.0, store="store"))
     assert (state.type, state.name) == (StateType.COMPLETED, name)
     assert message in str(state.message)
+
+
+def test_a_run_leaves_the_empty_folder_of_prefect_for_the_root_of_its_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # and back at the end
+    (tmp_path / "root").mkdir()
+    monkeypatch.setenv(ROOT, str(tmp_path / "root"))
+    _enter_root()
+    assert Path.cwd() == tmp_path / "root"
+
+
+@pytest.mark.parametrize("root", ["", ".", "/no/such/folder"])
+def test_a_run_does_not_work_in_a_folder_that_prefect_removes(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOT, root)
+    with pytest.raises(DomainError, match=f"Expected the absolute path of a folder in {ROOT}"):
+        _enter_root()
