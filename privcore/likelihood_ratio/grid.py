@@ -18,7 +18,6 @@ MOST_CELLS = 4096
 """Largest number of cells, which limits the work of one combination; a coarser grid is still valid."""
 
 
-@compiled(error_model="numpy")
 def choose_edges(
     x: Array, p: Array, fineness: float, tail: float, product: bool, lowest: float, highest: float
 ) -> Array:
@@ -37,29 +36,47 @@ def choose_edges(
     Returns:
         Edges, ascending, the first 0; empty if the bulk of the distribution lies beyond `SMALLEST_BULK`.
     """
-    positive = x > 0.0
-    x, p = x[positive], p[positive]
+    with np.errstate(all="ignore"):  # as in compiled code
+        positive = x > 0.0
+        x, p = x[positive], p[positive]
+        if x.size == 0:
+            return np.empty(0)
+        below, above = np.cumsum(p), np.cumsum(p[::-1])[::-1].copy()
+        below_moment, above_moment = np.cumsum(p * x), np.cumsum((p * x)[::-1])[::-1].copy()
+        middle = min(x.size - 1, int(np.searchsorted(below, 0.5 * below[-1])))
+        q50 = float(x[middle])
+        if q50 < SMALLEST_BULK:
+            return np.empty(0)
+        bulk = q50 - below_moment[middle] / below[middle]
+        if bulk < 2e-15 * q50:  # half of the mass is on the smallest atom
+            bulk = max(min(above_moment[middle] / above[middle] - q50, q50), 1e-15 * q50)
+    sums = below, below_moment, above, above_moment
+    return _edges(x, *sums, q50, float(bulk), fineness, tail, product, lowest, highest)
+
+
+@compiled(error_model="numpy")
+def _edges(  # noqa: PLR0913, PLR0917  all of them numbers and arrays, which compile in a second less
+    x: Array,
+    below: Array,
+    below_moment: Array,
+    above: Array,
+    above_moment: Array,
+    q50: float,
+    bulk: float,
+    fineness: float,
+    tail: float,
+    product: bool,
+    lowest: float,
+    highest: float,
+) -> Array:
+    """Return the edges of `choose_edges` for positive atoms, given sums up to and from each atom."""
     n = x.size
-    if n == 0:
-        return np.empty(0)
-    below = np.cumsum(p)
-    below_moment = np.cumsum(p * x)
-    above = np.cumsum(p[::-1])[::-1]
-    above_moment = np.cumsum((p * x)[::-1])[::-1]
     low = 0
     while low < n - 1 and below[low + 1] <= tail:
         low += 1
     high = n - 1
     while high > low and above_moment[high - 1] <= tail:
         high -= 1
-    total = below[n - 1]
-    middle = min(n - 1, np.searchsorted(below, 0.5 * total))
-    q50 = x[middle]
-    if q50 < SMALLEST_BULK:
-        return np.empty(0)
-    bulk = q50 - below_moment[middle] / below[middle]
-    if bulk < 2e-15 * q50:  # half of the mass is on the smallest atom
-        bulk = max(min(above_moment[middle] / above[middle] - q50, q50), 1e-15 * q50)
     rate = np.empty(high - low + 1)
     for k in range(low, high + 1):
         excess = above_moment[k] / above[k] - x[k]
@@ -71,15 +88,20 @@ def choose_edges(
             body = bulk * x[k] / q50
         scale = max(min(excess, shortfall), 0.05 * body + 0.005 * distance)
         rate[k - low] = 1.0 / (fineness * np.sqrt((distance + 1.5 * body) * scale))
-    place = np.log(np.maximum(x[low : high + 1], 1e-300))
-    count = np.zeros(high - low + 1)
-    for k in range(1, count.size):  # integrate in log x: a tail has cells of constant ratio
+    place = np.empty(rate.size)
+    for k in range(rate.size):
+        place[k] = np.log(max(x[low + k], 1e-300))
+    count = np.empty(rate.size)
+    count[0] = 0.0
+    for k in range(1, rate.size):  # integrate in log x: a tail has cells of constant ratio
         per_ratio = 0.5 * (rate[k] * x[low + k] + rate[k - 1] * x[low + k - 1])
         per_unit = 0.5 * (rate[k] + rate[k - 1])
         cells = min(per_ratio * (place[k] - place[k - 1]), per_unit * (x[low + k] - x[low + k - 1]))
         count[k] = count[k - 1] + cells
     size = min(max(8, int(np.ceil(count[-1]))), MOST_CELLS)
-    inner = np.exp(_at_equal_counts(count, place, size))
+    inner = _at_equal_counts(count, place, size)
+    for k in range(size + 1):
+        inner[k] = np.exp(inner[k])
     if abs(inner[size] - highest) < 1e-12 * highest:  # otherwise `highest` may exceed the edge by rounding
         inner[size] = highest
     if not (0.0 < lowest < inner[0] and (inner[0] < 1.5 * lowest or below[low] > tail)):

@@ -18,6 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
@@ -160,7 +161,7 @@ def _combined(one: _Batches, other: _Batches, rest: _Rest, res: Resolution) -> _
     keep = mass > SMALLEST_MASS
     mass, a, b = mass[keep], a[keep] / mass[keep], b[keep] / mass[keep]
     order = np.argsort((share * a + ends[0]) / (share * b + ends[1]))
-    rounding = (other.p.size + sums + 32) * UNIT  # all terms of the sums are non-negative
+    rounding = (other.p.size + int(sums.max()) + 32) * UNIT  # all terms of the sums are non-negative
     return _Batches(
         steps=n,
         p=mass[order],
@@ -203,11 +204,11 @@ def _collect(
     rest: tuple[float, float, float],
     edges: Array,
     square: bool,
-) -> tuple[Array, Array, Array, int]:
+) -> tuple[Array, Array, Array, NDArray[np.int64]]:
     """Return, per cell, the mass and the moments of both densities, of all pairs of two parts.
 
-    The neighbouring pairs of a row that lie in the same cell are summed first. The last result is the largest
-    number of these sums in a cell.
+    The neighbouring pairs of a row that lie in the same cell are summed first. The last result is the number
+    of these sums in each cell.
 
     Args:
         one: Masses, means of both densities, and the share of this part among the steps of the two.
@@ -251,4 +252,4 @@ def _collect(
         a[cell] += pa[i] * f
         b[cell] += pa[i] * g
         sums[cell] += 1
-    return mass, a, b, int(np.max(sums))
+    return mass, a, b, sums
