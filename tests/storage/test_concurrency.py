@@ -19,6 +19,7 @@ def ask(root: Path, start: Barrier, answers: "multiprocessing.Queue[tuple[int, b
         answers.put((count, store.lookup(epsilon()) is not None, len(store.stored("unamplified-epsilon"))))
 
 
+@pytest.mark.thorough
 def test_processes_that_open_one_store_at_the_same_time_all_get_the_answer(root: Path) -> None:
     put(root, rows(500))
     start, answers = FORKED.Barrier(3), FORKED.Queue()

@@ -43,6 +43,7 @@ def test_a_wrong_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert last == "5 brackets recomputed: 4 have the same bits, 1 contradict the stored ones"
 
 
+@pytest.mark.thorough
 def test_another_seed_draws_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(stored(tmp_path / "store", wrong=2))
     found = set()

@@ -102,6 +102,7 @@ def test_a_hundred_columns_show_the_sides_of_a_problem_in_one_table(shown: Shown
     assert lines[place + 1].split() == ["poisson-epsilon", "certified", "renyi", "pld"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["problems", "methods"])
 def test_everything_about_a_name_fits_80_columns(kind: str, shown: Shown) -> None:
     for entry in catalogue()[kind]:

@@ -140,6 +140,7 @@ def test_a_plan_gives_the_batches_that_a_run_would_have(tmp_path: Path) -> None:
     assert (made.points, made.sampled, made.measured_share) == (plan.new, None, 0.0)
 
 
+@pytest.mark.thorough
 def test_drawn_points_tell_nearly_what_all_points_tell(tmp_path: Path) -> None:
     exact = work_of(trial(), open_store(tmp_path / "store", missing_ok=True), 2)
     drawn = work_of(trial(), open_store(tmp_path / "store", missing_ok=True), 2, max_points=10)
@@ -149,6 +150,7 @@ def test_drawn_points_tell_nearly_what_all_points_tell(tmp_path: Path) -> None:
     assert len(drawn.seconds) == pytest.approx(len(exact.seconds), rel=0.2)
 
 
+@pytest.mark.thorough
 def test_rows_of_the_store_correct_the_estimates(tmp_path: Path) -> None:
     store = tmp_path / "store"
     small = trial("""

@@ -44,6 +44,7 @@ def test_every_embedded_sweep_is_valid(validator: Any) -> None:
             assert [error.message for error in each.iter_errors(content)] == [], file.stem
 
 
+@pytest.mark.thorough
 def test_the_schema_is_a_schema_in_strict_json() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     assert json.loads(json.dumps(schema(), allow_nan=False)) == schema()

@@ -325,7 +325,7 @@ EXTREMES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("relation", [ADD, REPLACE, ZERO])
 @pytest.mark.parametrize("event", EXTREMES, ids=range(len(EXTREMES)))
 def test_extreme_events_have_ordered_ends(relation: NeighboringRelation, event: dp_event.DpEvent) -> None:

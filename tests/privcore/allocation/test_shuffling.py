@@ -72,6 +72,7 @@ def test_binomial_probabilities_are_as_precise_as_claimed() -> None:
                 assert float(binom.sf(k - 1, count, 0.5)) == pytest.approx(float(exact) * total, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_lower_bound_stays_below_the_upper_one() -> None:
     for sigma in (0.3, 0.5, 1.0, 2.0, 10.0, 100.0):
         for steps in (1, 2, 100, 10**6, 10**9):

@@ -321,6 +321,7 @@ def test_replacing_an_example_reveals_more_than_zeroing_it_out() -> None:
             assert lower_end("shuffling-epsilon", adjacency=adjacency, **fields) <= zero
 
 
+@pytest.mark.thorough
 def test_the_ends_never_cross_on_drawn_problems() -> None:
     rng = random.Random(5)
     for _ in range(15):

@@ -137,7 +137,7 @@ def test_simulated_orders_hold_without_any_error(text: str, bag_size: int) -> No
         assert geometric <= response.upper * (1.0 + 2e-5)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @each_prior
 def test_laplace_noise_is_integrated_as_finely_as_it_needs(text: str) -> None:
     """Quadrature over the line against exact thresholds, averaged over the distribution of the example."""
