@@ -20,9 +20,11 @@ UNUSED = -1  # the port of a service that does not exist, as agents without the 
 def few_processes() -> Iterator[None]:
     """Let `ray.init` start the processes that compute, and no others, inside the block."""
     import ray._private.node
+    import ray._private.utils
     import ray._raylet
 
     nodes: Any = ray._private.node
+    utilities: Any = ray._private.utils
     raylet: Any = ray._raylet
     whole: Any = nodes.Node
 
@@ -35,8 +37,11 @@ def few_processes() -> Iterator[None]:
             ray_params.runtime_env_agent_port = free_port()
             super().__init__(ray_params, **how)
 
-        def start_api_server(self, **_: Any) -> None:
-            self._webui_url = ""
+        def start_api_server(self, **how: Any) -> None:
+            if utilities.get_dashboard_dependency_error() is None:  # agents look for it
+                super().start_api_server(**how)
+            else:
+                self._webui_url = ""
 
         def start_ray_processes(self) -> None:
             for name in (
