@@ -143,7 +143,7 @@ def test_a_sweep_runs_in_the_process_and_ray_names_its_extra(light: Path, tmp_pa
 def test_a_frame_of_pandas_says_that_pandas_is_missing(light: Path, tmp_path: Path) -> None:
     program = """
 import privsweep as ps
-with ps.open_store("store", create=True) as store:
+with ps.open_store("empty", create=True) as store:
     assert store.frame("best").num_rows == 0
     for kind in ("pandas", "polars"):
         try:
