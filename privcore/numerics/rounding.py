@@ -74,6 +74,11 @@ of records by u. The place from which the atoms of a Zipf distribution are small
 probability. Its base errs by at most 20 u; its exponent is below 1 and errs by u, for each of at most 745
 nats; the power itself errs by 5 u."""
 
+FOURIER = 2.0**-49
+"""Counted: 16 u for each halving of a fast Fourier transform, relative to the sum of the sizes of its terms.
+A halving takes one product with a root of unity (3 u, and 1 u for the root) and one addition (1.5 u). Also
+checked."""
+
 # ------------------------------------------------------------------------- checked: special functions
 
 NORMAL_QUANTILES = 1e-12

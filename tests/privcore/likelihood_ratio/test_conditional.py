@@ -1,0 +1,210 @@
+"""Conditional moments of the ratio of k out of t: lattices, transforms, parabolas, small ratios."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+from flint import acb, arb, ctx
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from privcore.likelihood_ratio import hinges
+from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
+from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.losses import Losses, rounded_losses, spread_losses
+from privcore.likelihood_ratio.saddle import saddle
+from privcore.likelihood_ratio.small_ratios import few_uncertain, floor, likeliest, small_ratios
+from privcore.likelihood_ratio.steps import GaussianStep
+from privcore.likelihood_ratio.tilted import Choice, Circle, log_total, overlaps, sums
+from privcore.numerics.rounding import FOURIER
+from tests.privcore.numerics.balls import PRECISION
+
+BASE = RatioDistribution(x=np.array([0.25, 1.0, 2.5, 4.0]), p=np.array([0.4, 0.38, 0.18, 0.04]) / 1.09)
+
+
+def of(*means: float) -> tuple[Array, Array, Array]:
+    """Return the moments of one cell as arrays."""
+    mass, mean, square = (np.array([moment]) for moment in means)
+    return mass, mean, square
+
+
+@pytest.mark.parametrize("rate", [0.9, 0.3, 0.01])
+def test_the_spread_to_the_lattice_keeps_the_mean_and_raises_convex_means(rate: float) -> None:
+    losses = spread_losses(BASE, rate, 0.3)
+    x = losses.moments[1] / losses.moments[0]
+    np.testing.assert_allclose(np.log1p(rate * (x - 1.0)), losses.index * losses.spacing, atol=1e-12)
+    assert losses.moments[1].sum() == pytest.approx(float(BASE.p @ BASE.x), rel=1e-14)
+    for kappa in (0.1, 0.5, 1.7, 3.0):
+        spread = float(losses.moments[0] @ np.maximum(x - kappa, 0.0))
+        assert spread >= float(BASE.p @ np.maximum(BASE.x - kappa, 0.0)) - 1e-15
+
+
+def test_rounded_losses_keep_mass_and_mean() -> None:
+    losses = rounded_losses(BASE, 0.3, 0.5)
+    np.testing.assert_allclose(losses.moments.sum(axis=1), [BASE.p.sum(), BASE.p @ BASE.x], rtol=1e-15)
+
+
+def enumerated(losses: Losses, choice: Choice, circle: Circle) -> list[dict[tuple[int, int], float]]:
+    """Return the three moments at all sums and places, by enumeration of the outputs of one epoch."""
+    x = losses.moments[1] / losses.moments[0]
+    places = 2 * circle.degree + 2 if circle.degree else 1
+    found: list[dict[tuple[int, int], float]] = [{}, {}, {}]
+    for outputs in itertools.product(range(x.size), repeat=choice.steps):
+        at = list(outputs)
+        p = float(np.prod(losses.moments[0][at]))
+        chosen = list(itertools.combinations(x[at], choice.participations))
+        ratio = float(np.mean([np.prod(each) for each in chosen]))
+        angle = 2.0 * math.pi * (np.arange(places) / places - circle.turn(losses.chance)[at].sum())
+        degrees = np.arange(circle.degree + 1)
+        kernel = np.cos(np.multiply.outer(angle, degrees)) @ circle.weights / places
+        assert kernel.min() >= -1e-15
+        for moment, place in itertools.product(range(3), range(places)):
+            key = (int(losses.index[at].sum()), place)
+            found[moment][key] = found[moment].get(key, 0.0) + p * ratio**moment * float(kernel[place])
+    return found
+
+
+@pytest.mark.parametrize("degree", [0, 3])
+@pytest.mark.parametrize("participations", [2, 3])
+def test_the_transforms_give_the_moments_of_all_outputs(participations: int, degree: int) -> None:
+    losses = spread_losses(BASE, 0.4, 0.5)
+    choice = Choice(participations=participations, steps=4, epochs=1)
+    circle = Circle(degree=degree, circumference=1.3)
+    first = int(4 * losses.index[0])
+    for moment, exact in enumerate(enumerated(losses, choice, circle)):
+        found = sums(losses, moment, choice, tilt=0.7, first=first, size=64, circle=circle)
+        factor = np.exp(found.scale - found.tilt * losses.spacing * (first + np.arange(64)))
+        values = np.zeros_like(found.tilted)
+        for (index, place), value in exact.items():
+            values[place, index - first] = value / factor[index - first]
+        slack = found.error + found.relative * values + 1e-15
+        assert np.all(np.abs(found.tilted - values) <= slack)
+        total = sum(value * math.exp(0.7 * losses.spacing * index) for (index, _), value in exact.items())
+        assert log_total(losses, moment, choice, 0.7)[0] == pytest.approx(math.log(total), abs=1e-12)
+
+
+def test_epochs_are_convolved() -> None:
+    losses = spread_losses(BASE, 0.4, 0.5)
+    one, two = (
+        sums(
+            losses,
+            2,
+            Choice(participations=2, steps=3, epochs=epochs),
+            tilt=0.0,
+            first=epochs * 3 * int(losses.index[0]),
+            size=128,
+            circle=Circle(degree=0, circumference=1.0),
+        )
+        for epochs in (1, 2)
+    )
+    twice = np.convolve(one.tilted[0], one.tilted[0])[:128]
+    np.testing.assert_allclose(two.tilted[0], twice, atol=two.error + 1e-15)
+
+
+def test_the_overlap_of_two_draws_is_hypergeometric() -> None:
+    for steps, k in [(10, 3), (5, 4), (6, 6)]:
+        o, ways = overlaps(steps, k)
+        assert np.exp(ways).sum() == pytest.approx(1.0)
+        assert float(np.exp(ways) @ o) == pytest.approx(k * k / steps)
+
+
+@pytest.mark.parametrize("size", [16, 256])
+def test_a_fast_fourier_transform_errs_by_its_slack_at_most(size: int) -> None:
+    rng = np.random.default_rng(size)
+    terms = rng.random(size) ** 9
+    found = np.fft.fft(terms.astype(complex))
+    limit = FOURIER * math.log2(size) * float(terms.sum())
+    with ctx.workprec(PRECISION):
+        for place in (0, 1, size // 3, size // 2):
+            turns = (acb(arb(-2 * j * place) / size).exp_pi_i() for j in range(size))
+            exact = sum((acb(float(term)) * turn for term, turn in zip(terms, turns, strict=True)), acb(0))
+            assert abs(exact - acb(found[place].real, found[place].imag)) < limit
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("seed", range(40))
+def test_parabolas_lie_above_the_hinges_wherever_the_ratio_may_be(seed: int) -> None:
+    rng = random.Random(seed)
+    m, most = math.exp(rng.uniform(-4, 3)), math.exp(rng.uniform(-1, 4))
+    second = m * m * (1.0 + math.exp(rng.uniform(-12, 6)))
+    y = np.concatenate((np.linspace(0.0, most, 4001), [1.0]))
+    y = y[y <= most]
+    found = hinges.above(*of(1.0, m, second), most=np.array([most]))
+    a, b, c = (float(part[0]) for part in found.all)
+    assert np.all(a + b * y + c * y * y >= np.maximum(y - 1.0, 0.0) - 1e-12 * (1.0 + a))
+    y = np.concatenate((np.linspace(0.0, 3.0 * m + 3.0, 4001), [1.0]))
+    a, b, c = (float(part[0]) for part in hinges.below(*of(1.0, m, second)).all)
+    assert np.all(a + b * y + c * y * y >= np.maximum(1.0 - y, 0.0) - 1e-12 * (1.0 + a))
+
+
+def test_a_parabola_is_as_good_as_the_mean_and_the_variance_allow() -> None:
+    """The two points 1 -+ r with the given moments attain the bound (Scarf 1958)."""
+    parts = [
+        float(part[0]) for part in hinges.above(*of(1.0, 0.9, 0.9**2 + 0.04), most=np.array([np.inf])).all
+    ]
+    r = math.sqrt(0.04 + 0.01)
+    assert parts[0] + parts[1] * 0.9 + parts[2] * 0.85 == pytest.approx(0.5 * (r - 0.1))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_number_of_participations_is_likelier_than_the_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chances = rng.random(rng.integers(1, 12)) ** rng.integers(1, 4)
+    pmf = np.ones(1)
+    for chance in chances:
+        pmf = np.convolve(pmf, [1.0 - chance, chance])
+    variance = float(np.sum(chances * (1.0 - chances)))
+    assert pmf.max() <= likeliest(variance)
+    assert pmf.max() >= 1.0 / math.sqrt(1.0 + 12.0 * variance)
+
+
+def simulated(
+    choice: Choice, rate: float, sigma: float, count: int
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Return drawn ratios, sums of losses, variances of the participations, and whether P was drawn."""
+    rng = np.random.default_rng(7)
+    z = rng.standard_normal((count, choice.steps))
+    used = np.arange(count) % 2 == 1
+    z[used, : choice.participations] += 1.0 / sigma
+    x = np.exp(z / sigma - 0.5 / sigma**2)
+    e = np.zeros((count, choice.participations + 1))
+    e[:, 0] = 1.0
+    for step in range(choice.steps):
+        e[:, 1:] += x[:, [step]] * e[:, :-1].copy()
+    chance = rate * x / (1.0 - rate + rate * x)
+    loss = np.log1p(rate * (x - 1.0)).sum(axis=1)
+    ratio = e[:, -1] / math.comb(choice.steps, choice.participations)
+    return ratio, loss, np.sum(chance * (1.0 - chance), axis=1), used
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(("sigma", "steps", "k"), [(1.0, 10, 3), (0.6, 6, 2), (3.0, 12, 9)])
+def test_exceptions_are_at_least_as_frequent_in_the_bounds_as_in_a_simulation(
+    sigma: float, steps: int, k: int
+) -> None:
+    choice = Choice(participations=k, steps=steps, epochs=1)
+    base = GaussianStep(sigma).ratio(Resolution(fineness=0.1, tail=1e-12)).upper
+    for direction in ("remove", "add"):
+        centre = saddle(base, choice, direction, delta=0.02)
+        losses = spread_losses(base, centre.rate, 0.02)
+        ratio, loss, variance, used = simulated(choice, centre.rate, sigma, 50_000)
+        for epsilon, margin in itertools.product((0.2, 1.0), (0.0, 0.5)):
+            if direction == "add":
+                least = floor(choice, centre.rate) - epsilon + margin
+                bound = small_ratios(losses, choice, centre).probability(epsilon, least)
+                events = ((ratio <= math.exp(-epsilon)) & (loss >= least))[~used]
+            else:
+                least, most = centre.sum - margin, 0.9 * centre.variance
+                bound = few_uncertain(losses, choice, centre).probability(least, most)
+                events = ((loss >= least) & (variance <= most))[used]
+            assert events.mean() - 5.0 * events.std() / math.sqrt(events.size) <= bound
+
+
+def test_the_ratio_is_at_most_that_of_certain_participation_times_the_likeliest_number() -> None:
+    choice = Choice(participations=3, steps=10, epochs=1)
+    for rate in (0.1, 0.5):
+        ratio, loss, variance, _ = simulated(choice, rate, 0.8, 2_000)
+        likely = np.array([likeliest(float(each)) for each in variance])
+        assert np.all(ratio <= np.exp(loss) * likely / binom.pmf(3, 10, rate) * (1.0 + 1e-9))
