@@ -85,6 +85,7 @@ METHODS = {
     "allocation.analytic": "allocation.analytic:AllocationAnalytic",
     "allocation.certified": "allocation.certified:AllocationCertified",
     "allocation.combined": "allocation.combined:AllocationCombined",
+    "allocation.conditional": "allocation.conditional:AllocationConditional",
     "allocation.decomposition": "allocation.decomposition:AllocationDecomposition",
     "allocation.direct": "allocation.direct:AllocationDirect",
     "allocation.dong": "allocation.dong:AllocationDong",

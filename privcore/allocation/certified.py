@@ -99,7 +99,7 @@ class AllocationCertified(Method[Answered]):
                 replace(question, adjacency=adjacency),
                 self.tolerance if exact(t, k) else 0.5 * self.tolerance,  # the lower end has its own error
                 copies=k * epochs,
-                outer=_closed_form(problem),
+                outer=closed_form(problem),
                 combinations=_combinations(problem),
                 ease=_ease(problem),
                 tight=exact(t, k),
@@ -200,7 +200,7 @@ def question_of(problem: Answered) -> Question:
     return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
-def _closed_form(problem: Answered) -> tuple[float, float]:
+def closed_form(problem: Answered) -> tuple[float, float]:
     """Return the bracket between revealing nothing and revealing the chosen steps, by closed forms."""
     question = question_of(problem)
     if isinstance(problem, Gaussian):
