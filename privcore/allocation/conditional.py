@@ -18,6 +18,8 @@ from privcore.likelihood_ratio.distribution import (
 from privcore.likelihood_ratio.enclose import FIRST_DELTA, SHARE, SMALLEST_DELTA, Question, tier
 from privcore.likelihood_ratio.k_of_t import Level, k_of_t
 from privcore.likelihood_ratio.profile import DIRECTIONS
+from privcore.likelihood_ratio.saddle import saddle
+from privcore.likelihood_ratio.steps import Step
 from privcore.likelihood_ratio.tilted import Choice
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
@@ -38,6 +40,8 @@ LAWS_OF_MANY = (
     Level(degree=16, nodes=0.07, lattice=0.08, fineness=0.03),
 )
 """The same for many participations."""
+MOST_LOOKS = 3
+"""Number of distributions that may be computed to find the order of magnitude of a delta."""
 PRODUCT = 0.5
 """Width of the cells of a product of epochs over the distance of two nodes."""
 
@@ -77,11 +81,11 @@ class AllocationConditional(Method[Answered]):
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
         k, t, epochs = problem.participations, problem.steps, problem.epochs
-        sums = min(2.0**20, 300.0 * math.sqrt(t * epochs))
+        sums = min(2.0**18, 150.0 * math.sqrt(t * epochs))
         overlaps = min(k, 16.0 * math.sqrt(k * (1.0 - k / t) + 1.0))
-        seconds = len(DIRECTIONS[problem.adjacency]) * (1.0 + 2e-8 * sums * (overlaps + 20.0))
+        seconds = len(DIRECTIONS[problem.adjacency]) * (0.2 + 1e-8 * sums * (overlaps + 20.0))
         if epochs > 1 or rate_of(problem) < 1.0:
-            seconds += 10.0
+            seconds += 4.0
         return Cost(seconds=seconds, bytes=4e8)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
@@ -118,7 +122,8 @@ def _composed(
     k, t, epochs = problem.participations, problem.steps, problem.epochs
     lower, upper, note = *outer, "closed-form bounds"
     scouting = question.asks == "delta"
-    delta = min(FIRST_DELTA, max(upper, SMALLEST_DELTA)) if scouting else question.at
+    delta = _expected(step, Choice(participations=k, steps=t, epochs=epochs), question)
+    looks = 0
     levels = list(LAWS if k * (1.0 - k / t) < MANY else LAWS_OF_MANY)
     while levels and delta >= SMALLEST_DELTA:
         level = levels[0] if scouting else levels.pop(0)
@@ -135,6 +140,21 @@ def _composed(
         if scouting:
             scouting = 0.5 * delta > low and delta > SMALLEST_DELTA
             delta = max(min(low if low > 0.0 else 1e-10 * delta, delta), SMALLEST_DELTA)
+            looks += 1
+            scouting &= looks < MOST_LOOKS
         elif narrow((lower, upper), question, tolerance):
             break
     return (lower, upper), note
+
+
+def _expected(step: Step, choice: Choice, question: Question) -> float:
+    """Return the delta in question, or about the delta if every epoch includes the example."""
+    if question.asks == "epsilon":
+        return question.at
+    base = step.ratio(Resolution(fineness=0.1, tail=1e-30))
+    ends = [
+        saddle(base.upper, choice, direction, epsilon=side * question.at).log_delta
+        for direction, side in (("remove", 1.0), ("add", -1.0))
+        if direction in DIRECTIONS[question.adjacency]
+    ]
+    return max(min(FIRST_DELTA, math.exp(max(ends))), SMALLEST_DELTA)

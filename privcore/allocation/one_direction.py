@@ -18,7 +18,7 @@ from privcore.numerics.rounding import UNIT
 
 LEVELS = ((0, 0.002), (16, 0.0015), (32, 0.001), (64, 0.0005))
 """Degree of the places of the number of participations, and relative error that the lattice may cost."""
-MOST_WORK = 1e8
+MOST_WORK = 3e7
 """Number of products of complex numbers after which no finer level is computed."""
 FINENESS = 0.03
 """Width of the cells of the ratio of one step, in local standard deviations."""

@@ -33,7 +33,7 @@ REACHES = np.geomspace(0.02, 8.0, 24)
 SUMMED = 1e-9
 """Counted: more than the number of cells times u; a sum of that many terms."""
 STEEPEST = 1e5
-MOST_CELLS = 2**20
+MOST_CELLS = 2**18
 
 
 @dataclass(frozen=True, kw_only=True)
