@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom, hypergeom, norm
 
 from privcore import Answer, Point, Status, evaluate, find
 from privcore.likelihood_ratio.k_of_t import Level, k_of_t
@@ -76,6 +76,36 @@ def test_epochs_are_within_one_percent(sigma: float, steps: int, participations:
     )
     assert width(found) <= 0.01
     assert max(found.lower, known.lower) <= min(found.upper, known.upper)
+
+
+def two_of_three(sigma: float, epsilon: float) -> tuple[float, float]:
+    """Return delta in both directions for two of three Gaussian steps, by quadrature over two outputs.
+
+    The ratio (X1 X2 + (X1 + X2) X3) / 3 is linear in X3, whose call and put have closed forms.
+    """
+    s, kappa = 1.0 / sigma, math.exp(epsilon)
+    z = np.linspace(-9.0, 9.0 + 3.0 * s, 1500)
+    p = norm.pdf(z) * (z[1] - z[0])
+    x = np.exp(s * z - 0.5 * s * s)
+    a, b = np.multiply.outer(x, x) / 3.0, np.add.outer(x, x) / 3.0
+    ends = []
+    for threshold in (kappa, 1.0 / kappa):
+        strike = np.maximum((threshold - a) / b, 1e-300)
+        d = -np.log(strike) / s + 0.5 * s
+        call = b * (norm.cdf(d) - strike * norm.cdf(d - s))
+        put = b * (strike * norm.cdf(s - d) - norm.cdf(-d))
+        ends.append((np.where(a < threshold, call, a + b - threshold), np.where(a < threshold, put, 0.0)))
+    return float(p @ ends[0][0] @ p), kappa * float(p @ ends[1][1] @ p)
+
+
+@pytest.mark.parametrize("adjacency", ["remove", "add"])
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 0.0), (1.0, 2.0), (0.7, 4.0), (2.45, 0.5), (5.0, 0.3)])
+def test_two_of_three_is_enclosed_by_quadrature(sigma: float, epsilon: float, adjacency: str) -> None:
+    exact = two_of_three(sigma, epsilon)[adjacency == "add"]
+    found = ask("allocation", sigma=sigma, steps=3, participations=2, epsilon=epsilon, adjacency=adjacency)
+    assert found.lower <= exact * (1.0 + 1e-6)
+    assert found.upper >= exact * (1.0 - 1e-6)
+    assert found.lower >= 0.9 * exact
 
 
 def counted(local_epsilon: float, steps: int, participations: int, epsilon: float) -> tuple[float, float]:
