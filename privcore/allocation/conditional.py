@@ -20,7 +20,7 @@ from privcore.likelihood_ratio.k_of_t import Level, k_of_t
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.saddle import saddle
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.tilted import Choice
+from privcore.likelihood_ratio.tilted import Participation
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 
@@ -104,7 +104,7 @@ def _summed(
     problem: Answered, question: Question, outer: tuple[float, float], tolerance: float
 ) -> tuple[tuple[float, float], str]:
     """Return both ends from the sums of the losses of all epochs, and a note."""
-    choice = Choice(participations=problem.participations, steps=problem.steps, epochs=problem.epochs)
+    choice = Participation(participations=problem.participations, steps=problem.steps, epochs=problem.epochs)
     lower, upper, details = 0.0, 0.0, []
     for direction in DIRECTIONS[problem.adjacency]:
         run = OneDirection(step_of(problem), choice, direction, question, tolerance)
@@ -120,9 +120,9 @@ def _composed(
     """Return both ends from the distributions of one epoch, and a note."""
     step, rate = step_of(problem), rate_of(problem)
     k, t, epochs = problem.participations, problem.steps, problem.epochs
-    lower, upper, note = *outer, "closed-form bounds"
+    (lower, upper), note = outer, "closed-form bounds"
     scouting = question.asks == "delta"
-    delta = _expected(step, Choice(participations=k, steps=t, epochs=epochs), question)
+    delta = _expected(step, Participation(participations=k, steps=t, epochs=epochs), question)
     looks = 0
     levels = list(LAWS if k * (1.0 - k / t) < MANY else LAWS_OF_MANY)
     while levels and delta >= SMALLEST_DELTA:
@@ -147,7 +147,7 @@ def _composed(
     return (lower, upper), note
 
 
-def _expected(step: Step, choice: Choice, question: Question) -> float:
+def _expected(step: Step, choice: Participation, question: Question) -> float:
     """Return the delta in question, or about the delta if every epoch includes the example."""
     if question.asks == "epsilon":
         return question.at

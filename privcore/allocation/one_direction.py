@@ -13,7 +13,7 @@ from privcore.likelihood_ratio.ends import lower_add, lower_remove, upper_add, u
 from privcore.likelihood_ratio.losses import PLACES, rounded_losses, spread_losses
 from privcore.likelihood_ratio.saddle import Saddle, saddle
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.tilted import Choice
+from privcore.likelihood_ratio.tilted import Participation
 from privcore.numerics.rounding import UNIT
 
 LEVELS = ((0, 0.002), (16, 0.0015), (32, 0.001), (64, 0.0005))
@@ -39,14 +39,14 @@ class OneDirection:
     """One direction of one question."""
 
     step: Step
-    choice: Choice
+    choice: Participation
     direction: str
     question: Question
     tolerance: float
 
     def enclosed(self, outer: tuple[float, float]) -> tuple[float, float, str]:
         """Return both ends and a note; the levels are tried until the bracket is narrow enough."""
-        lower, upper, note = *outer, "closed-form bounds"
+        (lower, upper), note = outer, "closed-form bounds"
         try:
             base, centre = self._centre()
         except LikelihoodRangeError as error:

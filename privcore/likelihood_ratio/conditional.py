@@ -20,7 +20,8 @@ from privcore.likelihood_ratio.small_ratios import (
     few_uncertain,
     small_ratios,
 )
-from privcore.likelihood_ratio.tilted import Choice, Circle, Sums, log_total, sums
+from privcore.likelihood_ratio.tilted import Circle, Participation, Sums, log_total, sums
+from privcore.numerics.rounding import SUMMED
 
 TURN = 8.0
 """Circumference of the places, in standard deviations of the expected number of participations at a sum."""
@@ -30,8 +31,6 @@ OUTSIDE = 1e-7
 """Tilted mass that may lie outside of the window."""
 REACHES = np.geomspace(0.02, 8.0, 24)
 """Differences of tilts that are tried for a tail, relative to that of a normal distribution."""
-SUMMED = 1e-9
-"""Counted: more than the number of cells times u; a sum of that many terms."""
 STEEPEST = 1e5
 MOST_CELLS = 2**18
 
@@ -50,7 +49,7 @@ class Conditional:
     """
 
     losses: Losses
-    choice: Choice
+    choice: Participation
     centre: Saddle
     moments: tuple[Sums, ...]
     loss: Array
@@ -67,7 +66,7 @@ class Conditional:
         return small_ratios(self.losses, self.choice, self.centre)
 
 
-def conditional(losses: Losses, choice: Choice, centre: Saddle, degree: int) -> Conditional | None:
+def conditional(losses: Losses, choice: Participation, centre: Saddle, degree: int) -> Conditional | None:
     """Return the moments in all cells near a threshold; None if there are too many cells.
 
     Args:
@@ -110,7 +109,7 @@ def conditional(losses: Losses, choice: Choice, centre: Saddle, degree: int) -> 
     )
 
 
-def _tilt(losses: Losses, moment: int, choice: Choice, wanted: float) -> float:
+def _tilt(losses: Losses, moment: int, choice: Participation, wanted: float) -> float:
     """Return the tilt at which the mean of the sums is as wanted."""
 
     def excess(tilt: float) -> float:
@@ -127,7 +126,7 @@ def _tilt(losses: Losses, moment: int, choice: Choice, wanted: float) -> float:
 
 
 def _log_tail(
-    losses: Losses, moment: int, choice: Choice, centre: Saddle, tilt: float, end: float, side: float
+    losses: Losses, moment: int, choice: Participation, centre: Saddle, tilt: float, end: float, side: float
 ) -> float:
     """Return the logarithm of a bound of the tilted mass of a tail, by Chernoff's inequality."""
     extreme = choice.steps * choice.epochs * losses.spacing * int(losses.index[-1 if side > 0.0 else 0])

@@ -18,12 +18,12 @@ import scipy
 from numpy.typing import NDArray
 
 from privcore.likelihood_ratio import hinges
-from privcore.likelihood_ratio.conditional import SUMMED, Conditional, beyond
+from privcore.likelihood_ratio.conditional import Conditional, beyond
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.losses import PLACES
 from privcore.likelihood_ratio.saddle import log_binomial
 from privcore.likelihood_ratio.small_ratios import floor, likeliest
-from privcore.numerics.rounding import UNIT
+from privcore.numerics.rounding import SUMMED, UNIT
 
 MARGINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0, 30.0, 50.0)
 """Distances of the limit of the sums that are tried for small ratios, in nats."""

@@ -26,7 +26,7 @@ from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.losses import PLACES, rounded_losses, spread_losses
 from privcore.likelihood_ratio.saddle import Saddle, View
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.tilted import Choice
+from privcore.likelihood_ratio.tilted import Participation
 from privcore.numerics.rounding import UNIT
 
 APART = 1.0
@@ -67,7 +67,7 @@ def k_of_t(step: Step, participations: int, steps: int, tail: float, level: Leve
     Raises:
         LikelihoodRangeError: The ratios exceed the range of doubles, or there are too many cells.
     """
-    choice = Choice(participations=participations, steps=steps, epochs=1)
+    choice = Participation(participations=participations, steps=steps, epochs=1)
     base = step.ratio(Resolution(fineness=level.fineness, tail=tail))
     centres = _centres(View(base.upper, choice), math.log(tail))
     nodes = _nodes(centres, level.nodes)

@@ -89,7 +89,7 @@ def rounded_losses(base: RatioDistribution, rate: float, spacing: float) -> Loss
     Example:
         >>> base = RatioDistribution(x=np.array([0.5, 3.0]), p=np.array([0.8, 0.2]))
         >>> rounded_losses(base, rate=0.5, spacing=0.4).index.tolist()
-        [-1, 0, 1, 2]
+        [-1, 2]
     """
     place = np.rint(np.log1p(rate * (base.x - 1.0)) / spacing).astype(np.int64)
     if not np.ptp(place) < MOST_LOSSES:

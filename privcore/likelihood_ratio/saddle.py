@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from privcore.likelihood_ratio.distribution import RatioDistribution
-from privcore.likelihood_ratio.tilted import Choice
+from privcore.likelihood_ratio.tilted import Participation
 
 LEAST_SLOPE, LARGEST_SLOPE = 1e-4, 2000.0
 """Slopes of the logarithm of the tail among which that of the threshold is searched."""
@@ -51,7 +51,7 @@ class Saddle:
 
 def saddle(
     base: RatioDistribution,
-    choice: Choice,
+    choice: Participation,
     direction: str,
     *,
     delta: float | None = None,
@@ -99,7 +99,7 @@ def _root(f: Callable[[float], float]) -> float:
 class View:
     """Sums of losses by the tilt of P: positive for the tail of large ratios, below -1 for small ratios."""
 
-    def __init__(self, base: RatioDistribution, choice: Choice) -> None:
+    def __init__(self, base: RatioDistribution, choice: Participation) -> None:
         kept = (base.p > 0.0) & (base.x > 0.0)
         self.x, self.p = base.x[kept], base.p[kept]
         self.log = np.log(np.stack((self.p, self.p * self.x)))

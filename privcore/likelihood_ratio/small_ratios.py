@@ -21,8 +21,8 @@ import scipy
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.losses import PLACES, Losses
 from privcore.likelihood_ratio.saddle import Saddle
-from privcore.likelihood_ratio.tilted import Choice
-from privcore.numerics.rounding import UNIT
+from privcore.likelihood_ratio.tilted import Participation
+from privcore.numerics.rounding import SCALED_BESSEL, SUMMED, UNIT
 
 GAP, GAP_OF_EPOCHS = 0.02, 0.25
 """Largest difference of phi at its minimum and at the nearest point, for one epoch and for more."""
@@ -57,10 +57,10 @@ class SmallRatios:
         exponents = self.epochs * self.logs - self.powers[:, None] * epsilon - self.rises * least
         slack = 64.0 * UNIT * float(np.max(np.abs(self.epochs * self.logs)) + np.max(self.rises) * abs(least))
         best = np.minimum(exponents.min(axis=(1, 2)) + slack, 0.0)
-        return float(np.exp(best).sum()) * (1.0 + 1e-9) + self.missed
+        return float(np.exp(best).sum()) * (1.0 + SUMMED) + self.missed
 
 
-def floor(choice: Choice, rate: float) -> float:
+def floor(choice: Participation, rate: float) -> float:
     """Return the sum of losses of an epoch for R = 1 if k participations are expected at this rate.
 
     It is larger than the true one by at most the slack of the probability of the mode.
@@ -69,7 +69,7 @@ def floor(choice: Choice, rate: float) -> float:
     return _offset(choice) + choice.participations * odds + choice.steps * math.log1p(-rate)
 
 
-def small_ratios(losses: Losses, choice: Choice, centre: Saddle) -> SmallRatios:
+def small_ratios(losses: Losses, choice: Participation, centre: Saddle) -> SmallRatios:
     """Return bounds of the probabilities of small ratios.
 
     Args:
@@ -106,17 +106,17 @@ def small_ratios(losses: Losses, choice: Choice, centre: Saddle) -> SmallRatios:
         rises=rises,
         logs=terms + offset,
         epochs=choice.epochs,
-        missed=choice.epochs * math.exp(min(0.0, float(missed.min()))) * (1.0 + 1e-6),
+        missed=choice.epochs * math.exp(min(0.0, float(missed.min()))) * (1.0 + SUMMED),
     )
 
 
-def _apart(choice: Choice) -> float:
+def _apart(choice: Participation) -> float:
     """Return the distance of two points of the grid of u."""
     gap = GAP if choice.epochs == 1 else GAP_OF_EPOCHS
     return math.sqrt(8.0 * gap / min(choice.participations, choice.steps - choice.participations))
 
 
-def _offset(choice: Choice) -> float:
+def _offset(choice: Participation) -> float:
     """Return the difference of a bound of -ln R and -phi at the nearest point, with its rounding."""
     t, k = choice.steps, choice.participations
     half, log = 0.5 * _apart(choice), scipy.special.gammaln
@@ -165,10 +165,10 @@ def likeliest(variance: float) -> float:
         >>> likeliest(0.0), round(likeliest(4.0), 6)
         (1.0, 0.207002)
     """
-    return min(1.0, float(scipy.special.ive(0, variance)) * (1.0 + 1e-12))
+    return min(1.0, float(scipy.special.ive(0, variance)) * (1.0 + SCALED_BESSEL))
 
 
-def few_uncertain(losses: Losses, choice: Choice, centre: Saddle) -> FewUncertain:
+def few_uncertain(losses: Losses, choice: Participation, centre: Saddle) -> FewUncertain:
     """Return bounds of the probabilities of small variances.
 
     Args:
@@ -188,7 +188,7 @@ def few_uncertain(losses: Losses, choice: Choice, centre: Saddle) -> FewUncertai
     return FewUncertain(powers=powers, rises=rises, logs=logs)
 
 
-def _epoch(choice: Choice, unused: Array, used: Array) -> Array:
+def _epoch(choice: Participation, unused: Array, used: Array) -> Array:
     """Return the logarithm of a mean over the steps of an epoch under P, from those of one step."""
     result: Array = (choice.steps - choice.participations) * _log(unused) + choice.participations * _log(used)
     return result

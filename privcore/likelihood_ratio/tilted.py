@@ -35,7 +35,7 @@ RARE = 1e-22
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class Participation:
     """Random choice of steps: k = `participations` of t = `steps`, in each of `epochs`."""
 
     participations: int
@@ -105,7 +105,7 @@ def overlaps(steps: int, participations: int) -> tuple[Array, Array]:
     return o, ways
 
 
-def log_total(losses: Losses, moment: int, choice: Choice, tilt: float) -> tuple[float, float]:
+def log_total(losses: Losses, moment: int, choice: Participation, tilt: float) -> tuple[float, float]:
     """Return the logarithm of the sum of a moment times `exp(tilt * A)` over all sums A, and its slope.
 
     Args:
@@ -132,7 +132,7 @@ def log_total(losses: Losses, moment: int, choice: Choice, tilt: float) -> tuple
 def sums(
     losses: Losses,
     moment: int,
-    choice: Choice,
+    choice: Participation,
     *,
     tilt: float,
     first: int,

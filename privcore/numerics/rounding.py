@@ -79,7 +79,14 @@ FOURIER = 2.0**-49
 A halving takes one product with a root of unity (3 u, and 1 u for the root) and one addition (1.5 u). Also
 checked."""
 
+SUMMED = 1e-9
+"""Counted: 1e7 u, for sums of up to 2^18 terms of one sign, and exponentials of numbers whose rounding is
+counted separately."""
+
 # ------------------------------------------------------------------------- checked: special functions
+
+SCALED_BESSEL = 1e-12
+"""Checked: relative error of e^-V I_0(V) for V from 0 to 1e6."""
 
 NORMAL_QUANTILES = 1e-12
 """Checked: relative and absolute error of the difference of two normal quantiles, for probabilities from

@@ -694,6 +694,27 @@ def test_no_slack_stands_elsewhere(repository: Path) -> None:
                     assert not (named and literal), f"{path}:{node.lineno}: its place is rounding.py"
 
 
+@pytest.mark.parametrize("size", [16, 256])
+def test_a_fast_fourier_transform_errs_by_its_slack_at_most(size: int) -> None:
+    rng = np.random.default_rng(size)
+    terms = rng.random(size) ** 9
+    found = np.fft.fft(terms.astype(complex))
+    limit = rounding.FOURIER * math.log2(size) * float(terms.sum())
+    with ctx.workprec(balls.PRECISION):
+        for place in (0, 1, size // 3, size // 2):
+            turns = (acb(arb(-2 * j * place) / size).exp_pi_i() for j in range(size))
+            exact = sum((acb(float(term)) * turn for term, turn in zip(terms, turns, strict=True)), acb(0))
+            assert abs(exact - acb(found[place].real, found[place].imag)) < limit
+
+
+@pytest.mark.parametrize("variance", [0.0, 1e-9, 0.3, 1.0, 7.5, 30.0, 700.0, 1e4, 1e6])
+def test_the_scaled_bessel_function_errs_by_its_slack_at_most(variance: float) -> None:
+    found = float(special.ive(0, variance))
+    with ctx.workprec(balls.PRECISION):
+        truth = (-arb(variance)).exp() * acb(variance).bessel_i(0).real
+        assert moved(found, rounding.SCALED_BESSEL, truth)
+
+
 def test_factors_without_a_name_only_get_fewer(repository: Path) -> None:
     found = [
         f"{path.relative_to(repository)}:{node.lineno}"
