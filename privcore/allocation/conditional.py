@@ -122,7 +122,10 @@ def _composed(
     k, t, epochs = problem.participations, problem.steps, problem.epochs
     (lower, upper), note = outer, "closed-form bounds"
     scouting = question.asks == "delta"
-    delta = _expected(step, Participation(participations=k, steps=t, epochs=epochs), question)
+    try:
+        delta = _expected(step, Participation(participations=k, steps=t, epochs=epochs), question)
+    except LikelihoodRangeError as error:
+        return (lower, upper), f"{note}; {error}"
     looks = 0
     levels = list(LAWS if k * (1.0 - k / t) < MANY else LAWS_OF_MANY)
     while levels and delta >= SMALLEST_DELTA:

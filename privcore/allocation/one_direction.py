@@ -127,7 +127,7 @@ class OneDirection:
 
     def _delta_upper(self, cells: Conditional, base: RatioBracket, epsilon: float) -> float:
         shift, factor, drift = self._slack(base, epsilon, upper=True)
-        return min(1.0, factor * UPPER[self.direction](cells, epsilon - shift) + drift)
+        return min(1.0, factor * (UPPER[self.direction](cells, epsilon - shift) + drift))
 
     def _delta_lower(self, cells: Conditional, base: RatioBracket, epsilon: float) -> float:
         shift, factor, drift = self._slack(base, epsilon, upper=False)

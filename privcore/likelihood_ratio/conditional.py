@@ -21,18 +21,19 @@ from privcore.likelihood_ratio.small_ratios import (
     small_ratios,
 )
 from privcore.likelihood_ratio.tilted import Circle, Participation, Sums, log_total, sums
-from privcore.numerics.rounding import SUMMED
 
 TURN = 8.0
 """Circumference of the places, in standard deviations of the expected number of participations at a sum."""
 WIDE = 7.0
 """Half of the window in standard deviations of the tilted sums; it is doubled while too much lies outside."""
-OUTSIDE = 1e-7
+OUTSIDE = 1e-9
 """Tilted mass that may lie outside of the window."""
 REACHES = np.geomspace(0.02, 8.0, 24)
 """Differences of tilts that are tried for a tail, relative to that of a normal distribution."""
 STEEPEST = 1e5
-MOST_CELLS = 2**18
+ROUGH = 1e-6
+"""Added to the logarithm of a bound of a tail for its rounding."""
+MOST_CELLS = 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +139,7 @@ def _log_tail(
         log_total(losses, moment, choice, tilt + side * more)[0] - total - side * more * end
         for more in (reach * REACHES).tolist()
     ]
-    return float(min(logs))
+    return float(min(logs)) + ROUGH
 
 
 def beyond(cells: Conditional, moment: int, side: float) -> float:
@@ -151,4 +152,4 @@ def beyond(cells: Conditional, moment: int, side: float) -> float:
     reach = abs(end - cells.centre.sum) / cells.centre.deviation**2
     tilts = cells.moments[moment].tilt + side * reach * REACHES
     logs = [log_total(losses, moment, choice, tilt)[0] - tilt * end for tilt in tilts if tilt * side > 0.0]
-    return math.exp(min(0.0, *logs, 0.0)) * (1.0 + SUMMED)
+    return math.exp(min(0.0, *logs, 0.0) + ROUGH)

@@ -26,7 +26,7 @@ from privcore.likelihood_ratio.small_ratios import floor, likeliest
 from privcore.numerics.rounding import SUMMED, UNIT
 
 MARGINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0, 30.0, 50.0)
-"""Distances of the limit of the sums that are tried for small ratios, in nats."""
+"""Distances of the limit of the sums that are tried for small ratios, in nats over the slope of the tail."""
 SHARES = (0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.45, 0.3, 0.15)
 """Least variances of the number of participations that are tried, relative to that near the threshold."""
 RARE = 1e-3
@@ -58,7 +58,10 @@ def upper_remove(cells: Conditional, epsilon: float) -> float:
         if chance <= RARE * expected:
             rare, variance = chance, share * cells.centre.variance
             break
-    most = cells.loss[cells.loss > start] - start + epochs * math.log(likeliest(variance))
+    limit = start - epochs * math.log(likeliest(variance))
+    if cells.loss[0] > limit:  # sums below the window might count
+        return 1.0
+    most = cells.loss[cells.loss > start] - limit
     found = found.where(most > 0.0)
     mass, mean, square = found.moments
     known = (mass > LEAST_KNOWN * found.errors[0]) & found.possible
@@ -88,15 +91,19 @@ def lower_remove(cells: Conditional, epsilon: float) -> float:
 def upper_add(cells: Conditional, epsilon: float) -> float:
     """Return an upper bound of E(1 - e^epsilon R)_+ without the errors of the distribution of one step."""
     start = cells.choice.epochs * floor(cells.choice, cells.centre.rate) - epsilon
-    kept = cells.loss <= start + MARGINS[-1]
+    room = float(cells.loss[-1]) - start  # sums above the window must be beyond the limit
+    margins = [margin for each in MARGINS if (margin := each / min(1.0, cells.centre.slope)) <= room]
+    if not margins:
+        return 1.0
+    kept = cells.loss <= start + margins[-1]
     found = _values(cells, kept, (0.0, epsilon, 2.0 * epsilon))
     likely = cells.loss[kept] <= start
     expected = float(np.sum(np.maximum(found.moments[0] - found.moments[1], 0.0)[:, likely]))
-    rares = [cells.small.probability(epsilon, start + margin) for margin in MARGINS]
+    rares = [cells.small.probability(epsilon, start + margin) for margin in margins]
     best = 1.0
     for share in FEW:
-        place = next((k for k, rare in enumerate(rares) if rare <= share * expected), len(MARGINS) - 1)
-        near = found.where(cells.loss[kept] <= start + MARGINS[place])
+        place = next((k for k, rare in enumerate(rares) if rare <= share * expected), len(margins) - 1)
+        near = found.where(cells.loss[kept] <= start + margins[place])
         mass, mean, square = near.moments
         known = (mass > LEAST_KNOWN * near.errors[0]) & near.possible
         total = _bound(cells, hinges.below(mass, np.where(known, mean, 0.0), square), near)
@@ -127,6 +134,8 @@ class Values:
 
     moments: tuple[Array, ...]
     errors: tuple[Array, ...]
+    factors: tuple[Array, ...]
+    outside: tuple[float, ...]
     relative: float
     possible: NDArray[np.bool_]
 
@@ -135,6 +144,8 @@ class Values:
         return Values(
             tuple(moment[:, kept] for moment in self.moments),
             tuple(error[:, kept] for error in self.errors),
+            tuple(factor[kept] for factor in self.factors),
+            self.outside,
             self.relative,
             self.possible[kept],
         )
@@ -142,17 +153,20 @@ class Values:
 
 def _values(cells: Conditional, kept: NDArray[np.bool_], powers: tuple[float, ...]) -> Values:
     """Return the moments of the kept cells times exponentials."""
-    values, errors, relative = [], [], 0.0
+    values, errors, factors, relative = [], [], [], 0.0
     loss, possible = cells.loss[kept], np.ones(int(np.sum(kept)), dtype=bool)
     for moment, power in zip(cells.moments, powers, strict=True):
         exponent = moment.scale - moment.tilt * loss + power
         possible &= exponent < LARGEST_EXPONENT
         factor = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
+        factors.append(factor)
         values.append(moment.tilted[:, kept] * factor)
         errors.append(np.broadcast_to(moment.error * factor, values[-1].shape))
         sizes = abs(moment.scale) + float(np.max(np.abs(moment.tilt * loss), initial=0.0)) + abs(power)
         relative = max(relative, moment.relative + 8.0 * UNIT * (sizes + 8.0))
-    return Values(tuple(values), tuple(errors), relative, possible)
+    return Values(
+        tuple(values), tuple(errors), tuple(factors), cells.outside[: len(values)], relative, possible
+    )
 
 
 def _bound(cells: Conditional, parts: hinges.Coefficients, values: Values) -> float:
@@ -176,6 +190,11 @@ def _event(found: Values, gain: int) -> tuple[float, float]:
     relative, errors = found.relative, found.errors
     event = gains - losses > errors[0] + errors[1] + relative * (np.abs(gains) + np.abs(losses))
     event &= found.possible
-    least = gains * (1.0 - relative) - errors[gain]
-    most = losses * (1.0 + relative) + errors[1 - gain]
-    return float(np.sum(least[event])) * (1.0 - SUMMED), float(np.sum(most[event])) * (1.0 + SUMMED)
+    least = float(np.sum((gains * (1.0 - relative) - errors[gain])[event])) * (1.0 - SUMMED)
+    most = float(np.sum((losses * (1.0 + relative) + errors[1 - gain])[event])) * (1.0 + SUMMED)
+    # Mass outside of the window appears in the cells, with the factors there.
+    factors = [float(np.max(factor[event.any(axis=0)], initial=0.0)) for factor in found.factors]
+    return (
+        max(0.0, least - found.outside[gain] * factors[gain]),
+        most + found.outside[1 - gain] * factors[1 - gain],
+    )

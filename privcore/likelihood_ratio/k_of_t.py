@@ -203,6 +203,8 @@ def _upper(puts: dict[float, float], calls: dict[float, float]) -> RatioDistribu
         raise LikelihoodRangeError
     # The masses are differences of slopes: compare their means of hinges with the bounds.
     means = [_mean(x, p, infinite, point.kappa, point.call) for point in hull[1:]]
+    if not min(means) > 0.0:
+        raise LikelihoodRangeError
     ratios = [point.value / mean for point, mean in zip(hull[1:], means, strict=True)]
     factor = max(*ratios, 1.0 / float(p.sum()), 1.0 / (float(p @ x) + infinite), 1.0)
     return RatioDistribution(

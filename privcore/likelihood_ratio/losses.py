@@ -66,8 +66,8 @@ def spread_losses(base: RatioDistribution, rate: float, spacing: float) -> Losse
     if not below + above < MOST_LOSSES:
         raise LikelihoodRangeError
     index = np.arange(-below, above + 1)
-    x = 1.0 + np.expm1(index * spacing) / rate
-    x[0] = 0.0
+    # e^a = (1 - z) e^(a - lowest a), so small values have their digits
+    x = np.expm1((index + below) * spacing) * ((1.0 - rate) / rate)
     left = np.clip(np.searchsorted(x, base.x, side="right") - 1, 0, x.size - 2)
     right = np.clip((base.x - x[left]) / (x[left + 1] - x[left]), 0.0, 1.0)
     p = np.bincount(left, weights=base.p * (1.0 - right), minlength=x.size)

@@ -148,7 +148,9 @@ class View:
             self.epochs * value for value in self._tilted(rate, tilt)
         )
         inner, variance = max(inner, 1e-9), max(variance, 1e-18)
-        exactly = -0.5 * math.log(2.0 * math.pi * inner + 1.0) - (self.k - mean) ** 2 / (2.0 * inner)
+        share = self.k / self.t
+        exactly = log_binomial(self.k, self.t, share) - (self.k - mean) ** 2 / (2.0 * inner)
+        exactly += 0.5 * math.log((self.k * (1.0 - share) + 1.0 / 6.0) / (inner + 1.0 / 6.0))
         epsilon = sum_ + self.epochs * (exactly - log_binomial(self.k, self.t, rate))
         slope = max(LEAST_SLOPE, tilt, -1.0 - tilt)
         tail = total - tilt * sum_ - math.log(slope * (slope + 1.0) * math.sqrt(2.0 * math.pi * variance))

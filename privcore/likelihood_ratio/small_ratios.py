@@ -28,6 +28,8 @@ GAP, GAP_OF_EPOCHS = 0.02, 0.25
 """Largest difference of phi at its minimum and at the nearest point, for one epoch and for more."""
 REACH, DEVIATIONS = 10.0, 60.0
 """Half of the range of u: at most the first, and the second over the root of the variance."""
+NEGLIGIBLE = 14.0
+"""Negative logarithm of a share of delta that may be added to a bound."""
 POWERS = np.array([0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0])
 RISES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0])
 """Powers s and tilts r that are tried, relative to the slope of the tail."""
@@ -78,8 +80,8 @@ def small_ratios(losses: Losses, choice: Participation, centre: Saddle) -> Small
         centre: Sums near the threshold of the direction add.
     """
     t, k = choice.steps, choice.participations
-    x = np.maximum(0.0, 1.0 + np.expm1(losses.index * losses.spacing) / centre.rate)
     p = losses.moments[0]
+    x = losses.moments[1] / p
     loss = losses.index * losses.spacing
     apart = _apart(choice)
     half = math.ceil(min(REACH, DEVIATIONS / math.sqrt(centre.variance)) / apart)
@@ -87,16 +89,16 @@ def small_ratios(losses: Losses, choice: Participation, centre: Saddle) -> Small
     powers, rises = centre.slope * POWERS, centre.slope * RISES
     highest = float(loss.max())
     up = np.exp(np.multiply.outer(rises, loss - highest)) * p
-    logs = [
-        powers[:, None] * k * (grid[0] - 0.5 * apart) + _log(up.sum(axis=1)) * t
-    ]  # ln G >= 0 below the grid
+    tilts = np.geomspace(0.01, 500.0, 64)
+    first, last = (_chance(x, edge) for edge in (grid[0] - 0.5 * apart, grid[-1] + 0.5 * apart))
+    # A minimum below the grid: more than k participations are expected at its first point; also, ln G >= 0.
+    more = float(np.min(t * _log(np.exp(np.multiply.outer(tilts, first)) @ p) - tilts * k))
+    fewer = float(np.min(t * _log(np.exp(-np.multiply.outer(tilts, last)) @ p) + tilts * k))
+    rarely = more < centre.log_delta - NEGLIGIBLE
+    logs = [] if rarely else [powers[:, None] * k * (grid[0] - 0.5 * apart) + _log(up.sum(axis=1)) * t]
     for u in grid:
         down = np.exp(-np.multiply.outer(powers, np.log1p(math.exp(u) * x)))
         logs.append(t * _log(down @ up.T) + powers[:, None] * k * u)
-    last = grid[-1] + 0.5 * apart
-    chance = x / (x + math.exp(-last))
-    tilts = np.geomspace(0.1, 1000.0, 48)
-    missed = t * _log(np.exp(-np.multiply.outer(tilts, chance)) @ p) + tilts * k
     terms = np.stack(logs)
     if choice.epochs > 1:
         terms = scipy.special.logsumexp(terms, axis=0)[None]
@@ -106,8 +108,16 @@ def small_ratios(losses: Losses, choice: Participation, centre: Saddle) -> Small
         rises=rises,
         logs=terms + offset,
         epochs=choice.epochs,
-        missed=choice.epochs * math.exp(min(0.0, float(missed.min()))) * (1.0 + SUMMED),
+        missed=choice.epochs
+        * (math.exp(min(0.0, fewer)) + rarely * math.exp(min(0.0, more)))
+        * (1.0 + SUMMED),
     )
+
+
+def _chance(x: Array, odds: float) -> Array:
+    """Return the chances of participation of a step at the logarithm of the odds of a rate."""
+    chance: Array = x / (x + math.exp(-odds))
+    return chance
 
 
 def _apart(choice: Participation) -> float:

@@ -163,7 +163,7 @@ def sums(
             line.real = np.bincount(place, weights=values.real, minlength=size)
             line.imag = np.bincount(place, weights=values.imag, minlength=size)
     spectra = [np.fft.fft(row, axis=1) for row in rows]
-    transform = FOURIER * max(1.0, math.log2(size)) + 8.0 * UNIT
+    transform = FOURIER * max(1.0, math.log2(size)) + 16.0 * UNIT
     sizes = [np.maximum(np.abs(spectrum) + transform, FLOOR) for spectrum in spectra]
     if moment < 2:
         counts = (t - moment * k, moment * k)
@@ -188,7 +188,7 @@ def sums(
     tilted = ((turn * (circle.weights / places)) @ inverse).real
     error = float(circle.weights @ peaks) / places * (grown + transform + 16.0 * (circle.degree + 1) * UNIT)
     exponents = np.abs(tilt * losses.spacing * losses.index)
-    relative = epochs * t * UNIT * (32.0 + 8.0 * float(np.max(exponents)) + losses.index.size)
+    relative = epochs * t * UNIT * (32.0 + 8.0 * float(np.max(exponents)) + losses.law.x.size)
     if moment == 2:
         relative += 64.0 * UNIT * epochs * float(scipy.special.gammaln(t + 2.0))  # logarithms of the overlaps
     return Sums(
