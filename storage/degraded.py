@@ -15,8 +15,9 @@ from storage import layout
 from storage.build import LAYOUT
 from storage.errors import DegradedWarning, StoreError
 from storage.folder import Folder
+from storage.identities import misnaming
 from storage.manifest import Manifest, missing, read_manifest, to_json
-from storage.parts import ids_hash, read_part, survey
+from storage.parts import read_part, survey
 from storage.replacements import Replacement, files, newest, read_replacement
 from storage.schema import SCHEMA_VERSION, schema_for
 from storage.snapshot import Contents
@@ -95,9 +96,8 @@ class Around:
             state = path, status.st_size, status.st_mtime_ns
             if state not in self._sound:
                 table = read_part(self.place, path)
-                if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
-                    shown = self.place.shown(path)
-                    self._tell(f"The points in {shown} do not match the hash in its name; it is left out.")
+                if predicate := misnaming(path, table):
+                    self._tell(f"{self.place.shown(path)} {predicate}; it is left out.")
                     return False
                 self._sound.add(state)
         except (OSError, StoreError) as error:

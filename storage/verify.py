@@ -11,8 +11,9 @@ import pyarrow as pa
 from storage import layout
 from storage.errors import DamagedError, StoreError
 from storage.folder import Folder
+from storage.identities import misnaming
 from storage.manifest import Manifest, missing, read_manifest
-from storage.parts import ids_hash, problem_of, read_part, survey
+from storage.parts import problem_of, read_part, survey
 from storage.replacements import Replacement, newest, reached, read_replacement, settled, successors
 from storage.views import CHOICE
 
@@ -67,9 +68,9 @@ def verify(place: Folder) -> Verification:
     """Return the findings about a store.
 
     Every byte is read, for a bucket from the server. The checks are: hashes, page checksums, schema, the
-    points in a part against the hash in its name, the parts that a manifest lists, and equal answers in all
-    rows of one point. Writers, readers, `compact` and `gc` may run at the same time; files that they replace
-    meanwhile are listed again.
+    points in a part against the hash in its name, the ids of its rows against their fields, the parts that a
+    manifest lists, and equal answers in all rows of one point. Writers, readers, `compact` and `gc` may run
+    at the same time; files that they replace meanwhile are listed again.
 
     Raises:
         StoreError: The folders themselves cannot be read.
@@ -161,9 +162,8 @@ def _read(place: Folder, path: Path) -> _Seen:
         foreign = _about(place, FOREIGN, path, "has no results; `privsweep repair` will quarantine it.")
         return _Seen(bytes=_size(path), findings=(foreign,))
     wrong: tuple[Finding, ...] = ()
-    if ids_hash(table["point_id"].to_pylist()) != path.name[:32]:
-        misnamed = "has points that do not match the hash in its name; `privsweep repair` will quarantine it."
-        wrong = (_about(place, MISNAMED, path, misnamed),)
+    if predicate := misnaming(path, table):
+        wrong = (_about(place, MISNAMED, path, f"{predicate}; `privsweep repair` will quarantine it."),)
     table = table.select(_ANSWERS)
     name = pa.repeat(str(path.relative_to(place.data)), len(table)).dictionary_encode()
     return _Seen(bytes=_size(path), answers=table.append_column("part", name), findings=wrong)

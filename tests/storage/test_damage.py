@@ -1,12 +1,16 @@
 import random
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from privcore import Answer
 from storage import StoreError, open_store, write_manifest
+from storage.errors import DegradedWarning
 from storage.located import located
-from tests.storage.made_up import epsilon, manifest, put, row, rows
+from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
+from tests.storage.test_parts import republish
 
 
 def flip_a_bit(part: Path, *, seed: int) -> None:
@@ -89,6 +93,28 @@ def test_a_part_whose_points_are_not_those_of_its_name_is_found(root: Path) -> N
     assert open_store(root).verify() == [
         f"{moved} has points that do not match the hash in its name; `privsweep repair` will quarantine it."
     ]
+
+
+def exchanged(part: Path, column: str) -> Path:
+    """Exchange the values of a column between two rows of a part, under the right name for its bytes."""
+    table = pq.read_table(part, partitioning=None)
+    values = pa.chunked_array([table[column].combine_chunks().take(pa.array([1, 0]))])
+    return republish(part, table.set_column(table.column_names.index(column), column, values))
+
+
+@pytest.mark.parametrize("column", ["sigma", "problem_id", "method"])
+def test_rows_with_the_fields_of_other_rows_are_found_though_name_and_bytes_agree(
+    root: Path, column: str
+) -> None:
+    part = exchanged(put(root, [row(epsilon()), row(epsilon(sigma=2), method=Claims(number=3))]), column)
+    (complaint,) = open_store(root).verify()
+    assert complaint.startswith(f"{part} has other fields in row ")
+    with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match="has other fields"):
+        assert store.stored("unamplified-epsilon") == {}
+
+
+def test_every_row_that_a_release_has_written_has_the_fields_of_its_id(repository: Path) -> None:
+    assert open_store(repository / "tests" / "storage" / "data" / "store-1").verify() == []
 
 
 def test_a_damaged_manifest_is_found_by_name(root: Path) -> None:

@@ -321,7 +321,7 @@ def test_a_part_that_is_misnamed_tells_all_its_points_and_is_not_read_around_dam
     assert (len(points), complete) == (3, True)
     with (
         open_store(root, degraded=True) as store,
-        pytest.warns(DegradedWarning, match="do not match the hash"),
+        pytest.warns(DegradedWarning, match="that do not match the hash"),
     ):
         assert store.stored("unamplified-epsilon") == {}
 
