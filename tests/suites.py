@@ -6,9 +6,10 @@ changes with the commit, so that all cases run in the course of some commits. Te
 to `make test-all`. A file or a test that is named on the command line runs completely.
 """
 
+import gc
 import subprocess
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,6 +49,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Return the seed of the sample, with which another run draws the same tests."""
     return f"a sample of the suite: --seed {_seed}" if config.option.suite == "sample" else None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without garbage collections, and exempt what was collected from all later ones.
+
+    Ten thousand tests and all imported modules are not garbage, but every full collection visits them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,6 +4,7 @@ import math
 import random
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -94,8 +95,11 @@ def test_contradicting_and_missing_brackets_are_errors() -> None:
         )
 
 
-def drawn_runs(count: int) -> list[tuple[str, ...]]:
-    """Return options of training runs; every sampling occurs, allocation also with two participations."""
+def drawn_runs(count: int) -> list[Any]:
+    """Return options of training runs; every sampling occurs, allocation also with two participations.
+
+    Those with two participations take ten seconds.
+    """
     draw = random.Random(20)
     runs = []
     for k in range(count):
@@ -110,12 +114,14 @@ def drawn_runs(count: int) -> list[tuple[str, ...]]:
         }[k % 4]
         target = f"{10 ** draw.uniform(-1, 1):.3g}"
         length = () if k % 4 == 1 else ("--steps", steps)
-        runs.append((target, *scheme, *length, "--epochs", epochs, "--delta", delta))
+        run = (target, *scheme, *length, "--epochs", epochs, "--delta", delta)
+        marks = (pytest.mark.thorough,) if k % 4 == 3 else ()
+        runs.append(pytest.param(run, marks=marks, id=" ".join(run)))
     return runs
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("run", drawn_runs(8), ids=" ".join)
+@pytest.mark.parametrize("run", drawn_runs(8))
 def test_epsilon_asked_again_is_printed_at_most_the_target(
     run: tuple[str, ...], command: Command, tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 from privcore.likelihood_ratio.steps import GaussianStep
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(12)
+
 
 def ask(kind: str, method: str = "allocation.conditional", **fields: Any) -> Answer:
     asked = "epsilon" if "delta" in fields else "delta"
@@ -175,7 +177,7 @@ def counted(local_epsilon: float, steps: int, participations: int, epsilon: floa
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5])
 @pytest.mark.parametrize(
     ("local_epsilon", "steps", "participations"), [(0.5, 20, 5), (1.0, 30, 12), (2.0, 8, 3), (1.0, 200, 150)]
@@ -194,7 +196,7 @@ def test_randomized_response_is_enclosed(
     assert found.upper >= max(remove, add) * (1.0 - 1e-12)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_brackets_meet_those_of_other_methods_at_drawn_problems(seed: int) -> None:
     rng = random.Random(seed)
