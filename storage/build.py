@@ -2,32 +2,27 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
-from privcore.problem import Problem
-from privcore.registry import versions
+from storage.empty_snapshot import add_table, connected, create_empty, schemas, start
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.macros import macros
 from storage.manifest import Manifest
 from storage.monotone_index import add_monotone_index
 from storage.parts import ROW_GROUP, problem_of, read_part
-from storage.schema import schema_for
 from storage.views import (
     CHOICE,
     best_of_one,
     best_of_several,
     fields_of,
-    quote,
     quoted,
     rigorous,
-    sql_type,
     view_name,
     views,
 )
@@ -37,8 +32,6 @@ LAYOUT = f"6-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdige
 macros. The macros change with trends, domains and defaults of problems, so no cache outlives a proof that is
 withdrawn.
 """
-
-LIMIT_BYTES = 3_000_000_000  # of memory while building; DuckDB spills the rest to the disk
 
 
 def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]) -> None:
@@ -54,82 +47,65 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
         StoreError: A part is damaged; the sentence names it.
         duckdb.Error: The disk or the memory is full; the file is incomplete.
     """
+    start(path)
+    with connected(path) as connection:
+        _fill(connection, place, parts, sweeps)
+        connection.execute("checkpoint")  # closing does this too, but does not report a full disk
+
+
+def build_in_memory(
+    place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a snapshot that needs no disk.
+
+    Args:
+        place: The store.
+        parts: Its parts.
+        sweeps: Its manifests.
+
+    Raises:
+        StoreError: A part is damaged; the sentence names it.
+        duckdb.Error: The memory is full.
+    """
+    connection = connected(None)
+    try:
+        create_empty(connection)
+        _fill(connection, place, parts, sweeps)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _fill(
+    connection: duckdb.DuckDBPyConnection, place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]
+) -> None:
+    """Add the rows of all parts to a snapshot without rows."""
     of_problem: dict[str, list[Path]] = {}
     for part in parts:
         of_problem.setdefault(problem_of(part), []).append(part)
     kinds = {kind.name: kind for kind in PROBLEMS}
-    schemas = {name: schema_for(kind) for name, kind in kinds.items()}
-    _start(path, schemas)
-    with _connected(path) as connection:
-        for problem, files in of_problem.items():
-            view = view_name(problem)
-            if problem in kinds:
-                connection.execute(f'drop table brackets."{view}"')
-            else:
-                schemas[problem] = _joint_schema(place, files)
-                _add_table(connection, problem, schemas[problem])
-            _load(connection, problem, files, place)
-            _drop_duplicates(connection, view)
-            _add_brackets(connection, view, fields_of(schemas[problem]))
-            if problem in kinds:
-                add_monotone_index(connection, kinds[problem])
-        _load_sweeps(connection, sweeps)
-        if schemas.keys() != kinds.keys():
-            connection.execute(";".join(views(schemas)))
-        connection.execute("checkpoint")  # closing does this too, but does not report a full disk
-
-
-def _connected(path: Path) -> duckdb.DuckDBPyConnection:
-    """Return a connection that writes a file; a folder next to it holds the data that exceed the memory."""
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "python_enable_replacements": "false",
-        "memory_limit": f"{LIMIT_BYTES}B",
-        "temp_directory": f"{path}.spill",
-    }
-    return duckdb.connect(str(path.absolute()), config=settings)  # `md:x` would be a URL
-
-
-@lru_cache(maxsize=1)
-def _empty(_kinds: tuple[type[Problem], ...], _versions: tuple[tuple[str, int], ...]) -> list[bytes]:
-    """Return a list for the file of a snapshot without rows, empty until the file has been built."""
-    return []
-
-
-def _start(path: Path, schemas: Mapping[str, pa.Schema]) -> None:
-    """Write a snapshot without rows; later ones are copies, since its 200 statements take half a second."""
-    built = _empty(tuple(PROBLEMS), tuple(versions().items()))
-    if built:
-        path.write_bytes(built[0])
-        return
-    with _connected(path) as connection:
-        connection.execute("begin; create schema brackets; create schema corners; create schema axes")
-        for problem, schema in schemas.items():
-            _add_table(connection, problem, schema)
-            connection.execute(f'create table brackets."{view_name(problem)}" ({_bracket_columns(schema)})')
-        connection.execute(";".join([*views(schemas), *macros(), "commit", "checkpoint"]))
-    built.append(path.read_bytes())
-
-
-def _bracket_columns(schema: pa.Schema) -> str:
-    """Return the columns of an empty table of brackets; a view would slow every query over `best`."""
-    fields = [f"{quote(name)} {sql_type(schema.field(name).type)}" for name in fields_of(schema)]
-    ends = ["lower double", "upper double"]
-    sources = [f"{end}_{of} varchar" for of in ("method", "point") for end in ("lower", "upper")]
-    return ", ".join(["problem_id varchar", "problem varchar", *fields, *ends, *sources])
+    schema_of = schemas()
+    for problem, files in of_problem.items():
+        view = view_name(problem)
+        if problem in kinds:
+            connection.execute(f'drop table brackets."{view}"')
+        else:
+            schema_of[problem] = _joint_schema(place, files)
+            add_table(connection, problem, schema_of[problem])
+        _load(connection, problem, files, place)
+        _drop_duplicates(connection, view)
+        _add_brackets(connection, view, fields_of(schema_of[problem]))
+        if problem in kinds:
+            add_monotone_index(connection, kinds[problem])
+    _load_sweeps(connection, sweeps)
+    if schema_of.keys() != kinds.keys():
+        connection.execute(";".join(views(schema_of)))
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:
     """Return all columns in the parts of a problem that only another release has."""
     return pa.unify_schemas([read_part(place, file).schema for file in files])
-
-
-def _add_table(connection: duckdb.DuckDBPyConnection, problem: str, schema: pa.Schema) -> None:
-    """Create the empty table of a problem's rows.
-
-    Not by `create table as` from an empty query: DuckDB 2.0.0 can lose rows that are later inserted into it.
-    """
-    columns = ", ".join(f"{quote(field.name)} {sql_type(field.type)}" for field in schema)
-    connection.execute(f'create table main."{view_name(problem)}" ({columns}, part varchar)')
 
 
 def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path], place: Folder) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow as pa
 from privcore.problem import Problem
 from storage import layout, snapshot
 from storage.degraded import Around, warn
+from storage.errors import QueryError
 from storage.folder import FRESH, Folder
 from storage.frames import Framed
 from storage.functions import SqlFunction, registered
@@ -28,6 +29,8 @@ from storage.query import run_query
 from storage.replacements import steadily
 from storage.verify import Verification, verify
 from storage.views import CHOICE
+
+T = TypeVar("T")
 
 
 def open_store(
@@ -184,9 +187,12 @@ class Store(Framed):
             LimitError: The query took too long, needed too much memory, or returned too many bytes.
             StoreError: A part is missing, damaged or foreign; the sentence names it.
         """
-        cursor = self._cursor()
-        with cursor, registered(cursor, functions):
-            return run_query(cursor, query, limit_seconds)
+
+        def read(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
+            with registered(cursor, functions):
+                return run_query(cursor, query, limit_seconds)
+
+        return self._read(read)
 
     def lookup(self, problem: Problem) -> Found | None:
         """Return the bracket of a problem from stored brackets and proved monotonicity, or None.
@@ -197,8 +203,21 @@ class Store(Framed):
         Raises:
             StoreError: A part is missing, damaged or foreign, or two stored brackets contradict one another.
         """
+        return self._read(lambda cursor: lookup(cursor, problem))
+
+    def _read(self, read: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        """Return a value read from the snapshot, from a new one if DuckDB finds this one damaged."""
+        try:
+            with self._cursor() as cursor:
+                return read(cursor)
+        except (duckdb.Error, QueryError) as error:
+            if snapshot.DAMAGE not in str(error):
+                raise
+        digest = self._digest
+        self.close()
+        snapshot.discard(self.place, digest)
         with self._cursor() as cursor:
-            return lookup(cursor, problem)
+            return read(cursor)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:

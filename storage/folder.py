@@ -1,6 +1,7 @@
 """A store in a folder: creation, renaming and deletion of its files, and their names in messages.
 
-All code that changes a store uses this class or its counterpart for buckets, `storage.bucket.Bucket`.
+One file, since it is the class Folder. All code that changes a store uses this class or its counterpart for
+buckets, `storage.bucket.Bucket`.
 """
 
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from storage import disk
 from storage.errors import StoreError, reason
-from storage.layout import DATA, DAY, MARK, refuse_newer
+from storage.layout import DATA, DAY, MARK, is_no_file, refuse_newer
 from storage.schema import SCHEMA_VERSION
 
 FRESH = 1.0
@@ -66,8 +67,8 @@ class Folder:
             StoreError: The path is a file, a folder with other files in it, or invalid for a store.
         """
         self.check_path()
-        mark = {"format": "privsweep store", "schema_version": SCHEMA_VERSION}
-        self._create(json.dumps(mark).encode() + b"\n")
+        mark = json.dumps({"format": "privsweep store", "schema_version": SCHEMA_VERSION})
+        self._create(mark.encode() + b"\n")
 
     def _create(self, content: bytes) -> None:
         """Create the folder together with its mark: other processes never find it without the mark."""
@@ -104,6 +105,8 @@ class Folder:
         mark = self.root / MARK
         if not self.is_there():
             raise StoreError(f"No store found at {self.name}.")
+        if is_no_file(mark):
+            raise StoreError(f"{self.shown(mark)} is not a file, so {self.name} is not a store.")
         try:
             version = json.loads(mark.read_bytes())["schema_version"]
         except FileNotFoundError:
@@ -162,6 +165,8 @@ class Folder:
             name: The folder, relative to the root; a missing folder has no entries.
         """
         folder = self.root / name
+        if name and folder.is_symlink():
+            raise StoreError(f"{self.shown(folder)} is a link: put the folder that it leads to in its place.")
         try:
             return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
         except FileNotFoundError:

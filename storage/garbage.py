@@ -99,9 +99,12 @@ def _find(place: Folder, older_than: float, quarantine: float | None) -> Garbage
 
 
 def _stale_snapshots(place: Folder) -> list[Path]:
-    """Return the snapshots of earlier contents; a process that has one open can continue to use it."""
-    current = f"snapshot-{snapshot.contents(place).digest}.duckdb"
-    return [p for p in sorted((place.root / layout.CACHE).glob("snapshot-*.duckdb")) if p.name != current]
+    """Return the snapshots that no query of this user reads; a process that has one open can still use it."""
+    folder = place.root / layout.CACHE
+    if folder.is_symlink():
+        return []
+    current = snapshot.sound(snapshot.contents(place))
+    return [path for path in sorted(folder.glob("snapshot-*.duckdb")) if path != current]
 
 
 def _age(path: Path) -> float:

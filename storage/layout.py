@@ -18,8 +18,14 @@ DAY = 86_400.0
 
 
 def is_no_file(path: Path) -> bool:
-    """Return whether the path exists but is not a file: a folder, a broken link or a pipe."""
-    return not path.is_file() and os.path.lexists(path)
+    """Return whether the path exists but is not a file: a folder, a link or a pipe."""
+    return os.path.lexists(path) and (path.is_symlink() or not path.is_file())
+
+
+def refuse_no_file(path: Path, where: object) -> None:
+    """Raise `DamagedError` for a folder, a link or a pipe in the place of a file."""
+    if is_no_file(path):
+        raise DamagedError(f"{where} is not part of the store; `privsweep repair` will quarantine it.")
 
 
 def refuse_newer(version: object, where: object) -> None:

@@ -108,7 +108,7 @@ def manifests(place: Folder) -> list[Manifest]:
     Raises:
         StoreError: A manifest cannot be read, or is of a newer version; the sentence names the file.
     """
-    files = sorted((place.root / layout.SWEEPS).glob("[!.]*.json"))
+    files = [path for path in place.entries(layout.SWEEPS) if path.suffix == ".json"]
     found = sorted((read_manifest(place, file) for file in files), key=lambda m: (m.finished_at, m.digest))
     made = replacements(place)  # after the manifests: a part is replaced before it is deleted
     return [sweep.with_parts(newest(sweep.parts, made)) for sweep in found]
@@ -122,6 +122,7 @@ def read_manifest(place: Folder, path: Path) -> Manifest:
         StoreError: The file cannot be read, or is of a newer version.
     """
     shown = place.shown(path)
+    layout.refuse_no_file(path, shown)
     try:
         content = json.loads(path.read_bytes())
         version = content["schema_version"]

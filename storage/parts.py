@@ -150,9 +150,7 @@ def _listed(place: Folder) -> tuple[list[Path], list[Path]]:
     found: list[Path] = []
     foreign: list[Path] = []
     for folder in place.entries(layout.DATA):
-        # A folder under two names would count all of its parts twice.
-        is_twin = folder.is_symlink() and folder.resolve().parent == place.data.resolve()
-        if not _FOLDER.fullmatch(folder.name) or not folder.is_dir() or is_twin:
+        if not _FOLDER.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
             foreign.append(folder)
             continue
         for file in place.entries(f"{layout.DATA}/{folder.name}"):

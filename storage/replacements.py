@@ -59,6 +59,7 @@ def read_replacement(place: Folder, path: Path) -> Replacement:
         StoreError: The record cannot be read, or is of a newer version.
     """
     shown = place.shown(path)
+    layout.refuse_no_file(path, shown)
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -208,9 +209,13 @@ def settled(place: Folder, read: Callable[[], T]) -> T:
 def files(place: Folder) -> set[tuple[str, int]]:
     """Return the paths of all parts, manifests and records, each with the time of its last change."""
     found = set()
-    of_problems = [f"{layout.DATA}/{folder.name}" for folder in place.entries(layout.DATA)]
+    of_problems = [
+        f"{layout.DATA}/{folder.name}"
+        for folder in place.entries(layout.DATA)
+        if folder.is_dir() and not folder.is_symlink()
+    ]
     for name in (layout.SWEEPS, layout.REPLACED, *of_problems):
-        for path in place.entries(name) if (place.root / name).is_dir() else ():
+        for path in place.entries(name):
             try:
                 found.add((str(path), path.stat().st_mtime_ns))
             except OSError:  # it vanished already

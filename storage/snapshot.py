@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import secrets
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +14,8 @@ import pyarrow as pa
 
 from privcore import PROBLEMS
 from privcore.registry import versions
-from storage import layout
-from storage.build import LAYOUT, build
+from storage import layout, snapshot_records
+from storage.build import LAYOUT, build, build_in_memory
 from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.manifest import Manifest, manifests, missing, to_json
@@ -21,6 +23,8 @@ from storage.parts import parts
 from storage.schema import SCHEMA_VERSION, schema_for
 
 KEPT = 2  # snapshots that stay: the newest, and the one before it, which another process may be opening
+DAMAGE = "Corrupt database file"
+"""Text in the errors of DuckDB for blocks that do not match their checksums."""
 
 _OPENING = threading.Lock()
 _FULL = (duckdb.Error, pa.ArrowException, OSError)  # errors of a full disk or memory
@@ -82,58 +86,98 @@ def _size_and_time(place: Folder, path: Path) -> tuple[int, int]:
 def connect(what: Contents) -> duckdb.DuckDBPyConnection:
     """Return a read-only, locked connection to the snapshot of these contents; build it if it is missing.
 
+    A file in the cache is opened only if this user built it and it has not changed since. Without room in the
+    cache, the snapshot is built in the folder for temporary files, and without room there in memory.
+
     Raises:
-        StoreError: A part is damaged, or the disk is full; the sentence names the file.
+        StoreError: A part is damaged, or nothing has room for the snapshot; the sentence names the file.
     """
-    try:
-        folder = what.place.root / layout.CACHE
-        folder.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError:  # a store on a read-only disk can be queried too
-        with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
-            path = Path(scratch) / "snapshot.duckdb"
-            try:
-                build(path, what.place, what.parts, what.manifests)
-            except _FULL as error:
-                raise _unbuilt(path, error) from error
-            return _open(path)  # the file lives as long as the connection
-    path = folder / f"snapshot-{what.digest}.duckdb"
+    path = sound(what)
     for _ in range(3):
-        if not path.exists():
-            try:
-                _build_aside(what, path)
-            except _FULL as error:
-                raise _unbuilt(path, error) from error
+        try:
+            path = path or _build_aside(what)
+        except _FULL:  # a store on a read-only or full disk can be queried too
+            return _elsewhere(what)
         try:
             return _open(path)
-        except duckdb.Error:  # removed by another process in between, or damaged
-            path.unlink(missing_ok=True)
-    raise StoreError(f"Cannot open {path}; delete the folder {folder}.")
+        except duckdb.Error:  # removed by another process in between
+            snapshot_records.forget(path)
+            path = None
+    return _elsewhere(what)
 
 
-def _unbuilt(path: Path, error: Exception) -> StoreError:
-    return StoreError(f"Cannot build {path}: {str(error).splitlines()[0]}.")
+def sound(what: Contents) -> Path | None:
+    """Return the snapshot of these contents in the cache, or None if it must be built."""
+    folder = what.place.root / layout.CACHE
+    if folder.is_symlink():
+        return None
+    return next(snapshot_records.trusted(sorted(folder.glob(f"snapshot-{what.digest}-*.duckdb"))), None)
+
+
+def discard(place: Folder, digest: str) -> None:
+    """Delete the snapshot of contents with this digest, because DuckDB found it damaged."""
+    for path in (place.root / layout.CACHE).glob(f"snapshot-{digest}-*.duckdb"):
+        snapshot_records.forget(path)
+
+
+def _elsewhere(what: Contents) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a snapshot outside of the store."""
+    arguments = what.place, what.parts, what.manifests
+    try:
+        with tempfile.TemporaryDirectory(prefix="privsweep-") as scratch:
+            path = Path(scratch) / "snapshot.duckdb"
+            build(path, *arguments)
+            return _open(path)  # the file lives as long as the connection
+    except _FULL:
+        pass
+    try:
+        connection = build_in_memory(*arguments)
+    except _FULL as error:
+        folder = what.place.root / layout.CACHE
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise StoreError(f"No room for the snapshot in {folder} or in memory: {reason}.") from error
+    for name in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"):
+        connection.execute(f"set global {name} = {_LOCKED[name]}")
+    _lock(connection)
+    return connection
 
 
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     with _OPENING:  # connections of one process to one file share their settings
         connection = duckdb.connect(str(path.absolute()), read_only=True, config=dict(_LOCKED))
         if not connection.execute("select current_setting('lock_configuration')").fetchall()[0][0]:
-            connection.execute("set global TimeZone = 'UTC'")
-            connection.execute("set global lock_configuration = true")
+            _lock(connection)
     return connection
 
 
-def _build_aside(what: Contents, path: Path) -> None:
-    """Build a snapshot under another name, rename it, and remove old snapshots."""
-    with tempfile.TemporaryDirectory(prefix=".snapshot-", suffix=".tmp", dir=path.parent) as scratch:
+def _lock(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("set global TimeZone = 'UTC'")
+    connection.execute("set global lock_configuration = true")
+
+
+def _build_aside(what: Contents) -> Path:
+    """Build a snapshot under another name, rename it, record it, and remove old snapshots."""
+    folder = what.place.root / layout.CACHE
+    if folder.is_symlink():  # foreign: it may lead anywhere
+        raise NotADirectoryError(folder)
+    folder.mkdir(exist_ok=True)
+    # Another user may have a snapshot of the same contents, which must not be overwritten.
+    path = folder / f"snapshot-{what.digest}-{secrets.token_hex(4)}.duckdb"
+    with tempfile.TemporaryDirectory(prefix=".snapshot-", suffix=".tmp", dir=folder) as scratch:
         unfinished = Path(scratch) / path.name
         build(unfinished, what.place, what.parts, what.manifests)
+        sha256 = snapshot_records.sha256_of(unfinished)
         unfinished.replace(path)
-    others = [p for p in path.parent.glob("snapshot-*.duckdb") if p != path]
+    snapshot_records.remember(path, sha256)
+    others = [p for p in folder.glob("snapshot-*.duckdb") if p != path and not _is_of_others(what, p)]
     for old in sorted(others, key=_age)[KEPT - 1 :]:
-        old.unlink(missing_ok=True)
+        snapshot_records.forget(old)
+    return path
+
+
+def _is_of_others(what: Contents, path: Path) -> bool:
+    """Return whether a snapshot of these contents is young; this user has no other one, so others read it."""
+    return path.name.startswith(f"snapshot-{what.digest}-") and -_age(path) > time.time() - layout.DAY
 
 
 def _age(path: Path) -> float:

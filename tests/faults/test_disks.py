@@ -115,10 +115,10 @@ def ask_within(limit: int, root: Path) -> int:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.9])
-def test_a_snapshot_that_has_no_room_is_one_sentence_and_spoils_nothing(
+def test_a_store_on_a_full_disk_is_read_in_memory_and_stays_as_it_is(
     faults: Tally, root: Path, share: float
 ) -> None:
-    """T7: no room for the snapshot of a reader; the snapshot is derived, so the store stays intact."""
+    """T7: no room for the snapshot of a reader, neither in the store nor for temporary files."""
     put(root, rows(10))
     faults.compare(root, {row.point.id for row in rows(10)})
     (whole,) = (root / "cache").glob("*.duckdb")
@@ -126,10 +126,7 @@ def test_a_snapshot_that_has_no_room_is_one_sentence_and_spoils_nothing(
     whole.unlink()
     with faults.trial():
         ending = run(ask_within, limit, root)
-        assert ending.value is None
-        assert isinstance(ending.error, StoreError), repr(ending.error)
-        assert str(root) in str(ending.error)
-        assert "\n" not in str(ending.error)
+        assert ending.value == 10, ending.error
         with faults.recovery():
             faults.compare(root, {row.point.id for row in rows(10)})
         assert sorted(path.suffix for path in (root / "cache").iterdir()) == [".duckdb"]

@@ -1,0 +1,71 @@
+"""Private records of the snapshots that this user built: other files in the cache of a store are not read.
+
+A hash next to a snapshot would not help, since whoever changes the one can change the other. So the hash is
+in the user's own cache folder, and a snapshot without a record is built again.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from storage.errors import StoreError
+from storage.located import cache_folder
+
+FOLDER = "snapshots"
+
+
+def remember(path: Path, sha256: str) -> None:
+    """Record a snapshot that was just built; without room for the record, it is built again next time."""
+    with suppress(OSError, StoreError):
+        record = _record(path)
+        record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        staged = record.with_suffix(f".{os.getpid()}.tmp")
+        staged.write_text(json.dumps([sha256, *_state(path)]))
+        staged.replace(record)
+
+
+def forget(path: Path) -> None:
+    """Delete a snapshot, and its record."""
+    path.unlink(missing_ok=True)
+    with suppress(OSError, StoreError):
+        _record(path).unlink(missing_ok=True)
+
+
+def trusted(paths: list[Path]) -> Iterator[Path]:
+    """Yield the snapshots that this user built and that have not changed since; delete those that have.
+
+    The bytes are hashed only if the state of the file changed: no program can change a file and keep the time
+    of its last change of state, and DuckDB has a checksum of each block for what the disk itself changes.
+    """
+    for path in paths:
+        try:
+            sha256, *state = json.loads(_record(path).read_bytes())
+            if path.is_symlink():
+                continue
+            if state != _state(path):
+                if sha256_of(path) != sha256:
+                    forget(path)
+                    continue
+                remember(path, sha256)
+        except (OSError, ValueError, TypeError, StoreError):  # no record, or none that this release wrote
+            continue
+        yield path
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _state(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _record(path: Path) -> Path:
+    name = hashlib.blake2b(os.fsencode(path.resolve()), digest_size=16).hexdigest()
+    return cache_folder() / FOLDER / f"{name}.json"
