@@ -26,6 +26,7 @@ OBJECT_STORE = (
 LONGEST_BASE = 20  # characters: the path of a Ray socket, far below this folder, must not exceed 107
 PREFIX = "psray-"
 LOCK = "lock"
+INNER = "r"
 NOT_CODE = ["__pycache__", "*.pyc"]
 _TOKEN = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 
@@ -171,6 +172,8 @@ def _set_environment() -> None:
 def own_folder() -> Iterator[Path]:
     """Provide a folder for Ray's sockets and logs, and remove the folders of killed runs.
 
+    No other user can reach it, although Ray opens the folder itself to everyone.
+
     The owner holds a lock in its folder, which the kernel releases when the owner ends. This works also for
     containers that share the parent folder but not their process ids.
     """
@@ -185,7 +188,8 @@ def own_folder() -> Iterator[Path]:
         flock(lock, LOCK_EX)
         folder = staged.rename(base / staged.name[1:])  # after locking: no other run finds it unlocked
         try:
-            yield folder
+            (folder / INNER).mkdir(mode=0o700)
+            yield folder / INNER
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,6 +1,7 @@
 """The folder of Ray on this machine: it exists as long as its owner, also in a shared parent folder."""
 
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -35,7 +36,7 @@ def test_a_folder_goes_with_its_owner_and_is_left_alone_before(base: Path) -> No
         (first / "session").mkdir()
         with own_folder() as second:
             assert (first / "session").exists()
-            assert first.parent == second.parent == base
+            assert first.parent.parent == second.parent.parent == base
     assert list(base.iterdir()) == []
 
 
@@ -72,3 +73,58 @@ def test_a_link_is_not_followed(base: Path, tmp_path_factory: pytest.TempPathFac
     (base / f"{cluster.PREFIX}link").symlink_to(elsewhere)
     with own_folder():
         assert (elsewhere / cluster.LOCK).exists()
+
+
+STARTED = """
+import sys
+from tasks import cluster
+with cluster.started_here(1):
+    import ray
+    @ray.remote
+    def one():
+        return 1
+    print(ray.get(one.remote()), ray._private.worker._global_node.get_session_dir_path(), flush=True)
+    sys.stdin.readline()
+    print(ray.get(one.remote()), flush=True)
+"""
+BREAK_IN = """
+import os, sys
+session, reached = sys.argv[1], []
+for name in ("", "sockets", "sockets/raylet", "logs"):
+    path = os.path.join(session, name)
+    for act in (os.listdir, os.stat, lambda p: os.rename(p, p + "-moved")):
+        try:
+            act(path)
+            reached.append(path)
+        except OSError:
+            pass
+print(reached)
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_reaches_no_file_of_a_running_ray() -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_AUTH")}
+    environment["RAY_TMPDIR"] = "/tmp"  # that of tests is below a folder that is private anyway
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        answer, session = run.stdout.readline().split()
+        command = ["/usr/bin/env", "python3", "-c", BREAK_IN, session]
+        attack = subprocess.run(
+            command, user="nobody", group=pwd.getpwnam("nobody").pw_gid, extra_groups=[], capture_output=True, text=True,
+            cwd="/", check=False,
+        )  # fmt: skip
+        run.stdin.write("on\n")
+        run.stdin.close()
+        assert (answer, run.stdout.read().strip()) == ("1", "1"), "the run goes on"
+    assert attack.stdout.strip() == "[]", attack.stderr
+    assert run.returncode == 0
+    assert not Path(session).exists()
