@@ -119,9 +119,15 @@ def test_another_user_reaches_no_file_of_a_running_ray() -> None:
         answer, session = run.stdout.readline().split()
         command = ["/usr/bin/env", "python3", "-c", BREAK_IN, session]
         attack = subprocess.run(
-            command, user="nobody", group=pwd.getpwnam("nobody").pw_gid, extra_groups=[], capture_output=True, text=True,
-            cwd="/", check=False,
-        )  # fmt: skip
+            command,
+            user="nobody",
+            group=pwd.getpwnam("nobody").pw_gid,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            cwd="/",
+            check=False,
+        )
         run.stdin.write("on\n")
         run.stdin.close()
         assert (answer, run.stdout.read().strip()) == ("1", "1"), "the run goes on"
