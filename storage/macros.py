@@ -9,9 +9,10 @@ from privcore import PROBLEMS, find_problem
 from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.problem import Problem
 from privcore.training import sampler_of
+from storage.macro_ends import SERIES, ends, is_corner, source
 from storage.macro_sizes import RATE_AT_LEAST, sized, sizes_of, sound_sizes
 from storage.monotone_index import relation
-from storage.views import quoted_product, view_name
+from storage.views import view_name
 
 SHORT = {
     "epsilon_at": "allocation_epsilon_at",
@@ -56,6 +57,7 @@ _HELPERS = (
     case when typeof(given) <> 'BOOLEAN' then try_cast(given as double) end
     """,
     RATE_AT_LEAST,
+    *SERIES,
 )
 
 
@@ -164,31 +166,6 @@ def _typed(parameter: Parameter, given: str) -> str:
     return f"{given}::varchar"
 
 
-def _is_corner(kind: type[Problem], end: str, without: str = "") -> str:
-    """Return the condition that the bracket `b` is a corner of the question on all axes, or all but one."""
-    relations = [
-        f"{quoted_product(axis, 'b.')} {relation(axis, end)} {quoted_product(axis, 'asked.')}"
-        for axis in kind.lookup_axes()
-        if axis.name != without
-    ]
-    return " and ".join([*relations, f"b.{end}_method is not null"])
-
-
-def _source(kind: type[Problem]) -> str:
-    return "{" + ", ".join(f"'{name}': b.{name}" for name in kind.parameters) + "}"
-
-
-def _corner(kind: type[Problem], end: str) -> str:
-    """Return the best corner on one side, or null; on a tie, the question's own bracket comes first."""
-    bound = "b.upper" if end == "upper" else "-b.lower"
-    equal = " and ".join(f"b.{name} = asked.{name}" for name in kind.parameters)
-    best = (
-        f"{{'bound': {bound}, 'other': not ({equal}), 'source': {_source(kind)}, 'method': b.{end}_method}}"
-    )
-    where = _is_corner(kind, end)
-    return f"(select min({best}) from brackets.{view_name(kind.name)} as b where {where})"
-
-
 def _sound(kind: type[Problem], lower: str, upper: str) -> str:
     """Return a condition that is true or raises an error; it is in a `where`, since columns may be unused."""
     contradiction = f"The store contradicts itself about {kind.name}; see the view conflicts."
@@ -201,20 +178,19 @@ def _at(kind: type[Problem], given: Mapping[str, str], from_sizes: bool = True) 
         select '{kind.name}' as problem,
                coalesce(-found.low.bound, 0) as lower, coalesce(found.high.bound, 'inf') as upper,
                found.low.method as lower_method, found.high.method as upper_method,
-               found.low.source as lower_from, found.high.source as upper_from
-        from (select {_corner(kind, "lower")} as low, {_corner(kind, "upper")} as high
-              from {_asked(kind, given, {}, from_sizes)}) as found
+               found.low.source as lower_from, found.high.source as upper_from,
+               found.low.also as lower_also, found.high.also as upper_also,
+               found.low.also_method as lower_also_method, found.high.also_method as upper_also_method
+        from ({ends(kind, _asked(kind, given, {}, from_sizes))}) as found
         where {_sound(kind, "-found.low.bound", "found.high.bound")}"""
 
 
 def _noise(kind: type[Problem], noise: str) -> str:
     given = {name: name for name in kind.parameters if name != noise}
-    smallest = (
-        f"{{'noise': b.{noise}, 'upper': b.upper, 'source': {_source(kind)}, 'method': b.upper_method}}"
-    )
+    smallest = f"{{'noise': b.{noise}, 'upper': b.upper, 'source': {source(kind)}, 'method': b.upper_method}}"
     brackets = f"brackets.{view_name(kind.name)} as b"
     axis = next(axis for axis in kind.lookup_axes() if axis.name == noise)
-    below = f"{_is_corner(kind, 'lower', noise)} and b.{noise} {relation(axis, 'lower')} asked.least.noise"
+    below = f"{is_corner(kind, 'lower', noise)} and b.{noise} {relation(axis, 'lower')} asked.least.noise"
     return f"""
         select '{kind.name}' as problem, found.least.noise as {noise}, found.least.upper as upper,
                found.least.method as upper_method, found.least.source as upper_from
@@ -222,7 +198,7 @@ def _noise(kind: type[Problem], noise: str) -> str:
             select asked.least as least, (select max(b.lower) from {brackets} where {below}) as lower
             from (
                 select asked.*, (select min({smallest}) from {brackets} where
-                    {_is_corner(kind, "upper", noise)} and b.upper <= asked.{kind.asks}) as least
+                    {is_corner(kind, "upper", noise)} and b.upper <= asked.{kind.asks}) as least
                 from {_asked(kind, given, {kind.asks: kind.asks})}
             ) as asked
         ) as found

@@ -14,8 +14,8 @@ The profile is *not* convex in $\varepsilon$ itself: that of randomized response
 \varepsilon_0]$. At half of its delta at 0, epsilon is $\log((1 + e^{\varepsilon_0}) / 2)$, which exceeds
 $\varepsilon_0 / 2$.
 
-Only sums, products and quotients are used, which have the same bits in every language: the page has the same
-functions (`flows/page/static/chord.js`).
+Only sums, products and quotients are used, which have the same bits in every language: the page and SQL have
+the same functions (`flows/page/static/chord.js`, `storage/macro_ends.py`).
 """
 
 from privcore.numerics.rounding import PROFILE_CHORD, SHORT_FORMULA
@@ -97,18 +97,16 @@ def epsilon_below(delta: float, near: Place, far: Place) -> float:
 
 
 def _grown(x: float) -> float:
-    """Return the first terms of e^x - 1, for x >= 0."""
-    term = total = x
-    for k in range(2, TERMS + 1):
-        term = term * x / k
-        total = total + term
-    return total
+    """Return the first terms of e^x - 1, for x >= 0, by Horner's rule."""
+    total = 1.0
+    for k in range(TERMS, 1, -1):
+        total = 1.0 + x * total / k
+    return x * total
 
 
 def _logarithm(u: float) -> float:
-    """Return the first terms of log((1 + u) / (1 - u)), for u in [0, 1)."""
-    power, square, total = u, u * u, 0.0
-    for k in range(TERMS):
-        total = total + power / (2 * k + 1)
-        power = power * square
-    return 2.0 * total
+    """Return the first terms of log((1 + u) / (1 - u)), for u in [0, 1), by Horner's rule."""
+    total = 0.0
+    for k in range(2 * TERMS - 1, 0, -2):
+        total = 1.0 / k + u * u * total
+    return 2.0 * (u * total)

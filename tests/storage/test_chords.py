@@ -26,6 +26,8 @@ COMPUTED: dict[str, tuple[str, list[dict[str, Any]]]] = {
     ),
 }
 
+FROM = ("lower_from", "upper_from", "lower_method", "upper_method")
+
 
 def answered(problem: Problem, method: Method) -> Row:
     return row(problem, evaluate(Point(problem=problem, method=method)), method=method)
@@ -137,6 +139,44 @@ def test_a_search_without_an_index_gives_the_same_chord(root: Path, monkeypatch:
         indexed = [asked(store, question) for question in questions]
         monkeypatch.setattr("storage.lookup._stored_values", lambda *_: {})
         assert [asked(store, question) for question in questions] == indexed
+
+
+@pytest.mark.thorough
+def test_macros_for_sql_have_the_ends_of_lookups_between_deltas(root: Path) -> None:
+    rng = random.Random(24)
+    allocation, certified = find_problem("allocation-epsilon"), find("allocation.certified")()
+    ends = {1e-9: 8.0, 1e-8: 7.0, 1e-7: 6.2, 1e-6: 5.0, 1e-5: 4.5, 1e-4: 3.5, 1e-3: 3.0}
+    stored = [
+        row(allocation.from_fields({"sigma": s, "steps": t, "delta": d}), answer, method=certified)
+        for s in (0.5, 1.0, 2.0)
+        for t in (10, 100)
+        for d, end in ends.items()
+        for answer in [Answer.enclosure(0.98 * end / s, end / s - t / 1e4)]
+        if rng.random() < 0.9
+    ]
+    put(root, stored)
+    questions = [
+        {
+            "sigma": rng.choice((1.0, 2.0, rng.uniform(0.4, 2.5))),
+            "steps": rng.choice((9, 10, 40, 200)),
+            "delta": 10 ** rng.uniform(-10, -2.5),
+        }
+        for _ in range(80)
+    ]
+    values = ", ".join(
+        f"({k}, {q['sigma']!r}, {q['steps']}, {q['delta']!r}::double)" for k, q in enumerate(questions)
+    )
+    query = f"""
+        select e.* exclude (problem) from (values {values}) as q(k, sigma, steps, delta),
+        epsilon_at(sigma := q.sigma, steps := q.steps, delta := q.delta) as e order by k
+    """
+    with open_store(root) as store:
+        found = [store.lookup(allocation.from_fields(question)) for question in questions]
+        told = store.sql(query).to_pylist()
+    nothing = Found(lower=0.0, upper=math.inf, exact=False, **dict.fromkeys(FROM))
+    assert told == [{name: getattr(each or nothing, name) for name in told[0]} for each in found]
+    assert sum(each["upper_also"] is not None for each in told) > 30
+    assert sum(each["lower_also"] is not None for each in told) > 8
 
 
 def test_every_problem_about_epsilon_at_a_delta_of_a_mechanism_is_declared_convex() -> None:

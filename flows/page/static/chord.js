@@ -8,25 +8,18 @@ const MOVE = 2 ** -48;
 const TERMS = 40;
 const [LARGEST_FALL, LARGEST_RISE, LARGEST_LOSS, LARGEST_RATIO] = [60, 2, 0.75, 1e15];
 
-/** The first terms of exp(x) - 1, for x >= 0. */
+/** The first terms of exp(x) - 1, for x >= 0, by Horner's rule. */
 function grown(x) {
-  let [term, total] = [x, x];
-  for (let k = 2; k <= TERMS; k += 1) {
-    term = (term * x) / k;
-    total += term;
-  }
-  return total;
+  let total = 1;
+  for (let k = TERMS; k > 1; k -= 1) total = 1 + (x * total) / k;
+  return x * total;
 }
 
-/** The first terms of log((1 + u) / (1 - u)), for u in [0, 1). */
+/** The first terms of log((1 + u) / (1 - u)), for u in [0, 1), by Horner's rule. */
 function logarithm(u) {
-  const square = u * u;
-  let [power, total] = [u, 0];
-  for (let k = 0; k < TERMS; k += 1) {
-    total += power / (2 * k + 1);
-    power *= square;
-  }
-  return 2 * total;
+  let total = 0;
+  for (let k = 2 * TERMS - 1; k > 0; k -= 2) total = 1 / k + u * u * total;
+  return 2 * (u * total);
 }
 
 /** An upper bound of epsilon at a delta between two places `[delta, upper end of epsilon]`. */
