@@ -3,6 +3,9 @@
 import difflib
 from enum import IntEnum
 
+LONGEST_LIST = 800
+"""Most characters of a list of known names in an error."""
+
 
 class ExitCode(IntEnum):
     """Exit codes of the command `privsweep`; scripts rely on them."""
@@ -50,7 +53,17 @@ class UnknownNameError(PrivsweepError, KeyError):
 
 
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
-    """Return the error for a misspelt name, with the closest known name as a suggestion."""
+    """Return the error for a misspelt name, with the closest known name or the first known names."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f" Did you mean {close[0]}?" if close else f" Known: {', '.join(sorted(set(known)))}."
-    return UnknownNameError(f"Unknown {kind} {name}.{hint}")
+    hint = f"Did you mean {close[0]}?" if close else f"Known: {_listed(sorted(set(known)))}."
+    shown = name if name.isprintable() else ascii(name)
+    return UnknownNameError(f"Unknown {kind} {shown[:100]}. {hint}")
+
+
+def _listed(names: list[str]) -> str:
+    """Return the names as a list of at most a few lines, with the number of those left out."""
+    shown = names
+    while len(", ".join(shown)) > LONGEST_LIST:
+        shown = shown[:-1]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -9,7 +9,7 @@ from storage import mirror
 from storage.bucket import Bucket
 from storage.errors import StoreError
 from storage.folder import Folder
-from storage.server import asking
+from storage.server import asking, check_answer
 
 CACHE_VARIABLE = "PRIVSWEEP_CACHE"
 """Environment variable with the folder of the mirrors; by default `privsweep` in the user's cache folder."""
@@ -33,7 +33,7 @@ def located(path: str | Path) -> Folder:
         >>> located("store").name
         'store'
     """
-    match = _ADDRESS.fullmatch(str(path))
+    match = _ADDRESS.fullmatch(re.sub(r"^s3:(?!/)", "s3:///", str(path), flags=re.IGNORECASE))
     if match is None:
         root = Path(path)
         is_mirror = (
@@ -41,18 +41,34 @@ def located(path: str | Path) -> Folder:
         )
         return Bucket(*mirror.origin(root), root) if is_mirror else Folder(root)
     name, *prefix = match[2].rstrip("/").split("/")
-    plain = _BUCKET.fullmatch(name) and all(re.fullmatch(r"[^\x00-\x1f?*\[\]]+", part) for part in prefix)
-    if match[1].lower() != "s3" or not plain or {".", ".."}.intersection(prefix):
-        shown = f"{match[1]}://{match[2]}"[:200]
-        raise StoreError(f"Expected a folder or s3://bucket/prefix for the store, got {shown!r}.")
+    if why := _refusal(match[1], name, prefix):
+        raise StoreError(
+            f"Expected a folder or s3://bucket/prefix for the store, got {str(path)[:200]!r}: {why}."
+        )
     address = "/".join(["s3:/", name, *prefix])
     with asking("", "read", address) as server:
         endpoint = server.s3.meta.endpoint_url
+    check_answer(endpoint)
     if endpoint.endswith(".amazonaws.com"):
         endpoint = ""  # the same for every region
     digest = hashlib.blake2b(f"{endpoint} {address}".encode(), digest_size=6).hexdigest()
     spoken = re.sub(r"[^A-Za-z0-9._-]", "-", "-".join([name, *prefix]))[:80]
     return Bucket(address, endpoint, cache_folder() / f"{spoken}-{digest}" / _FOLDER)
+
+
+def _refusal(scheme: str, name: str, prefix: list[str]) -> str:
+    """Return the reason why an address is not that of a bucket, or ""."""
+    if scheme.lower() != "s3":
+        return "only the scheme s3 is known"
+    if not name:
+        return "it has no name of a bucket"
+    if not _BUCKET.fullmatch(name):
+        return "the name of a bucket has 3 to 255 letters, digits, dots, hyphens and underscores"
+    if {".", ".."}.intersection(prefix) or not all(
+        re.fullmatch(r"[^\x00-\x1f?*\[\]]+", part) for part in prefix
+    ):
+        return "a part of the prefix is empty, is dots, or has one of the characters ? * [ ]"
+    return ""
 
 
 def cache_folder() -> Path:

@@ -25,7 +25,7 @@ from storage.schema import BOOKKEEPING, RESULTS, SCHEMA_VERSION, VERSION_KEY, pr
 KEY = b"privsweep.lookup_table"
 """Metadata key of the version, by which a lookup table differs from other Parquet files."""
 
-_TEXTS = ("method", "knobs", "detail", "sweep", "git_commit", "versions", "host")
+_TEXTS = ("problem", "method", "knobs", "detail", "sweep", "git_commit", "versions", "host")
 _POINT = ("problem_id", "method", "method_version", "knobs")
 ANSWER = ("point_id", "lower", "upper", "value", "confidence")
 """Columns that the version of a table hashes."""
@@ -109,6 +109,8 @@ def read_lookup_table(path: Path) -> LookupTable:
     Raises:
         StoreError: The file cannot be read, is not a lookup table, is of a newer release, or was changed.
     """
+    if path.is_char_device() or path.is_block_device() or path.is_fifo():
+        raise StoreError(f"Expected a lookup table, a Parquet file, got {path}, a device or a pipe.")
     try:
         content = path.read_bytes()  # Arrow itself would also accept folders and addresses
         rows = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from http.client import HTTPException
 from os import getpid
 from typing import Any
 
 from storage.errors import StoreError
 
+PATIENCE = 10.0  # seconds for the first answer of a server
 _TAKEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")  # some servers send numbers only
 
 
@@ -33,6 +35,35 @@ def _connected(endpoint: str, _process: int) -> Any:
     server = S3FileSystem(endpoint_url=endpoint or None, use_listings_cache=False, skip_instance_cache=True)
     server.retries = 2  # each makes five attempts, and a server that stalls delays every one of them
     return server
+
+
+@cache
+def check_answer(endpoint: str) -> None:
+    """Raise an error if a server accepts no connection or sends no answer in time; any answer will do.
+
+    The driver would try ten times, which takes minutes, as is right only in the middle of a sweep. Servers of
+    AWS are not asked.
+
+    Args:
+        endpoint: Address of the server, or "" for a server that need not be asked.
+
+    Raises:
+        StoreError: The server is silent.
+    """
+    if not endpoint or endpoint.endswith(".amazonaws.com"):
+        return
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    try:
+        urlopen(endpoint, timeout=PATIENCE).close()
+    except HTTPError:
+        return
+    except OSError as error:
+        if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
+            raise StoreError(f"The server {endpoint} did not answer within {PATIENCE:g} s.") from error
+    except (ValueError, HTTPException):  # the driver names the mistake
+        return
 
 
 @contextmanager

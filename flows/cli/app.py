@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
+LONGEST_SENTENCE = 1_000  # characters of an error
 MANY_OBJECTS = 50_000
 """Number of new objects that starts a garbage collection: by default, imports spent a tenth of their time on it."""
 
@@ -211,7 +212,10 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error; return the code."""
     if sentence:
-        print(f"privsweep: {' '.join(sentence.split())}", file=sys.stderr)
+        # Names and texts of files may have any characters and any length.
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(sentence.split()))
+        short = line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]} ..."
+        print(f"privsweep: {short}", file=sys.stderr)
     return code
 
 

@@ -1,9 +1,10 @@
 """Commands about any problem: ask and methods."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
 
@@ -24,6 +25,8 @@ from flows.printing import as_json, listed
 from flows.spec.words import fields_from
 from privcore import DomainError, Method, find_problem
 from privcore.training import from_sizes
+
+LONGEST_LINE = 1_000_000  # bytes of a question
 
 
 def ask(
@@ -102,8 +105,16 @@ def _answer_batch(path: Path, chosen: list[Method] | None, limit_seconds: float,
     """Print one JSON line for each line of a file, as soon as it is known."""
     statuses: set[str] = set()
     with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
-        contents = answer_lines(lines, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
+        contents = answer_lines(_bounded(lines), chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
         for content in contents:
             print(as_json(content), flush=True)
             statuses.add(content["status"])
     finish_all(statuses)
+
+
+def _bounded(lines: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file, or raise an error for a line that no question needs."""
+    while line := lines.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise DomainError(f"Expected lines of at most {LONGEST_LINE} bytes, each a JSON object.")
+        yield line

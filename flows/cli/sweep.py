@@ -13,7 +13,6 @@ from flows.cli.options import (
     RayAddress,
     StorePath,
     Workers,
-    at_least_zero,
     check_engine,
 )
 from flows.cli.schedule import show_schedule
@@ -42,8 +41,18 @@ Words = Annotated[
         help="Fields of the problem, such as sigma=1,2 or sigma=linear(1,2,11), geometric(...), range(...).",
     ),
 ]
+LARGEST_SWEEP = 1e9  # points; their ids alone would need 100 GB
+
+
+def _countable(limit: float) -> float:
+    """Return a number of points, or reject a number that no machine could plan."""
+    if not limit <= LARGEST_SWEEP:
+        raise typer.BadParameter(f"Expected --max-points of at most {LARGEST_SWEEP:g}, got {limit:g}.")
+    return limit
+
+
 MaxPoints = Annotated[
-    float, typer.Option(min=1, callback=at_least_zero, help="Reject a sweep with more points than this.")
+    float, typer.Option(min=1, callback=_countable, help="Reject a sweep with more points than this.")
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Compute stored failures and timeouts again.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -88,9 +88,10 @@ def load(reference: str | Path) -> Sweep:
                 raise SweepError(str(unknown("sweep", source, embedded_names())))
             content = known[source].read_bytes()
         else:
-            if path.stat().st_size > LARGEST_FILE:
+            with path.open("rb") as file:
+                content = file.read(LARGEST_FILE + 1)  # the size of a device says nothing
+            if len(content) > LARGEST_FILE:
                 raise SweepError(f"{source}: Expected a file of at most {LARGEST_FILE} bytes.")
-            content = path.read_bytes()
     except OSError as error:
         raise SweepError(f"{source}: Expected a sweep file, got: {error.strerror}.") from None
     except ValueError:

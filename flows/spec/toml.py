@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from privcore.errors import PrivsweepError
@@ -34,8 +35,7 @@ class Reader:
 
     def line(self, key: str) -> int | None:
         """Return the line of a key such as `zip.sigma`, by a search in the text, or None."""
-        lines = [line.partition("#")[0] for line in self.text.splitlines()]
-        heads = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*grid\s*\]\]", line)]
+        lines, heads = _lines(self.text)
         here, last = 0, len(lines)
         found = None
         if 0 < self.grid <= len(heads):
@@ -58,6 +58,13 @@ class Reader:
                 hint = f"did you mean {close[0]}?" if close else f"known keys are {', '.join(sorted(names))}."
                 self.refuse(f"{key}.{name}".lstrip("."), f"Unknown key, {hint}")
         return table
+
+
+@lru_cache(maxsize=1)
+def _lines(text: str) -> tuple[list[str], list[int]]:
+    """Return the lines of a file without comments, and the numbers of those that begin a grid."""
+    lines = [line.partition("#")[0] for line in text.splitlines()]
+    return lines, [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*grid\s*\]\]", line)]
 
 
 def shown(value: Any) -> str:

@@ -125,8 +125,12 @@ def test_a_misspelt_problem_is_suggested(kind: type[Problem]) -> None:
 
 
 def test_a_name_unlike_any_other_gets_the_list() -> None:
-    with pytest.raises(UnknownNameError, match=r"Unknown method qqq\. Known: .*unamplified\.exact"):
+    with pytest.raises(UnknownNameError, match=r"Unknown method qqq\. Known: allocation\..* more\."):
         find("qqq")
+    with pytest.raises(UnknownNameError) as error:
+        find_problem("q" * 7000 + "\x1b[2J")
+    assert len(str(error.value)) < 1000
+    assert str(error.value).isprintable()
 
 
 def test_methods_for_tells_which_apply_and_why_the_rest_does_not() -> None:

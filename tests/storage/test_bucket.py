@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -308,7 +309,7 @@ def test_a_foreign_object_among_the_parts_is_reported(address: str) -> None:
 )
 def test_other_addresses_are_refused_in_one_sentence(address: str) -> None:
     with pytest.raises(
-        StoreError, match=r"^Expected a folder or s3://bucket/prefix for the store, got '[^\n]*'\.$"
+        StoreError, match=r"^Expected a folder or s3://bucket/prefix for the store, got '[^\n]*': [^\n]*\.$"
     ):
         open_store(address)
 
@@ -660,3 +661,16 @@ def test_a_server_that_stalls_is_given_up_within_three_minutes(s3_server: str) -
     reached = connected("")
     tries = reached.retries * 5  # botocore's own
     assert reached.read_timeout * tries < 180
+
+
+def test_a_server_that_accepts_and_says_nothing_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PATIENCE", 0.5)
+    server.check_answer.cache_clear()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        server._connected.cache_clear()
+        with pytest.raises(StoreError) as error:
+            open_store("s3://bucket/store")
+    server._connected.cache_clear()
+    assert str(error.value) == f"The server {endpoint} did not answer within 0.5 s."

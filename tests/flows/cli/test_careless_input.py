@@ -1,0 +1,101 @@
+"""Input that once hung, used up the memory, or wrote to the terminal is refused in one short sentence."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.cli.app import LONGEST_SENTENCE, run
+from flows.spec.sweep import parse
+
+GRID = """
+[[grid]]
+problem="unamplified-epsilon"
+methods=["unamplified.exact"]
+product={{sigma={},delta=1e-5}}
+"""
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
+
+
+@pytest.mark.parametrize(
+    "words", ["plan /dev/zero", "run /dev/zero", "table show /dev/zero", "ask --batch /dev/zero"]
+)
+def test_a_file_without_an_end_is_refused(words: str) -> None:
+    command = [sys.executable, "-m", "flows.cli", *words.split()]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, preexec_fn=limited
+    )
+    assert done.returncode == 2, done.stderr[-500:]
+    assert done.stderr.startswith("privsweep: ")
+    assert "Expected " in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_pipe_is_no_lookup_table_and_nobody_waits_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert run(["table", "show", str(tmp_path / "pipe")]) == 2
+    assert "a device or a pipe" in capsys.readouterr().err
+
+
+def test_a_sweep_of_nine_thousand_grids_is_read_line_by_line_once() -> None:
+    text = 'name = "many"' + "".join(GRID.format(1 + i / 10_000) for i in range(9_000))
+    sweep = parse(text.encode(), "many.toml")
+    assert sweep.grids[-1].origin == f"many.toml, line {3 + 5 * 8_999}, grid 9000"
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+@pytest.mark.parametrize("number", ["1e301", "inf", "1e10"])
+def test_a_limit_of_points_that_no_machine_could_plan_is_refused(
+    command: str, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axis = "sigma=linear(1,2,1000000000)"
+    assert run([command, "unamplified-epsilon", axis, "delta=1e-5", "--max-points", number]) == 2
+    assert "Expected --max-points of at most 1e+09" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("store", "why"),
+    [
+        ("s3://", "it has no name of a bucket"),
+        ("s3:", "it has no name of a bucket"),
+        ("s3://ab", "the name of a bucket has 3 to 255"),
+        ("s3://bucket/a*b", "a part of the prefix"),
+        ("gs://bucket", "only the scheme s3 is known"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_with_the_reason_and_makes_no_folder(
+    store: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["plan", "quickstart", "--store", store]) == 2
+    assert why in capsys.readouterr().err
+    assert run(["run", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--store", store]) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "spec.toml"
+    for line in ('[[grid]]\nproblem = "a\\u001b[2Jb"', '"a\\u001b[2J" = 1', 'grid = "\\u009b2J"'):
+        file.write_text(f'name = "x"\n{line}\n')
+        assert run(["plan", str(file)]) == 2
+        assert capsys.readouterr().err.rstrip("\n").isprintable()
+
+
+def test_a_sentence_is_short_however_long_the_text_that_it_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "spec.toml"
+    file.write_text(f'name = "x"\n{"k" * 9_000} = 1\n')
+    for words in (["plan", str(file)], ["methods", "q" * 9_000], ["ask", "q", "q" * 9_000], ["plan", "zzz"]):
+        assert run(words) == 2
+        assert len(capsys.readouterr().err) < LONGEST_SENTENCE + 20
