@@ -21,6 +21,8 @@ from tests.faults.sweeps import MANY, POINTS, batches_of, content, ids, sweep, w
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, put, read_rows, row, rows
 
+pytestmark = pytest.mark.sampled(3)
+
 HOUR = 3600.0
 
 WALL_CLOCKS = {
@@ -90,7 +92,6 @@ def sweep_at(offset: float, root: Path) -> int:
     return sweep(root)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("offset", [-HOUR, HOUR], ids=["an hour slow", "an hour fast"])
 def test_a_run_on_a_machine_whose_clock_is_off_continues_another_one(
     faults: Tally, root: Path, offset: float
@@ -109,7 +110,6 @@ def test_a_run_on_a_machine_whose_clock_is_off_continues_another_one(
             assert content(root) == answers
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_which_of_several_rows_counts_depends_on_what_they_say_before_when(
     faults: Tally, root: Path, hours: int
@@ -151,7 +151,6 @@ def test_the_unfinished_file_of_a_living_writer_survives_a_clock_that_is_off(
         assert value_of(opened_at, DAY + HOUR, root) == [], "a day later it is left over"
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("offset", [-HOUR, HOUR])
 def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
     faults: Tally, root: Path, monkeypatch: pytest.MonkeyPatch, offset: float
@@ -169,7 +168,6 @@ def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
         assert store.sql("from results").num_rows == 5
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_part_is_recognised_as_published_whatever_the_clock_of_its_disk_shows(
     faults: Tally, root: Path, hours: int

@@ -19,6 +19,8 @@ from tests.faults.tally import Tally
 from tests.storage.made_up import put, read_rows, rows
 from tests.suites import some
 
+pytestmark = pytest.mark.sampled(1)
+
 
 def all_rows(root: Path) -> pa.Table:
     """Every row of the parts of a store, in an order that does not depend on the parts."""
@@ -111,7 +113,6 @@ def killed_at(work: str, number: int, root: Path) -> None:
     WORK[work](root)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("work", WORK)
 def test_killed_at_any_operation_nothing_is_lost_and_the_next_one_goes_on(
     faults: Tally, tmp_path: Path, work: str
@@ -167,7 +168,6 @@ def disturbed(work: str, root: Path) -> list[str]:
     return [f"{written}", *complaints]
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("work", WORK)
 def test_readers_and_writers_at_every_operation_of_a_compaction_lose_nothing(
     faults: Tally, root: Path, work: str

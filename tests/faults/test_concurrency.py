@@ -15,6 +15,8 @@ from tests.faults.sweeps import POINTS, content, ids, sweep
 from tests.faults.tally import Tally
 from tests.storage.made_up import manifest, put, read_rows, rows
 
+pytestmark = pytest.mark.sampled(1)
+
 WRITERS = 8
 
 
@@ -75,7 +77,6 @@ def sweep_after(root: Path, start: object) -> int:
     return sweep(root)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("runs", [2, 4])
 def test_one_sweep_started_several_times_at_once_is_stored_once(faults: Tally, root: Path, runs: int) -> None:
     """T12: runs that all planned before any of them stored a row, which is the worst case."""

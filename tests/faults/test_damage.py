@@ -27,6 +27,8 @@ from tests.storage.made_up import epsilon, manifest, put, row, rows
 from tests.storage.test_parts import republish
 from tests.suites import some
 
+pytestmark = pytest.mark.sampled(5)
+
 FLIPS = 60
 
 
@@ -110,7 +112,6 @@ def test_a_bit_that_flips_in_a_manifest_is_found(faults: Tally, root: Path) -> N
     assert faults.numbers["survived"] == faults.numbers["tried"]
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("harm", ["truncate", "empty", "delete"])
 def test_damage_is_refused_by_name_read_around_if_allowed_and_repaired(
     faults: Tally, root: Path, harm: str, capfd: pytest.CaptureFixture[str]

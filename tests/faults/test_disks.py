@@ -18,6 +18,8 @@ from tests.faults.tally import Tally
 from tests.storage.made_up import put, read_rows, rows
 from tests.suites import some
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def rows_in(root: Path) -> int:
     return sum(len(read_rows(path)) for path in parts(located(root))) if root.exists() else 0
@@ -71,7 +73,6 @@ def test_a_disk_that_is_full_from_any_operation_on_is_one_sentence_and_the_next_
     refused_at_every_operation(faults, tmp_path, errno.ENOSPC, step)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("code", [errno.EIO, errno.EROFS], ids=["io-error", "read-only"])
 @every_operation_or_few
 def test_a_disk_that_fails_or_turns_read_only_at_any_operation_is_one_sentence(
@@ -87,7 +88,6 @@ def sweep_within(limit: int, root: Path) -> int:
     return sweep(root)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limit", [0, 40, 400, 4000])
 def test_a_file_that_the_system_cuts_short_is_never_seen(faults: Tally, root: Path, limit: int) -> None:
     """T7: the system limits files to a few bytes, writes as much as fits and then refuses."""
@@ -113,7 +113,6 @@ def ask_within(limit: int, root: Path) -> int:
         return int(store.sql("from results").num_rows)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.9])
 def test_a_store_on_a_full_disk_is_read_in_memory_and_stays_as_it_is(
     faults: Tally, root: Path, share: float
@@ -146,7 +145,6 @@ def without_privileges(arguments: list[str], log: Path) -> int:
         return command_line(arguments)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("forbidden", ["store", "data", "problem", "sweeps"])
 def test_a_folder_that_may_not_be_written_is_one_sentence_that_names_it(
     faults: Tally, root: Path, tmp_path: Path, forbidden: str

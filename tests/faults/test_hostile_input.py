@@ -24,6 +24,8 @@ from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 from tests.storage.test_parts import republish
 
+pytestmark = pytest.mark.sampled(8)
+
 SPEC = """
 name = "{name}"
 [[grid]]

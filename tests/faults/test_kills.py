@@ -30,6 +30,8 @@ from tests.faults.tally import Tally
 from tests.storage.made_up import read_rows
 from tests.suites import some
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def stored(root: Path) -> set[str]:
     """Points that are stored in readable parts."""
@@ -152,7 +154,6 @@ def test_a_hundred_kills_of_workers_lose_nothing_and_store_nothing_twice(faults:
     faults.compare(root, ids(MANY))
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_killed_run_leaves_no_process_and_the_next_computes_exactly_the_rest(
     faults: Tally, root: Path, undisturbed: tuple[list[str], str], share: float

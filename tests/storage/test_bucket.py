@@ -213,6 +213,7 @@ def test_what_is_set_aside_is_set_aside_in_the_bucket_and_can_be_removed(
     assert keys(address) == ["store.json"]
 
 
+@pytest.mark.thorough
 def test_a_compaction_that_is_killed_at_any_step_loses_no_row(
     s3_server: str, monkeypatch: pytest.MonkeyPatch, elsewhere: Machines
 ) -> None:

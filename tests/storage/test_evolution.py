@@ -16,6 +16,8 @@ from tests.storage.made_up import epsilon, put, row, rows
 from tests.storage.plain import plainly
 from tests.storage.test_parts import republish
 
+pytestmark = pytest.mark.sampled(3)
+
 DATA = Path(__file__).with_name("data")
 COUNT = "select count(*), min(epochs), min(adjacency), count(value) from results"
 
@@ -59,7 +61,6 @@ def altered(root: Path, change: str) -> Path:
     return republish(part, changed[change]())
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("beside_today", [False, True], ids=["alone", "beside-today"])
 def test_columns_that_were_added_later_are_null_or_their_default(root: Path, beside_today: bool) -> None:
     altered(root, "older")

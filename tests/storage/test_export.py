@@ -10,6 +10,8 @@ from storage.located import located
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 from tests.storage.plain import plainly
 
+pytestmark = pytest.mark.sampled(1)
+
 VIEWS = ("results", "best", "conflicts", "failures", "provenance", "sweeps", "unamplified_epsilon")
 
 

@@ -19,6 +19,8 @@ from privcore.extras import MissingPackageError
 from storage import QueryError, Store, open_store
 from tests.storage.made_up import NOON, epsilon, put, row, rows
 
+pytestmark = pytest.mark.sampled(8)
+
 KINDS = ("arrow", "pandas", "polars")
 VALUES = """
     select 1.5::decimal(10, 3) as amount, sum(9007199254740993::bigint) as total,

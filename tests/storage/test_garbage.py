@@ -15,6 +15,8 @@ from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, row, rows
 from tests.suites import some
 
+pytestmark = pytest.mark.sampled(7)
+
 LONG_AGO = 90_000.0  # seconds: more than a day
 
 
@@ -196,6 +198,7 @@ def test_rows_stay_where_what_holds_them_too_was_replaced_by_their_part_meanwhil
     assert row(epsilon()).point.id in open_store(root).stored("unamplified-epsilon")
 
 
+@pytest.mark.sampled(1)
 def test_rows_stay_where_the_part_that_holds_them_too_is_gone_meanwhile(root: Path) -> None:
     """A repair may have moved it away between the search and the collection."""
     made = [put(root, row(epsilon())), put(root, [row(epsilon()), row(epsilon(sigma=2))])]
@@ -245,6 +248,7 @@ def test_of_a_link_among_the_leftovers_only_the_link_goes(root: Path, tmp_path: 
     assert (link.is_symlink(), (tmp_path / "mine").exists()) == (False, True)
 
 
+@pytest.mark.sampled(1)
 def test_an_answer_that_contradicts_the_one_that_counts_is_kept_as_evidence(root: Path) -> None:
     put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
     put(

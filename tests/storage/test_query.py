@@ -13,6 +13,8 @@ from storage import QueryError, Store, open_store
 from storage.snapshot import _LOCKED
 from tests.storage.made_up import put, rows
 
+pytestmark = pytest.mark.sampled(6)
+
 ENDLESS = "select count(*) from range(1000000000) a, range(1000000) b where (a.range + b.range) % 7 = 8"
 
 

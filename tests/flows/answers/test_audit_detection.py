@@ -21,6 +21,8 @@ from privcore.auditing import params as audit_params
 from privcore.auditing.canary_training import CLIP_NORM, PULL, recipe
 from privcore.auditing.optimal import expected_correct
 
+pytestmark = pytest.mark.sampled(5)
+
 ROOT = Path(__file__).resolve().parents[3]
 PRIVSWEEP = str(Path(sys.executable).with_name("privsweep"))
 TEXT = (ROOT / "docs/auditing.md").read_text()

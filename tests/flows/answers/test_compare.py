@@ -18,6 +18,8 @@ from storage.macros import literal
 from tests.flows.small_store import Command, point, store_of
 from tests.storage import made_up
 
+pytestmark = pytest.mark.sampled(12)
+
 RUN = ("--sigma", "1.1", "--steps", "100", "--delta", "1e-5")
 SIZES = ("--sigma", "1.1", "--delta", "1e-5", "--examples", "1000", "--batch-size")
 
@@ -142,6 +144,7 @@ def test_clones_bound_shuffling_for_batches_of_any_size(privsweep: Command) -> N
     assert one["shuffling"]["upper"] == two["shuffling"]["upper"]
 
 
+@pytest.mark.sampled(1)
 def test_both_ends_of_shuffling_are_those_of_all_epochs(privsweep: Command) -> None:
     once, often = by_sampling(privsweep, *RUN), by_sampling(privsweep, *RUN, "--epochs", "5")
     assert often["shuffling"]["lower"] > once["shuffling"]["lower"] > often["poisson"]["upper"]

@@ -17,6 +17,8 @@ from storage import open_store
 from tests.storage.made_up import NOON, epsilon, put, row, rows
 from tests.storage.plain import plainly
 
+pytestmark = pytest.mark.sampled(8)
+
 Run = Callable[..., tuple[int, str, str]]
 
 HOSTILE = """
@@ -89,7 +91,6 @@ def test_many_rows_are_written_in_pieces_that_fit(store: Path, tmp_path: Path) -
         assert json.loads(names[1].read_text()) == [{"a": k, "a_2": "b"} for k in range(count)]
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "value",
     [
@@ -196,7 +197,6 @@ def test_a_query_that_fails_leaves_the_file_as_it_was(store: Path, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir() if path.name != "store"] == ["x.csv"]
 
 
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -7,6 +7,8 @@ import pytest
 
 from tests.flows.small_store import Command, point, store_of
 
+pytestmark = pytest.mark.sampled(4)
+
 RUN = ("--sigma", 1.1, "--steps", 100, "--delta", 1e-5)
 
 

@@ -18,6 +18,8 @@ from privcore.training.numbers import USUAL, RunProfile, run_profile
 from privcore.training.profiles import Profile
 from tests.flows.small_store import Command
 
+pytestmark = pytest.mark.sampled(8)
+
 PUBLIC = "none(sigma=2,steps=4)"
 SAMPLED = "poisson(sigma=1,sampling_probability=0.02,steps=100)"
 SHUFFLED = "shuffling(sigma=3,steps=100,epochs=2,redraw=each-epoch)"

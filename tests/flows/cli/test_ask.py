@@ -22,6 +22,8 @@ from tests.flows.small_store import Command
 from tests.storage.made_up import put
 from tests.storage.made_up import row as made_up
 
+pytestmark = pytest.mark.sampled(36)
+
 SWEEP = """
 name = "small"
 title = "Gaussian noise"

@@ -23,7 +23,15 @@ from flows.figures.panels import Look, Panel, Trace
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Direction, Point, evaluate
-from tests.flows.support.figures import check_legends, check_page, check_traces, picture, points_of, store_of
+from tests.flows.support.figures import (
+    Pictures,
+    check_legends,
+    check_page,
+    check_traces,
+    picture,
+    points_of,
+    store_of,
+)
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -65,7 +73,7 @@ def full(answers: dict[Point, Answer], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def pictures(full: Path) -> dict[str, Picture]:
-    return {figure.name: picture(figure, full) for figure in FIGURES}
+    return Pictures(FIGURES, full)
 
 
 def trace_of(panel: Panel, look: Look) -> Trace:

@@ -22,6 +22,7 @@ from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Point, Status, evaluate
 from tests.flows.support.figures import (
+    Pictures,
     axes_of,
     check_legends,
     check_page,
@@ -59,7 +60,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pictures(full: Path) -> dict[str, Picture]:
-    return {figure.name: picture(figure, full) for figure in FIGURES}
+    return Pictures(FIGURES, full)
 
 
 # ------------------------------------------------------------------------------------ questions

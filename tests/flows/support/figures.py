@@ -1,6 +1,6 @@
 """Helpers for the tests of all papers' figures: made-up stores, and checks of drawings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +27,17 @@ def points_of(figure: Figure) -> list[Point]:
 def picture(figure: Figure, folder: Path) -> Picture:
     """The figure with the points of a store, which need not exist."""
     return with_store(folder, lambda store: figure_from(figure, store))
+
+
+class Pictures(dict[str, Picture]):
+    """The figures of a paper by name, each made when it is first asked for."""
+
+    def __init__(self, figures: Sequence[Figure], folder: Path) -> None:
+        self._figures, self._folder = {figure.name: figure for figure in figures}, folder
+
+    def __missing__(self, name: str) -> Picture:
+        """Make the figure."""
+        return self.setdefault(name, picture(self._figures[name], self._folder))
 
 
 def store_of(path: Path, answers: Mapping[Point, Answer]) -> Path:

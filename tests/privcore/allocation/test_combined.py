@@ -9,6 +9,8 @@ from privcore import Answer, Method, Point, Problem, evaluate, find, methods_for
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(4)
+
 PARTS = ("allocation.analytic", "allocation.decomposition", "allocation.direct", "allocation.recursive")
 
 
@@ -31,7 +33,6 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fields", SETTINGS)
 @pytest.mark.parametrize(
     ("kind", "threshold"), [("allocation-epsilon", {"delta": 1e-6}), ("allocation-delta", {"epsilon": 0.5})]

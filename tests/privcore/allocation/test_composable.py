@@ -13,6 +13,8 @@ from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.pld import from_pld, to_pld
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(8)
+
 CERTIFIED = find("allocation.certified").from_knobs({"tolerance": 1e-3})
 SCHEMES: list[tuple[dict[str, Any], float]] = [
     ({"sigma": 1.0, "steps": 1000}, 1e-8),

@@ -16,7 +16,7 @@ from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 from privcore.likelihood_ratio.steps import GaussianStep
 from tests.privcore.draws import problem
 
-pytestmark = pytest.mark.sampled(12)
+pytestmark = pytest.mark.sampled(8)
 
 
 def ask(kind: str, method: str = "allocation.conditional", **fields: Any) -> Answer:
@@ -196,7 +196,7 @@ def test_randomized_response_is_enclosed(
     assert found.upper >= max(remove, add) * (1.0 - 1e-12)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(60))
 def test_brackets_meet_those_of_other_methods_at_drawn_problems(seed: int) -> None:
     rng = random.Random(seed)

@@ -22,6 +22,8 @@ from privcore.allocation.reduction import blocks
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(12)
+
 DATA = Path(__file__).parents[1] / "data"
 
 

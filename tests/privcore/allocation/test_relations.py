@@ -10,6 +10,8 @@ import pytest
 from privcore import Answer, Point, evaluate, find
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(8)
+
 CERTIFIED = {
     "allocation": "allocation.certified",
     "poisson": "poisson.certified",
@@ -60,7 +62,6 @@ def test_sampling_amplifies(sigma: float, steps: int) -> None:
         assert ask("poisson", sigma=sigma, steps=1, **rate, **at).lower <= gaussian.upper, at
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
 def test_the_two_directions_are_reflections_of_each_other(sigma: float) -> None:
     """delta_remove(eps) = 1 - e^eps + e^eps delta_add(-eps), for every pair."""

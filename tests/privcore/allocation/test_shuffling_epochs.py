@@ -22,6 +22,8 @@ from privcore.likelihood_ratio.opposed import opposed
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(20)
+
 WITHIN = 0.01
 FINE = Resolution(fineness=1.0 / 30.0, tail=1e-14)
 LOWER = ("shuffling.composed", "shuffling.largest")

@@ -14,6 +14,8 @@ from privcore.likelihood_ratio.profile import delta_lower
 from privcore.likelihood_ratio.steps import GaussianStep, ResponseStep
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(8)
+
 
 def ask(method: str, kind: str, **fields: Any) -> Answer:
     asked = "epsilon" if "delta" in fields else "delta"
@@ -37,7 +39,6 @@ def test_sums_come_close_to_the_epsilon_by_simulation(
 DRAWN = random.Random(11)
 
 
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_sums_never_exceed_the_upper_end_and_mostly_exceed_the_lower_one(seed: int) -> None:
     rng = random.Random(seed)

@@ -23,6 +23,8 @@ from privcore.likelihood_ratio.distribution import Resolution, mixed, product_of
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
+pytestmark = pytest.mark.sampled(8)
+
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 COARSE = {"282", "286", "287", "288"}
 """Rows of the reference whose error exceeds their tolerance, as tests below prove."""

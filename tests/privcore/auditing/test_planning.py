@@ -24,6 +24,8 @@ from privcore.auditing.power import claimed_mu, few_errors_bounds, least_refutin
 from privcore.auditing.recursion import GAUSSIAN
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
+pytestmark = pytest.mark.sampled(20)
+
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 DELTA, CONFIDENCE = 1e-5, 0.95
 FOUR_ERRORS = 4.0
@@ -83,6 +85,7 @@ def test_the_success_of_an_attack_on_a_simplex_agrees() -> None:
         assert is_printed(simplex_success(1.0 / 0.6, k), printed), k
 
 
+@pytest.mark.sampled(1)
 def test_the_cap_of_lemma_11_agrees() -> None:
     small, large = rows("cap", "success_cap_lemma11")
     assert success_cap(1.0, 1000, 15, 2) == pytest.approx(float(small["value"]), rel=float(small["rtol"]))

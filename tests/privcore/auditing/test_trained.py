@@ -37,7 +37,7 @@ SPREAD = 4.0  # standard errors; the seeds are fixed
 DELTA = 1e-5
 
 # One process trains them all: a training is compiled once for every number of canaries.
-pytestmark = [pytest.mark.sampled(6), pytest.mark.xdist_group("auditing by training")]
+pytestmark = [pytest.mark.sampled(3), pytest.mark.xdist_group("auditing by training")]
 
 Floats = NDArray[np.float64]
 

@@ -37,7 +37,7 @@ TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
 SPREAD = 4.0  # standard errors; the seeds are fixed
 
 # All trainings run in one process, which compiles once for each shape.
-pytestmark = [pytest.mark.sampled(8), pytest.mark.xdist_group("learning")]
+pytestmark = [pytest.mark.sampled(4), pytest.mark.xdist_group("learning")]
 
 each_data_set = pytest.mark.parametrize("name", SIZES)
 

@@ -59,6 +59,8 @@ from privcore.numerics.gaussian import gaussian_rate_bounds, log_gaussian_delta
 from tests.privcore.numerics import balls
 from tests.privcore.numerics.balls import above, below, moved, near, spread
 
+pytestmark = pytest.mark.sampled(16)
+
 U = rounding.UNIT
 UNNAMED = 8
 """Number of factors such as 1 + 1e-12 inside of functions; lower it when a factor moves to rounding.py.
@@ -126,6 +128,7 @@ def test_the_gaussian_profile_stays_within_its_slacks(often: int) -> None:
             assert encloses(found, truth), (sigma, epsilon, side)
 
 
+@pytest.mark.sampled(1)
 def test_logarithms_of_exceedances_stay_within_their_slack(often: int) -> None:
     rng = random.Random(4)
     for _ in range(150 * often):
@@ -682,6 +685,7 @@ def constants(repository: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.sampled(1)
 def test_no_slack_stands_elsewhere(repository: Path) -> None:
     for path in (repository / "privcore").rglob("*.py"):
         if path.name != "rounding.py":
@@ -729,6 +733,7 @@ def test_factors_without_a_name_only_get_fewer(repository: Path) -> None:
     assert len(found) <= UNNAMED, f"the place of a slack is rounding.py: {found}"
 
 
+@pytest.mark.sampled(1)
 def test_every_slack_has_a_reason_and_what_is_checked_is_checked_here(repository: Path) -> None:
     reasons = constants(repository)
     assert len(reasons) > 20

@@ -25,7 +25,7 @@ SPREAD = 4.5  # standard errors; the seeds are fixed
 PRINTED = 0.5  # of the last digit
 
 # One process trains them all: each number of clusters is compiled once.
-pytestmark = pytest.mark.xdist_group("membership by training")
+pytestmark = [pytest.mark.sampled(10), pytest.mark.xdist_group("membership by training")]
 
 # arXiv:2310.13786v6, Table 1: the diversity of 20, 50 and 100 clusters, and the bound of the advantage.
 DIVERSITY = ("4.30", "6.74", "9.20")

@@ -29,7 +29,7 @@ NETWORK = {"width": 256, "iterations": 400}
 SMALL = NetworkRun(coordinates=4, records=40, width=256, noise=0.1, stopping_loss=0.0, number=0)
 
 # One process trains the networks: each shape is compiled once.
-pytestmark = pytest.mark.xdist_group("membership by training")
+pytestmark = [pytest.mark.sampled(16), pytest.mark.xdist_group("membership by training")]
 
 Floats = NDArray[np.float64]
 

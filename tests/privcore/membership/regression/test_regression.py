@@ -16,6 +16,8 @@ from privcore.membership.regression.likelihood_ratio import RegressionDraws, _lo
 from privcore.membership.regression.threshold import LossRates, best_root
 from tests.privcore.draws import problem
 
+pytestmark = pytest.mark.sampled(6)
+
 ORACLE = Path(__file__).parents[2] / "data" / "membership.csv"
 Array = NDArray[np.float64]
 Row = dict[str, str]
@@ -95,7 +97,6 @@ def regressions(
     return seen(x[:, 0], noise[:, 0]), seen(*fresh)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("records", "features", "odds"), [(6, 2, 1.0), (3, 1, 1.5), (9, 5, 0.6), (4, 3, 1.0)]
 )
@@ -113,7 +114,6 @@ def test_real_regressions_have_these_likelihood_ratios(records: int, features: i
         assert off < 4.0 * math.hypot(float(gain.std()) / math.sqrt(gain.size), standard_error(exact))
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("records", "features"), [(2, 1), (7, 3), (50, 5), (1000, 1), (300, 100)])
 def test_draws_have_the_law_of_real_regressions(records: int, features: int) -> None:
     """A weighted bounded function of the likelihood ratio has the same mean under both distributions."""
