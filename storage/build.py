@@ -18,6 +18,7 @@ from storage.monotone_index import add_monotone_index
 from storage.parts import ROW_GROUP, problem_of, read_part
 from storage.views import (
     CHOICE,
+    IMPORTED,
     best_of_one,
     best_of_several,
     fields_of,
@@ -27,7 +28,7 @@ from storage.views import (
     views,
 )
 
-LAYOUT = f"6-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
+LAYOUT = f"7-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
 """Version of the layout of a snapshot: a number that is increased with every change, and a hash of the
 macros. The macros change with trends, domains and defaults of problems, so no cache outlives a proof that is
 withdrawn.
@@ -101,6 +102,12 @@ def _fill(
     _load_sweeps(connection, sweeps)
     if schema_of.keys() != kinds.keys():
         connection.execute(";".join(views(schema_of)))
+    connection.execute(
+        f"""
+        create or replace table imported as select point_id, {IMPORTED} as source from results
+        where contains(versions::varchar, '"imported":"')
+        """
+    )
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:

@@ -15,8 +15,11 @@ from privcore.parameter import Value
 from privcore.problem import Problem
 from storage.chords import Chord, Corner, best_chords, neighbours
 from storage.errors import StoreError
+from storage.imported import imported_ends
 from storage.monotone_index import relation
 from storage.views import quoted, quoted_product, view_name
+
+Fields = Mapping[str, Value] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,7 @@ class Found:
         upper_also: The same for the upper end.
         lower_also_method: Method that gave the upper end of the second problem, or None.
         upper_also_method: The same for the upper end.
+        imported: Lookup tables from which rows of the ends were imported.
     """
 
     lower: float
@@ -49,6 +53,7 @@ class Found:
     upper_also: Mapping[str, Value] | None = None
     lower_also_method: str | None = None
     upper_also_method: str | None = None
+    imported: tuple[str, ...] = ()
 
 
 def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | None:
@@ -89,7 +94,7 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         raise StoreError(
             f"The store contradicts itself about {problem.name}: {lower_method} proved at least {lower!r} "
             f"for {lower_from}, but {upper_method} proved at most {upper!r} for {upper_from}; "
-            "see the view conflicts."
+            f"see the view conflicts{_named(connection, problem, lower_from, upper_from)}."
         )
     exact = fields == lower_from == upper_from
     if not exact and (own := _bracket(connection, problem, f"where {_equal(problem)}", [*fields.values()])):
@@ -106,7 +111,33 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         upper_from=upper_from,
         lower_method=lower_method,
         upper_method=upper_method,
+        imported=_imported(connection, problem, lower_from, upper_from, also),
         **also,
+    )
+
+
+def _imported(
+    connection: duckdb.DuckDBPyConnection,
+    problem: Problem,
+    lower: Fields,
+    upper: Fields,
+    also: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """Return the lookup tables of the rows of a bracket."""
+    found = list(imported_ends(connection, problem, {"lower": lower, "upper": upper}).values())
+    for name in ("lower_also", "upper_also"):
+        found += imported_ends(connection, problem, {"upper": also.get(name)}).values()
+    return tuple(sorted({source for _, source in found}))
+
+
+def _named(connection: duckdb.DuckDBPyConnection, problem: Problem, lower: Fields, upper: Fields) -> str:
+    """Return the imported rows of two ends that contradict one another, with the remedy."""
+    return "".join(
+        f"; the {end} end is row {point}, imported from the table {source}: to take that import back, "
+        f"`privsweep table remove {source}`"
+        for end, (point, source) in imported_ends(
+            connection, problem, {"lower": lower, "upper": upper}
+        ).items()
     )
 
 

@@ -1,32 +1,27 @@
 """The lookup table: all answers of a store in one versioned Parquet file, for exchange and comparison."""
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from privcore import PROBLEMS, Answer, find_problem
-from privcore.errors import PrivsweepError
-from privcore.point import canonical, hashed
-from privcore.problem import Problem
+from privcore import PROBLEMS
 from storage import layout
 from storage.catalog import Store
 from storage.disk import write_atomically
 from storage.errors import StoreError, reason
-from storage.folder import Folder
-from storage.parts import NUMBERS, ROW_GROUP, publish
-from storage.schema import BOOKKEEPING, RESULTS, SCHEMA_VERSION, VERSION_KEY, problem_id, schema_for
+from storage.parts import NUMBERS, ROW_GROUP
+from storage.schema import BOOKKEEPING, RESULTS, SCHEMA_VERSION, VERSION_KEY, schema_for
 
 KEY = b"privsweep.lookup_table"
 """Metadata key of the version, by which a lookup table differs from other Parquet files."""
 
 _TEXTS = ("problem", "method", "knobs", "detail", "sweep", "git_commit", "versions", "host")
-_POINT = ("problem_id", "method", "method_version", "knobs")
 ANSWER = ("point_id", "lower", "upper", "value", "confidence")
 """Columns that the version of a table hashes."""
 
@@ -155,47 +150,17 @@ def _are_answers(rows: pa.Table) -> bool:
     )
 
 
-def import_lookup_table(table: LookupTable, place: Folder, *, checked: bool = True) -> list[Path]:
-    """Publish the rows of a lookup table as parts of a store; importing it again changes nothing.
+def proved_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
+    """Yield the proved rows of a lookup table that this release can compute again, with their origin.
 
     Args:
         table: The table.
-        place: The store; it is created if it does not exist.
-        checked: Whether to compute the ids of all rows again, which the version of the table does not cover.
-
-    Returns:
-        The parts.
-
-    Raises:
-        StoreError: A problem is of another release, a row is not an answer or does not match its id, or the
-            disk refused; parts that were published before the error stay.
     """
-    parts = list(_parts(table, checked))
-    place.refresh()  # a part that the bucket has lost is published again
-    return [publish(place, part) for part in parts]
-
-
-def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
-    """Yield the rows of each problem class, with the columns and types of the class."""
-    for name in sorted(set(table.rows["problem"].to_pylist())):
-        try:
-            kind = find_problem(name)
-            schema = schema_for(kind)
-            rows = table.rows.filter(pc.equal(table.rows["problem"], name)).select(schema.names).cast(schema)
-            if checked:
-                _check(kind, rows)
-        except (PrivsweepError, pa.ArrowException, LookupError, ValueError, TypeError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise StoreError(f"Cannot import {name} of version {table.version}: {reason}.") from error
-        for start in range(0, len(rows), ROW_GROUP):
-            yield rows.slice(start, ROW_GROUP)
-
-
-def _check(kind: type[Problem], rows: pa.Table) -> None:
-    """Raise an error for a row that is not an answer, or whose ids do not match its problem and method."""
-    for row in rows.select([*kind.parameters, *_POINT, *ANSWER]).to_pylist():
-        problem = kind.from_fields({name: row[name] for name in kind.parameters})
-        point = canonical(problem, row["method"], row["method_version"], json.loads(row["knobs"]))
-        if (row["problem_id"], row["point_id"]) != (problem_id(problem), hashed(point)):
-            raise StoreError(f"the id of row {row['point_id']} does not match its fields, {point}")
-        Answer(**{name: row[name] for name in ("lower", "upper", "value", "confidence")})
+    for kind in PROBLEMS:
+        rows = table.rows.filter(
+            pc.and_(pc.equal(table.rows["problem"], kind.name), pc.equal(table.rows["confidence"], 1.0))
+        )
+        if len(rows) and set(kind.parameters) <= set(rows.column_names):
+            columns = ["problem", "point_id", "method", "knobs", *kind.parameters, "lower", "upper"]
+            for row in rows.select(columns).to_pylist():
+                yield {**row, "imported": table.version}

@@ -89,12 +89,12 @@ def _opened(path: Path, version: str, _cache: str) -> Store | None:
 
 def _make(table: "LookupTable", folder: Path) -> None:
     """Import a table into a new store, which gets its name when it is complete."""
-    from storage.lookup_table import import_lookup_table
+    from storage.table_import import import_lookup_table
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".table-", suffix=".tmp", dir=folder.parent) as scratch:
         root = Path(scratch) / "store"
         import_lookup_table(table, located(root), checked=False)
-        with open_store(root) as store:
-            store.sql("select 1")  # builds the snapshot
         root.rename(folder)
+    with open_store(folder) as store:
+        store.sql("select 1")  # builds the snapshot, which is recorded with its path

@@ -15,12 +15,12 @@ from storage.identities import misnaming
 from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import problem_of, read_part, survey
 from storage.replacements import Replacement, newest, reached, read_replacement, settled, successors
-from storage.views import CHOICE
+from storage.views import CHOICE, IMPORTED
 
 DAMAGED, TRUNCATED, MISSING, FOREIGN, MISNAMED = "damaged", "truncated", "missing", "foreign", "misnamed"
 UNREADABLE, MANIFEST, CONTRADICTION = "unreadable", "manifest", "contradiction"
 DUPLICATE, LEFTOVER = "duplicate", "leftover"
-_ANSWERS = ["point_id", "status", "lower", "upper", "value", "finished_at"]
+_ANSWERS = ["point_id", "status", "lower", "upper", "value", "finished_at", "versions"]
 HARMLESS = frozenset({DUPLICATE, LEFTOVER})
 
 
@@ -210,8 +210,9 @@ def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("answers", pa.concat_tables(answers))
         found = connection.execute(
-            """
-            select point_id, min(part), max(part) from answers where status = 'ok' group by point_id
+            f"""
+            select point_id, min(part), max(part), list(distinct nullif({IMPORTED}, ''))
+            from answers where status = 'ok' group by point_id
             having min(lower) < max(lower) or min(upper) < max(upper) or min(value) < max(value)
             order by point_id
             """
@@ -223,9 +224,11 @@ def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
             ) where place > 1 group by part order by part
             """
         ).fetchall()
-    for point, *both in found:
+    for point, *both, sources in found:
         files = [place.data / part for part in both]
-        detail = f"Point {point} has different answers in {' and '.join(map(place.shown, files))}."
+        detail = f"Point {point} has different answers in {' and '.join(map(place.shown, files))}"
+        detail += "".join(f"; one was imported, see `privsweep table remove {source}`" for source in sources)
+        detail += "."
         yield _finding(place, CONTRADICTION, files[0], detail)
     for part, count in idle:
         drop = f"has {count} rows of points whose answer is in another part; `privsweep gc` drops them."

@@ -18,6 +18,9 @@ CHOICE = """
 not apply, then failures, and crashes last, since their cause may be external; then the earliest row; then the
 first part."""
 
+IMPORTED = """regexp_extract(versions::varchar, '"imported":"([^"]*)"', 1)"""
+"""Lookup table from which a row was imported, or an empty text."""
+
 
 def view_name(problem: str) -> str:
     """Return the name of a problem's view: that of `allocation-epsilon` is `allocation_epsilon`."""

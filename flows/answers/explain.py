@@ -63,6 +63,7 @@ class Explanation:
             "because": origin.reasons(self.problem),
             "point_id": origin.point_id,
             "sweep": origin.sweep,
+            "imported": origin.imported or None,
             "git_commit": origin.git_commit,
             "git_dirty": origin.git_dirty,
             "finished_at": origin.finished_at.isoformat(),
@@ -121,6 +122,7 @@ class Explanation:
         for name, proof in origin.reasons(self.problem).items():
             yield "  because", f"{name}: {proof}"
         stored = f"sweep {origin.sweep}" if origin.sweep is not None else "computed now, not stored"
+        stored += f", imported from the table {origin.imported}" if origin.imported else ""
         yield "  row", f"{origin.point_id}, {stored}"
         yield "  commit", origin.git_commit + (", with changes" if origin.git_dirty else "")
         yield "  date", f"{origin.finished_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -10,7 +10,7 @@ from flows.answers.sourced import proofs
 from privcore import METHODS, Method, Point, Problem
 from storage import Found, Store, provenance
 from storage.schema import problem_id
-from storage.views import rigorous, view_name
+from storage.views import IMPORTED, rigorous, view_name
 
 ENDS = ("lower", "upper")
 
@@ -32,6 +32,7 @@ class Origin:
         git_dirty: Whether the code differed from that commit.
         finished_at: Time of the computation, in UTC.
         by_convexity: Whether the end follows from this row together with another one.
+        imported: Lookup table from which the row was imported, or "".
     """
 
     ends: tuple[str, ...]
@@ -46,6 +47,7 @@ class Origin:
     git_dirty: bool
     finished_at: datetime
     by_convexity: bool = False
+    imported: str = ""
 
     @property
     def claims(self) -> "type[Method] | None":
@@ -108,7 +110,8 @@ def _row(
     name = method.replace("'", "''")
     # The rule of the view `best`, applied to the view of one problem, which is much faster.
     rows = store.sql(
-        f"select method, method_version as version, {columns} from {view_name(answered.name)} "
+        f"select method, method_version as version, {columns}, {IMPORTED} as imported "
+        f"from {view_name(answered.name)} "
         f"where problem_id = '{problem_id(answered)}' and method = '{name}' "
         f"and {rigorous()} order by {column} {'asc' if column == 'upper' else 'desc'}, "
         "method_version desc, point_id limit 1"

@@ -64,6 +64,9 @@ def print_answer(
         content["estimates"] = estimates
         if is_trivial(problem, bracket):
             content |= {"kind": "estimate, not a bound", "method": ", ".join(estimates)}
+    if answer.imported:
+        content["imported"] = list(answer.imported)
+        content["kind"] = content["kind"].replace(", proved", ", imported and not recomputed")
     if answer.detail:
         content["detail"] = answer.detail
     content |= {aside.key: aside.content for aside in asides}

@@ -56,6 +56,12 @@ class Sourced:
         return self.answer.detail if isinstance(self.answer, Asked) else ""
 
     @property
+    def imported(self) -> tuple[str, ...]:
+        """Lookup tables from which rows of the bracket were imported."""
+        found = self.answer if isinstance(self.answer, Found) else self.found
+        return found.imported if found else ()
+
+    @property
     def corners(self) -> dict[str, Any]:
         """The stored problems that gave the ends, by end."""
         found = self.answer if isinstance(self.answer, Found) else self.found
@@ -86,6 +92,7 @@ def from_store(problem: Problem, found: Found, table: str = "") -> Sourced:
         told, source = f"{place}, by monotonicity: {', '.join(corners)}", f"{name}-monotone"
         if any(also.values()):
             told, source = told.replace("monotonicity", "monotonicity and convexity"), f"{name}-convex"
+    told += "".join(f", imported from the table {each}" for each in found.imported)
     bracket = Bracket(
         lower=found.lower,
         upper=found.upper,

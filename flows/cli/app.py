@@ -57,7 +57,8 @@ COMMANDS = {
     "report membership-figures": ("figures:membership_figures", ""),
     "table publish": ("table:publish", "Write all answers of a store into one Parquet file, and its Croissant description next to it."),
     "table show": ("table:show", "Check a lookup table, and print its version and its number of rows for each problem."),
-    "table import": ("table:import_", "Copy the rows of a lookup table into a store, where lookups and SQL find them."),
+    "table import": ("table:import_", "Recompute a sample of a lookup table, and copy its rows, marked as imported, into a store."),
+    "table remove": ("table:remove", "Delete the rows that were imported from a lookup table, and no others."),
     "table diff": ("table:diff", "Compare two lookup tables: common brackets, moved brackets. Exits with 1 on a contradiction."),
     "page build": ("page:build", "Write a static folder that answers from the store in a browser, without a backend."),
 }

@@ -11,6 +11,7 @@ from flows.cli.options import DEFAULT_STORE, Json, StorePath
 from flows.printing import as_json
 from flows.printing import show as show_table
 from privcore import DomainError, ExitCode
+from storage.errors import StoreError
 
 TableFile = Annotated[
     Path | None,
@@ -58,16 +59,52 @@ def show(file: TableFile = None, json: Json = False) -> None:
         print(f"{count:>9}  {problem}")
 
 
-def import_(file: TableFile = None, store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
-    """Copy the rows of a lookup table into a store, where lookups and SQL find them."""
+def import_(
+    file: TableFile = None,
+    store: StorePath = DEFAULT_STORE,
+    check: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Recompute N drawn rows first, and all rows of quick methods; 0 recomputes none.",
+        ),
+    ] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn rows.")] = 0,
+    json: Json = False,
+) -> None:
+    """Recompute a sample of a lookup table, and copy its rows, marked as imported, into a store.
+
+    Nothing is imported if a recomputed bracket contradicts the table.
+    """
+    from flows.runs.recompute import check_import
     from storage.located import located
-    from storage.lookup_table import import_lookup_table, read_lookup_table
+    from storage.lookup_table import read_lookup_table
+    from storage.table_import import import_lookup_table
 
     table = read_lookup_table(file or _shipped())
     place = located(store)
+    again = check_import(table, check, seed)
+    if again.apart:
+        raise StoreError(
+            f"Nothing was imported, since a recomputed row contradicts the table: {again.apart[0]}"
+        )
     parts = import_lookup_table(table, place)
     content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
-    _print(content, json)
+    _print({**content, "checked": again.rows}, json)
+
+
+def remove(
+    version: Annotated[str, typer.Argument(metavar="VERSION", help="Version of the imported table.")],
+    store: StorePath = DEFAULT_STORE,
+    json: Json = False,
+) -> None:
+    """Delete the rows that were imported from a lookup table, and no others."""
+    from storage.located import located
+    from storage.removal import remove as remove_rows
+
+    place = located(store)
+    _print({"version": version, "removed": remove_rows(place, version), "store": place.name}, json)
 
 
 def diff(

@@ -1,16 +1,20 @@
 """Recompute stored rows, and compare their brackets with the stored ones: two proved brackets intersect."""
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from privcore import METHODS, PROBLEMS, Point, evaluate, find_problem
 from privcore.answer import Status
 from privcore.errors import DomainError, PrivsweepError
+from storage.views import IMPORTED
+from tasks.limits import estimate
 
 if TYPE_CHECKING:
     from storage import Store
+    from storage.lookup_table import LookupTable
 
 
 @dataclass
@@ -57,8 +61,17 @@ def recompute(store: "Store", count: int | None, seed: int = 0) -> Recomputed:
         count: Size of the sample; None for all rows.
         seed: Seed of the sample.
     """
+    return compared(_rows(store, count, seed))
+
+
+def compared(rows: Iterable[tuple[dict[str, Any], list[str]]]) -> Recomputed:
+    """Recompute rows, and compare their brackets with the given ones.
+
+    Args:
+        rows: Rows, each with the names of the fields of its problem.
+    """
     found = Recomputed()
-    for row, names in _rows(store, count, seed):
+    for row, names in rows:
         point = _point(row, names)
         if point is None:
             found.skipped.append(f"{row['problem']}, {row['method']}, row {row['point_id']}")
@@ -66,13 +79,57 @@ def recompute(store: "Store", count: int | None, seed: int = 0) -> Recomputed:
         answer = evaluate(point)
         found.rows += 1
         stored = f"[{row['lower']!r}, {row['upper']!r}]"
-        words = f"{row['problem']}, {row['method']}, row {row['point_id']}: stored {stored}"
+        words = f"{row['problem']}, {row['method']}, row {row['point_id']}"
+        words += (
+            f" imported from {row['imported']}: stored {stored}" if row["imported"] else f": stored {stored}"
+        )
         if answer.status is not Status.OK:
             found.apart.append(f"{words}, now {answer.status.value}: {answer.detail}")
         elif answer.lower > row["upper"] or row["lower"] > answer.upper:
             found.apart.append(f"{words}, now [{answer.lower!r}, {answer.upper!r}]")
         found.equal += (answer.lower, answer.upper) == (row["lower"], row["upper"])
     return found
+
+
+QUICK = 1e-2
+"""Estimated seconds of a row whose method is quick: all of these rows of an import are recomputed."""
+QUICK_TOTAL = 10.0
+"""Estimated seconds of all quick rows that are recomputed at most."""
+SLOW = 30.0
+"""Estimated seconds above which a row of an import is not drawn."""
+
+
+def check_import(table: "LookupTable", count: int, seed: int = 0) -> Recomputed:
+    """Recompute drawn rows of a lookup table, and all rows whose method is quick.
+
+    Rows with a confidence below 1 are left out, as are rows that this release cannot compute.
+
+    Args:
+        table: The table.
+        count: Number of drawn rows, >= 0.
+        seed: Seed of the draw.
+    """
+    from storage.lookup_table import proved_rows
+
+    names = {kind.name: list(kind.parameters) for kind in PROBLEMS}
+    rows = sorted(proved_rows(table), key=lambda row: _drawn(row["point_id"], seed)) if count else []
+    chosen, drawn, spent = [], 0, 0.0
+    for row in rows:
+        point = _point(row, names[row["problem"]])
+        seconds = float("inf") if point is None else estimate(point).seconds
+        if seconds <= QUICK and spent + seconds <= QUICK_TOTAL:
+            spent += seconds
+        elif seconds <= SLOW and drawn < count:
+            drawn += 1
+        else:
+            continue
+        chosen.append((row, names[row["problem"]]))
+    return compared(chosen)
+
+
+def _drawn(point: str, seed: int) -> str:
+    """Return a key that sorts points in an order of the seed."""
+    return hashlib.md5(f"{point}{seed}".encode(), usedforsecurity=False).hexdigest()
 
 
 def _rows(store: "Store", count: int | None, seed: int) -> Iterator[tuple[dict[str, Any], list[str]]]:
@@ -96,7 +153,7 @@ def _rows(store: "Store", count: int | None, seed: int) -> Iterator[tuple[dict[s
             rows = store.sql(
                 f"""
                 select '{kind.name}' as problem, point_id, method::varchar as method, knobs::varchar as knobs,
-                    {fields}, lower, upper
+                    {fields}, lower, upper, {IMPORTED} as imported
                 from "{kind.name.replace("-", "_")}" where point_id in ({chosen}) order by point_id
                 """
             )

@@ -1,0 +1,78 @@
+"""Imported rows: they are marked with the lookup table that they came from.
+
+The mark is the key `imported` in the column `versions`, so earlier releases read imported rows, and `compact`
+and `gc` keep the mark.
+"""
+
+import json
+from collections.abc import Mapping
+
+import duckdb
+import pyarrow as pa
+
+from privcore.parameter import Value
+from privcore.problem import Problem
+from storage.errors import StoreError
+from storage.views import quote, view_name
+
+KEY = "imported"
+
+
+def marked(rows: pa.Table, source: str) -> pa.Table:
+    """Return rows with the mark of an import.
+
+    Args:
+        rows: Rows with the columns of a problem.
+        source: Version of the lookup table.
+
+    Raises:
+        StoreError: The versions of a row are not a JSON object.
+        ValueError: They are not JSON.
+    """
+    import pyarrow.compute as pc  # slow to import, and not needed by lookups
+
+    column = rows["versions"].cast(pa.string())
+    new = {}
+    for text in pc.unique(column).to_pylist():
+        versions = json.loads(text)
+        if not isinstance(versions, dict):
+            raise StoreError(f"expected versions of packages, got {text[:60]}")
+        new[text] = json.dumps({**versions, KEY: source}, sort_keys=True, separators=(",", ":"))
+    place, field = rows.column_names.index("versions"), rows.schema.field("versions")
+    values = pa.array([new[text] for text in column.to_pylist()]).cast(field.type)
+    return rows.set_column(place, field, values)
+
+
+def source_of(versions: str) -> str:
+    """Return the lookup table of a row from its column `versions`, or ""."""
+    try:
+        return str(json.loads(versions).get(KEY, ""))
+    except (ValueError, AttributeError):
+        return ""
+
+
+def imported_ends(
+    connection: duckdb.DuckDBPyConnection,
+    problem: Problem,
+    ends: Mapping[str, Mapping[str, Value] | None],
+) -> dict[str, tuple[str, str]]:
+    """Return point id and lookup table of each stored end that was imported.
+
+    Args:
+        connection: Connection to a snapshot.
+        problem: A problem of the class.
+        ends: Fields of the stored problem of each end, `lower` or `upper`.
+    """
+    if not connection.execute("select 1 from imported limit 1").fetchall():
+        return {}
+    found = {}
+    for end, fields in ends.items():
+        if fields is not None:
+            same = " and ".join(f"{quote(name)} = ?" for name in fields)
+            query = f"""
+                select point_id, source from imported where point_id in
+                    (select {end}_point from brackets."{view_name(problem.name)}" where {same})
+            """
+            if row := connection.execute(query, list(fields.values())).fetchone():
+                found[end] = (str(row[0]), str(row[1]))
+    return found

@@ -1,0 +1,78 @@
+"""Removal of imported rows: an import is taken back."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from storage import layout
+from storage.compaction import publish_checked
+from storage.errors import StoreError
+from storage.folder import Folder
+from storage.imported import source_of
+from storage.manifest import INCOMPLETE, manifests, write_manifest
+from storage.parts import parts, read_part
+from storage.replacements import (
+    Replacement,
+    delete_replaced,
+    reached,
+    read_replacement,
+    steadily,
+    successors,
+    write_replacement,
+)
+
+
+def remove(place: Folder, source: str) -> int:
+    """Delete the rows that were imported from a lookup table, and return their number.
+
+    A part with other rows is replaced, as by `gc`. Manifests that list a part without other rows are written
+    again first, as incomplete, so that no reader misses the part.
+
+    Args:
+        place: The store.
+        source: Version of the lookup table.
+
+    Raises:
+        StoreError: The store has no rows of this table, or the disk refused.
+    """
+    place.check()
+    count = steadily(place, lambda: _remove(place, source))
+    if not count:
+        raise StoreError(f"{place.name} has no rows imported from the lookup table {source[:100]!r}.")
+    return count
+
+
+def _remove(place: Folder, source: str) -> int:
+    count = 0
+    for path in parts(place):
+        table = read_part(place, path)
+        ours = [source_of(text) == source for text in table["versions"].cast(pa.string()).to_pylist()]
+        if not any(ours):
+            continue
+        count += sum(ours)
+        name = str(path.relative_to(place.data))
+        kept = table.filter(pa.array([not each for each in ours]))
+        if len(kept):
+            published = publish_checked(place, kept, [name])
+            if published is None:  # another process merged it meanwhile
+                raise FileNotFoundError(path)
+            replacement = Replacement(old=(name,), new=(str(published[0].relative_to(place.data)),))
+            write_replacement(place, replacement)
+            delete_replaced(place, replacement)
+            continue
+        _unlist(place, name)
+        place.unlink(path)
+    return count
+
+
+def _unlist(place: Folder, name: str) -> None:
+    """Write the manifests without a part, and delete the records that lead to it."""
+    for sweep in manifests(place):
+        if name in sweep.parts:
+            rest = tuple(part for part in sweep.parts if part != name)
+            write_manifest(place, replace(sweep, parts=rest, status=INCOMPLETE))
+    made = {path: read_replacement(place, path) for path in place.entries(layout.REPLACED)}
+    after = successors(made.values())
+    for path, one in made.items():
+        if name in reached(one.new, after):
+            place.unlink(path)

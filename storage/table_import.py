@@ -1,0 +1,102 @@
+"""Import of a lookup table into a store: every row is checked, and marked with its source."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privcore import Answer, Point, find, find_problem
+from privcore.errors import PrivsweepError
+from privcore.point import canonical, hashed
+from privcore.problem import Problem
+from storage.errors import StoreError
+from storage.folder import Folder
+from storage.imported import marked, source_of
+from storage.lookup_table import ANSWER, LookupTable
+from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
+from storage.schema import problem_id, schema_for
+
+_POINT = ("problem_id", "method", "method_version", "knobs")
+
+
+def import_lookup_table(table: LookupTable, place: Folder, *, checked: bool = True) -> list[Path]:
+    """Publish the rows of a lookup table as parts of a store; importing it again changes nothing.
+
+    The rows are marked with the version of the table. Points that the store computed itself are left out.
+
+    Args:
+        table: The table.
+        place: The store; it is created if it does not exist.
+        checked: Whether to check and mark the rows. The shipped table is neither, as a part of the release.
+
+    Returns:
+        The parts.
+
+    Raises:
+        StoreError: A problem or method is of another release, a row is not an answer, does not match its id,
+            or contradicts a row of the store, or the disk refused; parts published before the error stay.
+    """
+    new = list(_parts(table, checked))
+    place.refresh()  # a part that the bucket has lost is published again
+    if checked:
+        new = [rows for rows in (_without_own(rows, place, table.version) for rows in new) if len(rows)]
+    return [publish(place, rows) for rows in new]
+
+
+def _without_own(rows: pa.Table, place: Folder, version: str) -> pa.Table:
+    """Return the rows of points that the store did not compute itself.
+
+    Raises:
+        StoreError: A computed bracket of the store and an imported one contradict one another.
+    """
+    problem = rows["problem"][0].as_py()
+    own: dict[str, tuple[float, float]] = {}
+    columns = ["point_id", "status", "lower", "upper", "versions"]
+    for path in parts(place):
+        if problem_of(path) == problem:
+            for stored in read_part(place, path, columns).to_pylist():
+                if stored["status"] == "ok" and not source_of(stored["versions"]):
+                    own[stored["point_id"]] = stored["lower"], stored["upper"]
+    kept = []
+    for row in rows.select(["point_id", "lower", "upper", "confidence"]).to_pylist():
+        lower, upper = own.get(row["point_id"], (row["lower"], row["upper"]))
+        if row["confidence"] == 1.0 and (lower > row["upper"] or row["lower"] > upper):
+            raise StoreError(
+                f"Cannot import version {version}: its row {row['point_id']} is [{row['lower']!r}, "
+                f"{row['upper']!r}], but {place.name} computed [{lower!r}, {upper!r}]."
+            )
+        kept.append(row["point_id"] not in own)
+    return rows.filter(pa.array(kept))
+
+
+def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
+    """Yield the rows of each problem class, with the columns and types of the class."""
+    for name in sorted(set(table.rows["problem"].to_pylist())):
+        try:
+            kind = find_problem(name)
+            schema = schema_for(kind)
+            rows = table.rows.filter(pc.equal(table.rows["problem"], name)).select(schema.names).cast(schema)
+            if checked:
+                _check(kind, rows)
+                rows = marked(rows, table.version)
+        except (PrivsweepError, pa.ArrowException, LookupError, ValueError, TypeError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise StoreError(f"Cannot import {name} of version {table.version}: {reason}.") from error
+        for start in range(0, len(rows), ROW_GROUP):
+            yield rows.slice(start, ROW_GROUP)
+
+
+def _check(kind: type[Problem], rows: pa.Table) -> None:
+    """Raise an error for a row that is not an answer, or whose ids do not match its problem and method."""
+    for row in rows.select([*kind.parameters, *_POINT, *ANSWER]).to_pylist():
+        problem = kind.from_fields({name: row[name] for name in kind.parameters})
+        point = canonical(problem, row["method"], row["method_version"], json.loads(row["knobs"]))
+        if (row["problem_id"], row["point_id"]) != (problem_id(problem), hashed(point)):
+            raise StoreError(f"the id of row {row['point_id']} does not match its fields, {point}")
+        Answer(**{name: row[name] for name in ("lower", "upper", "value", "confidence")})
+        method = find(row["method"]).from_knobs(json.loads(row["knobs"]))
+        if row["method_version"] > method.version:
+            raise StoreError(f"row {row['point_id']} has {method.name} of version {row['method_version']}")
+        Point(problem=problem, method=method)

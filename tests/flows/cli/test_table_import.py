@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli.app import run
+from privcore import Answer
+from storage import open_store
+from storage.lookup_table import lookup_table, write_lookup_table
+from tests.storage.made_up import epsilon, put, row
+
+WORDS = ["unamplified-epsilon", "sigma=1", "delta=1e-5"]
+
+
+def written(folder: Path, *answers: Answer) -> str:
+    """A lookup table of made-up answers at sigma 1, 2, ...; the true epsilon at sigma 1 is 4.377."""
+    put(folder / "theirs", [row(epsilon(sigma=1 + k), answer) for k, answer in enumerate(answers)])
+    with open_store(folder / "theirs") as store:
+        table = lookup_table(store)
+    write_lookup_table(table, folder / "table.parquet")
+    return table.version
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "store"
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_imported_bracket_is_shown_as_imported_and_not_as_proved(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    version = written(tmp_path, Answer.enclosure(4.0, 5.0))
+    assert run(["table", "import", "table.parquet"]) == 0
+    capsys.readouterr()
+    assert run(["lookup", *WORDS, "--explain"]) == 0
+    text = capsys.readouterr().out
+    assert "kind       enclosure, imported and not recomputed" in text
+    assert f"source     store, exactly this problem, imported from the table {version}" in text
+    assert "proved" not in text.partition("question")[0]
+    assert run(["lookup", *WORDS, "--explain", "--json"]) == 0
+    content = told(capsys)
+    assert content["imported"] == [version]
+    assert content["explanation"]["ends"]["upper"]["imported"] == version
+
+
+def test_a_false_bracket_is_found_before_it_is_imported(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, Answer.enclosure(0.1, 0.2))
+    assert run(["table", "import", "table.parquet"]) == 2
+    sentence = capsys.readouterr().err
+    assert "Nothing was imported, since a recomputed row contradicts the table" in sentence
+    assert row(epsilon()).point.id in sentence
+    assert not store.exists()
+
+
+def test_without_a_check_a_false_bracket_is_found_later_and_taken_back(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    version = written(tmp_path, Answer.enclosure(0.1, 0.2))
+    assert run(["table", "import", "table.parquet", "--check", "0"]) == 0
+    capsys.readouterr()
+    assert run(["verify", "--recompute", "all"]) == 1
+    assert f"imported from {version}" in capsys.readouterr().out
+    assert run(["table", "remove", version, "--json"]) == 0
+    assert told(capsys)["removed"] == 1
+    assert run(["lookup", *WORDS]) == 3
+
+
+def test_all_rows_of_quick_methods_are_recomputed_besides_the_drawn_ones(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, *[Answer.enclosure(0.0, 10.0)] * 40)
+    assert run(["table", "import", "table.parquet", "--check", "1", "--json"]) == 0
+    assert told(capsys)["checked"] == 40

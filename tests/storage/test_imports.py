@@ -1,0 +1,144 @@
+"""Imported rows are marked, shown as imported, checked, and can be taken back."""
+
+from pathlib import Path
+
+import pytest
+
+from privcore import Answer
+from storage import Manifest, Row, StoreError, open_store, write_manifest
+from storage.compaction import compact
+from storage.located import located
+from storage.lookup_table import LookupTable, lookup_table
+from storage.manifest import manifests
+from storage.parts import parts
+from storage.removal import remove
+from storage.table_import import import_lookup_table
+from tests.storage.contents import row_hashes
+from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
+
+
+def table_of(folder: Path, made: list[Row]) -> LookupTable:
+    put(folder, made)
+    with open_store(folder) as store:
+        return lookup_table(store)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> LookupTable:
+    """A table of three brackets."""
+    return table_of(tmp_path / "theirs", rows(3))
+
+
+def test_an_imported_row_is_marked_with_its_table_and_a_bracket_says_so(
+    root: Path, table: LookupTable
+) -> None:
+    import_lookup_table(table, located(root))
+    put(root, rows(1, first=9))
+    with open_store(root) as store:
+        (source,) = store.sql("select distinct source from imported")["source"].to_pylist()
+        assert source == table.version
+        imported, own, between = (store.lookup(epsilon(sigma=s)) for s in (1.01, 1.09, 1.05))
+    assert imported is not None
+    assert own is not None
+    assert between is not None
+    assert imported.imported == (table.version,)
+    assert own.imported == ()
+    assert between.imported == (table.version,), "its upper end is that of an imported row"
+
+
+def test_the_mark_outlives_a_compaction(root: Path, table: LookupTable) -> None:
+    import_lookup_table(table, located(root))
+    put(root, rows(1, first=9))
+    compact(located(root))
+    with open_store(root) as store:
+        assert store.sql("from imported").num_rows == 3
+
+
+def test_a_row_of_an_unknown_method_is_refused(root: Path, tmp_path: Path) -> None:
+    table = table_of(tmp_path / "theirs", [row(epsilon(), method=Claims())])
+    with pytest.raises(StoreError, match=r"Cannot import .*: Unknown method test\.claims"):
+        import_lookup_table(table, located(root))
+    assert not root.exists()
+
+
+def test_a_point_that_the_store_computed_is_not_replaced_by_an_imported_one_with_an_old_date(
+    root: Path, tmp_path: Path
+) -> None:
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0), seconds_later=100))
+    theirs = [row(epsilon(), Answer.enclosure(1.0, 1.5)), row(epsilon(sigma=3.0))]
+    import_lookup_table(table_of(tmp_path / "theirs", theirs), located(root))
+    with open_store(root) as store:
+        assert store.sql("from results").num_rows == 2
+        found = store.lookup(epsilon())
+    assert found is not None
+    assert (found.upper, found.imported) == (2.0, ())
+
+
+def test_a_table_that_contradicts_a_computed_row_is_refused_by_the_row(root: Path, tmp_path: Path) -> None:
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
+    table = table_of(tmp_path / "theirs", [row(epsilon(), Answer.enclosure(0.1, 0.5))])
+    with pytest.raises(StoreError) as error:
+        import_lookup_table(table, located(root))
+    assert row(epsilon()).point.id in str(error.value)
+    assert table.version in str(error.value)
+    assert len(parts(located(root))) == 1
+
+
+def test_a_contradiction_names_the_imported_row_and_how_to_take_it_back(root: Path, tmp_path: Path) -> None:
+    theirs = table_of(tmp_path / "theirs", [row(epsilon(sigma=2.0), Answer.enclosure(5.0, 6.0))])
+    put(root, row(epsilon(sigma=1.0), Answer.enclosure(1.0, 2.0)))
+    import_lookup_table(theirs, located(root))
+    with open_store(root) as store, pytest.raises(StoreError) as error:
+        store.lookup(epsilon(sigma=1.5))
+    assert row(epsilon(sigma=2.0)).point.id in str(error.value)
+    assert f"`privsweep table remove {theirs.version}`" in str(error.value)
+
+
+def test_a_contradiction_of_two_tables_at_one_point_is_found_with_both_names(
+    root: Path, tmp_path: Path
+) -> None:
+    tables = [
+        table_of(tmp_path / f"{k}", [row(epsilon(), Answer.enclosure(1.0, 2.0 + k), seconds_later=k)])
+        for k in (0, 1)
+    ]
+    for table in tables:
+        import_lookup_table(table, located(root))
+    (complaint,) = open_store(root).verify()
+    assert all(f"`privsweep table remove {table.version}`" in complaint for table in tables)
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["apart", "compacted"])
+def test_an_import_that_is_taken_back_leaves_the_store_as_it_was(
+    root: Path, table: LookupTable, merged: bool
+) -> None:
+    put(root, rows(4, first=9))
+    before = row_hashes(root)
+    import_lookup_table(table, located(root))
+    if merged:
+        compact(located(root))
+    assert remove(located(root), table.version) == 3
+    assert row_hashes(root) == before
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("from imported").num_rows == 0
+    with pytest.raises(StoreError, match="has no rows imported from the lookup table"):
+        remove(located(root), table.version)
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["apart", "compacted"])
+def test_a_sweep_that_used_imported_rows_is_incomplete_when_they_are_gone(
+    root: Path, table: LookupTable, merged: bool
+) -> None:
+    made = import_lookup_table(table, located(root))
+    if merged:
+        made = [*made, put(root, rows(1, first=9))]
+    write_manifest(located(root), manifest(*made))
+    if merged:
+        compact(located(root))
+    remove(located(root), table.version)
+    (left,) = manifests(located(root))
+    assert isinstance(left, Manifest)
+    assert merged or left.status == "incomplete"
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("from results").num_rows == int(merged)
