@@ -52,7 +52,10 @@ def sweep(
     def make(opened: "Store") -> "Document":
         asked = sweep_named(name, opened)
         if asked is None:
-            raise DomainError(f"Expected the name of a sweep, got the problem {name}.")
+            raise DomainError(
+                f"Expected the name of a sweep, got the problem {name}; "
+                "`privsweep status` lists the sweeps of a store."
+            )
         return sweep_report(asked, opened)
 
     with reading(store, allow_degraded=allow_degraded) as opened:

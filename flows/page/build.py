@@ -18,6 +18,7 @@ from storage.browser_table import browser_parquet
 from storage.errors import reason
 from storage.layout import MARK
 from storage.lookup_table import lookup_table, to_parquet
+from storage.shipped import shipped_version
 
 CATALOGUE = "catalogue.json"
 PARQUET = "table.parquet"
@@ -66,7 +67,8 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
     files[PARQUET] = to_parquet(table)
     files |= _static(resources.files("flows.page") / "static")
     known = catalogue(found, pages, table.version, version("privsweep"))
-    known |= {"live": "api/ask" if live else None, "files": sorted([*files, CATALOGUE])}
+    known |= {"shipped": table.version == shipped_version(), "live": "api/ask" if live else None}
+    known |= {"files": sorted([*files, CATALOGUE])}
     files[CATALOGUE] = as_json(known, indent=1).encode()
     _write(out, files)
     return Built(

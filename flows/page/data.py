@@ -8,7 +8,7 @@ from flows.answers.catalogue import meaning_of
 from flows.answers.typical import typical_row
 from flows.page.statements import SENTENCES, neighbours_of
 from flows.page.symbols import asked, plain
-from flows.page.tabs import COMPARED, TABS
+from flows.page.tabs import COMPARED, ENGINE, TABS
 from privcore import METHODS, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
 from privcore.problem import Constraint
@@ -80,6 +80,13 @@ def _table(store: Store, kind: type[Problem]) -> ProblemTable:
     )
 
 
+def _without_rows(kind: type[Problem]) -> ProblemTable:
+    """Return a table for a problem whose answers only the browser computes."""
+    ends: dict[str, Sequence[Any]] = {name: [] for name in (*kind.parameters, *_ENDS)}
+    stated: dict[str, Sequence[Any]] = {name: [] for name in (*kind.parameters, *_STATED)}
+    return ProblemTable(kind=kind, tie="first", brackets=ends, stated=stated, date="")
+
+
 def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
     return {name: table[name].to_pylist() for name in names}
 
@@ -102,11 +109,13 @@ def catalogue(
 
     Args:
         found: The stored answers.
-        files: Address of the data of each problem.
+        files: Address of the data of each problem with rows.
         version: Version of the lookup table.
         release: Version of this package.
     """
     stored = {table.kind.name: table for table in found}
+    kinds = [kind for tab in TABS for kind in tab.problems if kind.name in stored or kind.name in ENGINE]
+    shown = {kind.name: stored.get(kind.name) or _without_rows(kind) for kind in kinds}
     used = {name for table in found for name in table.methods}
     return {
         "release": release,
@@ -118,13 +127,13 @@ def catalogue(
                 "name": tab.name,
                 "title": tab.title,
                 "sweep": tab.sweep,
-                "problems": [kind.name for kind in tab.problems if kind.name in stored],
+                "problems": [kind.name for kind in tab.problems if kind.name in shown],
             }
             for tab in TABS
         ],
         "problems": {
-            name: _problem(table) | {"file": files[name], "rows": table.rows}
-            for name, table in stored.items()
+            name: _problem(table) | {"file": files.get(name), "rows": table.rows}
+            for name, table in shown.items()
         },
         "methods": {
             method.name: {
@@ -176,6 +185,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
                 "default": defaults.get(name),
                 "trend": kind.monotone[name].trend.value if name in kind.monotone else 0,
                 "proof": kind.monotone[name].proof if name in kind.monotone else "",
+                "typical": [] if table.rows else _typical(parameter),
                 **_domain(parameter),
             }
             for name, parameter in kind.parameters.items()
@@ -215,8 +225,21 @@ def _domain(parameter: Parameter) -> dict[str, Any]:
     return {"kind": "text"}
 
 
+def _typical(parameter: Parameter) -> list[Any]:
+    """Return typical values, in order, over which sliders move if nothing is stored."""
+    values = parameter.typical_values()
+    return sorted(values) if isinstance(parameter, Real | Integer) else list(values)
+
+
 def _start(table: ProblemTable) -> dict[str, Any]:
-    """Return the stored problem that the page shows first."""
+    """Return the problem that the page shows first: a stored one, or else one of middle values."""
+    if not table.rows:
+        values = {name: _typical(parameter) for name, parameter in table.kind.parameters.items()}
+        middle = {
+            name: values[name][len(values[name]) // 2 if isinstance(parameter, Real | Integer) else 0]
+            for name, parameter in table.kind.parameters.items()
+        }
+        return middle | table.kind.defaults()
     source = table.brackets if table.brackets["lower"] else table.stated
     row = typical_row(table.kind, source)
     return {name: source[name][row] for name in table.kind.parameters}

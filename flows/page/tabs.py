@@ -56,6 +56,13 @@ TABS = (
     Tab(name="membership", title="Membership", sweep="membership-claims"),
 )
 
+ENGINE = tuple(
+    f"{family}-{asks}"
+    for family in ("allocation", "sampled-allocation", "balls-in-bins", "poisson", "unamplified", "run")
+    for asks in ("epsilon", "delta")
+)
+"""Problems that the engine of the page computes (`static/engine/questions.js`), so that they need no rows."""
+
 COMPARED: Mapping[str, Any] = {
     "problem": "allocation-epsilon",
     "schemes": [

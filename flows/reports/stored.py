@@ -68,7 +68,10 @@ def check_exists(store: Store) -> None:
         UncoveredError: The path does not exist.
     """
     if not store.exists:
-        raise UncoveredError(f"Nothing is stored: there is no store at {store.name}.")
+        raise UncoveredError(
+            f"Nothing is stored: there is no store at {store.name}. "
+            "`privsweep run SWEEP` computes a sweep, and `privsweep table import` copies the shipped table."
+        )
 
 
 def stored(store: Store, kind: type[Problem], problems: Collection[str] | None = None) -> list[StoredAnswer]:

@@ -152,13 +152,16 @@ def _table(known: Mapping[type[Problem], Sequence[Line]], typical: Mapping[type[
     for kind, lines in known.items():
         upper = [line.bracket.upper for line in lines]
         line = typical[kind]
+        ends = (
+            [rounded_up(upper[0])] if len(upper) == 1 else [rounded_down(min(upper)), rounded_up(max(upper))]
+        )
         rows.append(
             [
                 kind.name,
                 str(len(lines)),
                 _varied(line.problem),
                 bracket_text(line.problem, line.bracket),
-                f"{rounded_down(min(upper))} to {rounded_up(max(upper))}",
+                " to ".join(ends),
             ]
         )
     names = ["problem", "settings", "a typical setting", "bracket there", "upper ends at all settings"]

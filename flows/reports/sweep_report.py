@@ -18,6 +18,7 @@ from flows.runs.status import point_ids
 from flows.spec.fields import fields_of
 from flows.spec.grid import Axis, Grid
 from flows.spec.sweep import Sweep, embedded
+from flows.spec.typed import TYPED
 from privcore import Problem, Status
 from privcore.answer import FAILURES
 from storage import Store
@@ -76,7 +77,10 @@ def _asked(sweep: Sweep) -> Iterator[Block]:
     """Yield the questions of the sweep, one row for each grid."""
     yield Heading(text="Questions")
     command = f"privsweep run {sweep.name}{'' if sweep.name in embedded() else '.toml'}"
-    yield Paragraph(text=f"Sweep `{sweep.name}`. `{command}` computes the points that are not stored yet.")
+    rest = f"`{command}` computes the points that are not stored yet."
+    if sweep.title.endswith(TYPED):
+        rest = "Its grid was typed on the command line."
+    yield Paragraph(text=f"Sweep `{sweep.name}`. {rest}")
     rows = []
     for grid, spec in zip(sweep.grids, sweep.spec["grid"], strict=True):
         methods = "; ".join(

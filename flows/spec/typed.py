@@ -16,6 +16,9 @@ from privcore.method import Direction
 from privcore.parameter import Choice, Parameter, Text
 from privcore.registry import PROBLEMS, answering, find_problem
 
+TYPED = ", typed"
+"""End of the titles of these sweeps, which have no file."""
+
 _LOOKED_AT = 10_000
 """Number of points whose methods are determined one by one, in about half a second."""
 
@@ -56,7 +59,7 @@ def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
     def spelled(names: Sequence[str]) -> Sweep:
         grid = {"problem": name, "methods": [_method(each) for each in names], "product": product}
         digest = hashlib.blake2b(json.dumps(grid, sort_keys=True).encode(), digest_size=4).hexdigest()
-        spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}, typed", "grid": [grid]}
+        spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}{TYPED}", "grid": [grid]}
         return from_spec(spec, "command line")
 
     if methods:

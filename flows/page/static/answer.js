@@ -1,7 +1,8 @@
 // The answer in words: the bracket, the kind of bound, the method that proved it, and the stored row.
 
-import { fill, grid, html, terms } from "./dom.js";
-import { around, extension, nearest, range, stored as storedValues } from "./hull.js";
+import { at, fill, grid, html, terms } from "./dom.js";
+import { PROBLEMS as COMPUTED } from "./engine/questions.js";
+import { around, extension, nearest, range, stored as storedValues, unstored } from "./hull.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 
 const VERY = "exactly this question";
@@ -18,6 +19,14 @@ export function showError(sentence) {
   fill("bracket", html("p", { class: "error" }, sentence));
   fill("outside");
   fill("origin");
+}
+
+/** A sentence for problems that are answered only at stored numbers, as nothing is proved between them; or null. */
+export function onlyStored({ problem, fixed }) {
+  const counts = problem.fields.filter(({ name, kind }) => fixed.includes(name) && ["integer", "real"].includes(kind));
+  if (!counts.length || COMPUTED.includes(problem.name)) return null;
+  const names = new Intl.ListFormat("en").format(counts.map(({ name }) => name.replaceAll("_", " ")));
+  return ` There are answers only at the stored values of ${names}; for others, the command line under Copy computes one.`;
 }
 
 /** The fields in which a stored problem differs from the question. */
@@ -44,7 +53,8 @@ export function show(state, go) {
   } else if (stated.length) {
     fill("bracket", stated.flatMap((each) => confident(problem, each)));
   } else {
-    fill("bracket", html("p", { class: "none", id: "number" }, "The store has no bound for this question."));
+    const none = unstored(table) ? "Nothing is stored for this problem." : "The store has no bound for this question.";
+    fill("bracket", html("p", { class: "none", id: "number" }, none));
   }
   fill("outside", uncovered(state, go), found ? simulated(problem, stated) : null);
   fill("origin", found ? origin(state) : stated.length ? reported(state) : null);
@@ -82,6 +92,7 @@ function reported({ catalogue, stated }) {
 function uncovered({ table, question, found, stated }, go) {
   const { problem } = table;
   const trends = table.moving.length > 0;
+  if (unstored(table)) return null; // the engine answers, or says why not
   if (found && ((found.lower_method && found.upper_method) || found.exact || !trends)) return null;
   if (!found && stated.length) return null;
   const values = around(table, question);
@@ -153,6 +164,13 @@ function origin({ catalogue, table, question, found }) {
 /** Show the table of fields: the stored values of each, its proved trend, and its domain. */
 export function showBox(table) {
   const values = storedValues(table);
+  const empty = unstored(table);
+  at("box-title").textContent = empty ? "Fields" : "Stored values";
+  if (empty) {
+    const allowed = table.problem.fields.map(({ name, domain, unit }) => [name, domain, unit]);
+    fill("box", grid(["field", "allowed", "unit"], allowed));
+    return;
+  }
   const rows = table.problem.fields.map((field) => [
     field.name,
     range(values[field.name]),

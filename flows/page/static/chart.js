@@ -1,7 +1,7 @@
 // The chart: the bracket as a band over one field, all others as in the question, which is marked.
 
 import { fill, html, svg } from "./dom.js";
-import { fits, stored } from "./hull.js";
+import { fits, reach, stored, unstored } from "./hull.js";
 import { agreed } from "./lookup.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 import { axis } from "./scale.js";
@@ -11,10 +11,11 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [80, 28, 32, 56];
 const MOST = 90; // values of a field
 const SMALLEST = 1e-15; // of the largest end: smaller ends are drawn at the bottom
 
-/** The fields over which a chart can be drawn: numbers with several stored values. */
+/** The fields over which a chart can be drawn: numbers with several values. */
 export const axes = (table) =>
-  table.problem.fields.filter(({ kind, name }) => {
-    const values = stored(table)[name];
+  table.problem.fields.filter((field) => {
+    const { kind } = field;
+    const values = reach(table, field);
     return kind !== "text" && kind !== "choice" && values.filter(Number.isFinite).length > 1;
   });
 
@@ -118,6 +119,10 @@ export function drawChart(table, question, found, field, computed = []) {
     shown.some(({ upper }) => upper === Infinity) ? " Bars and bands that reach the top have no stored upper end." : "",
     shown.some(({ lower }) => lower < least || lower <= 0) ? " Bars and bands that reach the bottom have no lower end to show." : "",
   ].join("");
+  if (unstored(table)) {
+    fill("chart", picture, html("figcaption", {}, `At ${fixed}.`));
+    return;
+  }
   const light = field.trend === 0 ? "Light bars: proved by other fields." : "Bands: proved by monotonicity.";
   const legend = `Bars: stored. ${light} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;
   fill("chart", picture, html("figcaption", {}, legend));

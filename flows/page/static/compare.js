@@ -4,7 +4,7 @@ import { bracket } from "./answer.js";
 import { TOLERANCE, contradicts, narrow } from "./computed.js";
 import { at, fill, grid, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
-import { covers } from "./engine/questions.js";
+import { PROBLEMS, covers } from "./engine/questions.js";
 import { DomainError, question } from "./fields.js";
 import { Contradiction, lookup } from "./lookup.js";
 import { exactly } from "./numbers.js";
@@ -37,7 +37,7 @@ export async function compare(source, base) {
       try {
         const table = await source.table(scheme.problem);
         const texts = Object.fromEntries(problem.fields.map(({ name }) => [name, exactly(fields[name])]));
-        return { scheme, fields, found: lookup(table, question(problem, texts)), reason: "not stored at these values" };
+        return { scheme, fields, found: lookup(table, question(problem, texts)), reason: unanswered(scheme) };
       } catch (error) {
         if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
         return { scheme, fields, found: null, reason: error.message };
@@ -45,6 +45,9 @@ export async function compare(source, base) {
     }),
   );
 }
+
+const unanswered = ({ problem }) =>
+  PROBLEMS.includes(problem) ? "not stored at these values" : "not stored at these values; privsweep compare computes it";
 
 /** The relative width of a bracket in words. */
 function widthOf({ lower, upper }) {

@@ -16,6 +16,9 @@ const row = ({ table, stated }) => {
 
 const onlyStated = ({ found, stated }) => !found && stated.length > 0;
 
+/** Whether the copies compute an answer: the headline was computed, or a fresh installation has no store to ask. */
+const computes = ({ catalogue, found, tight }) => Boolean(tight) || !found || catalogue.shipped;
+
 function asPython(state) {
   const { table, question } = state;
   if (onlyStated(state)) {
@@ -23,6 +26,10 @@ function asPython(state) {
     return ["from storage import open_store", "", 'with open_store("store") as store:', query].join("\n");
   }
   const { name } = table.problem;
+  if (computes(state)) {
+    const given = Object.entries(question).map(([field, value]) => `    ${field}=${python(value)},`);
+    return ["import privsweep as ps", "", `print(ps.ask(`, `    "${name}",`, ...given, "))"].join("\n");
+  }
   const fields = Object.entries(question).map(([field, value]) => `    ${field}=${python(value)},`);
   return [
     "from privcore import find_problem",
@@ -37,11 +44,12 @@ function asPython(state) {
 }
 
 function asCommand(state) {
-  const { table, question, found } = state;
+  const { table, question, found, tight } = state;
   if (onlyStated(state)) return `privsweep sql "${row(state)}"`;
   const words = Object.entries(question).map(([field, value]) => quoted(`${field}=${exactly(value)}`));
   const covered = found && (found.exact || found.upper_method); // `lookup` does not accept a lower end of another problem alone
-  return `privsweep ${covered ? "lookup" : "ask"} ${table.problem.name} ${words.join(" ")}`;
+  const lookup = tight ? "lookup --compute" : "lookup";
+  return `privsweep ${covered ? lookup : "ask"} ${table.problem.name} ${words.join(" ")}`;
 }
 
 const SPECIAL = {
@@ -86,17 +94,16 @@ function inMath({ latex }, found) {
   return found.upper === Infinity ? `$${latex} \\ge ${low}$` : `$${latex} \\in [${low}, ${high}]$`;
 }
 
-function asCitation({ catalogue, found, stated }) {
+const cited = (key, title, note, ...more) =>
+  [`@misc{privsweep-${key},`, `  title = {${title}},`, ...more, `  note = {${note}},`, "}"].join("\n");
+
+function asCitation({ catalogue, found, stated, tight }) {
   const { release, version, date } = catalogue;
+  if (tight) return cited("computed", `privsweep ${release}`, "Bracket computed by the engine of its page");
   const methods = [...new Set((found ? [found.lower_method, found.upper_method] : [stated[0]?.method]).filter(Boolean))];
   const by = methods.map((name) => `${name}: ${catalogue.methods[name]?.reference ?? ""}`);
-  return [
-    `@misc{privsweep-${version},`,
-    `  title = {Table ${version} of privsweep ${release}},`,
-    `  year = {${date.slice(0, 4)}},`,
-    `  note = {Brackets computed until ${date}${by.length ? `; ${by.map(escaped).join("; ")}` : ""}},`,
-    "}",
-  ].join("\n");
+  const note = `Brackets computed until ${date}${by.length ? `; ${by.map(escaped).join("; ")}` : ""}`;
+  return cited(version, `Table ${version} of privsweep ${release}`, note, `  year = {${date.slice(0, 4)}},`);
 }
 
 /** Name of the kind of copies that only training runs have. */

@@ -3,7 +3,7 @@
 import { at, fill, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
 import { covers } from "./engine/questions.js";
-import { stored } from "./hull.js";
+import { reach } from "./hull.js";
 
 const POINTS = 13; // along the axis
 const TOLERANCE = 0.02;
@@ -14,7 +14,7 @@ let known = { question: null, field: null, points: [] };
 /** The computed brackets of a question over a field, for `drawChart`. */
 export const curveOf = (question, field) => (known.question === question && known.field === field ? known.points : []);
 
-/** Values over the stored range of a field and the question. */
+/** Values over the range of a field and the question. */
 export function places(values, asked, whole) {
   const all = [...values, asked].filter(Number.isFinite);
   const [low, high] = [Math.min(...all), Math.max(...all)];
@@ -55,7 +55,7 @@ async function run(table, question, field, changed) {
   button.addEventListener("click", () => stop());
   fill("curve", "Computing in this browser ", button);
   let said = null;
-  for (const x of places(stored(table)[field.name], question[field.name], field.kind === "integer")) {
+  for (const x of places(reach(table, field), question[field.name], field.kind === "integer")) {
     const fields = { ...question, [field.name]: x };
     try {
       const { lower, upper } = await compute({ problem: table.problem.name, fields, tolerance: TOLERANCE });

@@ -1,7 +1,7 @@
 // The form: for every field an exact input, and a slider or a list of the stored values.
 
 import { fill, html } from "./dom.js";
-import { range, stored } from "./hull.js";
+import { range, reach, stored, unstored } from "./hull.js";
 import { sizes } from "./sizes.js";
 import { slider as sliderOf } from "./slider.js";
 
@@ -32,28 +32,31 @@ export function draw(table, texts, changed) {
   const report = () => changed(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
   const rows = table.problem.fields.map((field) => {
     const { name } = field;
-    const values = stored(table)[name];
+    const values = reach(table, field);
+    const known = unstored(table) ? "" : ` Stored: ${range(stored(table)[name])}.`;
     const numeric = field.kind === "real" || field.kind === "integer";
     const text = texts[name] ?? "";
-    const help = html("p", { class: "help", id: `help-${name}` }, `${field.meaning}. Stored: ${range(values)}.`);
+    const help = html("p", { class: "help", id: `help-${name}` }, `${field.meaning}.${known}`);
     const unit = field.unit ? html("span", { class: "unit" }, field.unit) : null;
-    if (!numeric) {
+    const typed = field.kind === "text" && unstored(table);
+    if (!numeric && !typed) {
       const select = choice(field, values, text);
       select.addEventListener("change", report);
       inputs.set(name, select);
       return html("div", { class: "field" }, label(field), select, help);
     }
-    const input = html("input", {
+    const input = html(typed ? "textarea" : "input", {
       id: `exact-${name}`,
-      type: "text",
+      type: typed ? null : "text",
+      rows: typed ? 4 : null,
       autocomplete: "off",
       spellcheck: "false",
-      maxlength: 60,
+      maxlength: typed ? 1000 : 60,
       "aria-describedby": `help-${name}`,
     });
     input.value = text;
     inputs.set(name, input);
-    const slider = values.length > 1 ? sliderOf(field, values, input, report) : null;
+    const slider = numeric && values.length > 1 ? sliderOf(unstored(table) ? { ...field, trend: 1 } : field, values, input, report) : null;
     sliders.set(name, slider);
     input.addEventListener("input", () => {
       slider?.follow();
@@ -75,7 +78,7 @@ export function draw(table, texts, changed) {
 
 /** Mark the field that an error names, and only this field. */
 export function mark(name) {
-  for (const input of document.querySelectorAll("#form input[type=text], #form select")) {
+  for (const input of document.querySelectorAll("#form input[type=text], #form textarea, #form select")) {
     if (input.id === `exact-${name}`) input.setAttribute("aria-invalid", "true");
     else input.removeAttribute("aria-invalid");
   }

@@ -18,6 +18,12 @@ export function stored(table) {
   return table.values;
 }
 
+/** Whether a problem has no rows, so that only the engine answers it. */
+export const unstored = ({ problem }) => problem.rows === 0;
+
+/** The values over which sliders and charts of a field run: stored ones, or typical ones without rows. */
+export const reach = (table, field) => (unstored(table) ? field.typical : stored(table)[field.name]);
+
 /** The same of the rows that share all fields without a trend with a question; or of all rows, if no row does. */
 export function around(table, question) {
   const rows = group(table, question);

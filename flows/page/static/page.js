@@ -2,7 +2,7 @@
 // One file, since the state of the page and its display form one loop.
 
 import { read, write } from "./address.js";
-import { show, showBox, showError } from "./answer.js";
+import { onlyStored, show, showBox, showError } from "./answer.js";
 import { axes, drawChart } from "./chart.js";
 import { compare, complete, showCompared } from "./compare.js";
 import { forget, tighten } from "./computed.js";
@@ -15,6 +15,7 @@ import { ask, told } from "./live.js";
 import { Contradiction, lookup, stated } from "./lookup.js";
 import { connectNoise, offerNoise } from "./noise.js";
 import { exactly } from "./numbers.js";
+import { unstored } from "./hull.js";
 import { open } from "./source.js";
 import { hasStatement } from "./statement.js";
 
@@ -27,6 +28,7 @@ const fullest = ({ problems }) => {
   const rows = (name) => state.catalogue.problems[name].rows;
   return problems.reduce((best, name) => (rows(name) > rows(best) ? name : best));
 };
+const hasRows = ({ problems }) => problems.some((name) => state.catalogue.problems[name].rows > 0);
 const texts = (question) => Object.fromEntries(Object.entries(question).map(([name, value]) => [name, exactly(value)]));
 
 function notice(...said) {
@@ -98,10 +100,11 @@ async function choose(name, given = last.get(`${name} texts`)) {
   last.set(tab.name, name);
   notice();
   at("content").hidden = false;
-  fill("meaning", problem.meaning);
+  at("content").classList.toggle("unstored", unstored(table));
+  fill("meaning", problem.meaning, onlyStored(table));
   const fields = axes(state.table);
   fill("axis", fields.map((field) => html("option", { value: field.name }, field.name.replaceAll("_", " "))));
-  at("chart-section").hidden = !fields.length || !table.brackets.lower.length;
+  at("chart-section").hidden = !fields.length || (!table.brackets.lower.length && !unstored(table));
   at("compare-section").hidden = name !== state.catalogue.compare.problem;
   offerStatement(problem);
   showBox(state.table);
@@ -193,7 +196,9 @@ function showChart() {
   const { table, question, found } = state;
   const field = table.problem.fields.find(({ name }) => name === at("axis").value);
   if (!field || !question) return;
-  drawChart(table, question, found, field, curveOf(question, field));
+  const computed = curveOf(question, field);
+  if (unstored(table) && !computed.length) fill("chart");
+  else drawChart(table, question, found, field, computed);
   offerCurve(table, question, field, showChart);
 }
 
@@ -248,8 +253,7 @@ function footer({ file, name }) {
       "Download: ",
       link("table.parquet", "all answers (Parquet)"),
       ", ",
-      link(file.split("?")[0], `${name} (Parquet)`),
-      ", ",
+      file ? [link(file.split("?")[0], `${name} (Parquet)`), ", "] : null,
       link("catalogue.json", "catalogue (JSON)"),
     ),
   ];
@@ -267,7 +271,7 @@ async function follow() {
     await choose(problem, given);
     return;
   }
-  await select(catalogue.tabs.find(({ name }) => name === tab) ?? catalogue.tabs.find(({ problems }) => problems.length) ?? catalogue.tabs[0]);
+  await select(catalogue.tabs.find(({ name }) => name === tab) ?? catalogue.tabs.find(hasRows) ?? catalogue.tabs[0]);
   if (problem !== null) notice(`This table has no problem ${problem.slice(0, 60)}; another one is shown.`);
 }
 

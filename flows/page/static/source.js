@@ -39,6 +39,12 @@ function parts(problem, columns) {
   return { methods, brackets, stated: { ...stated, method: stated.lower_method, point: stated.lower_point } };
 }
 
+/** The columns of a problem without rows, which only the engine answers. */
+function noRows({ fields }) {
+  const ends = ["lower", "upper", "confidence", "lower_method", "upper_method", "lower_point", "upper_point"];
+  return Object.fromEntries([...fields.map(({ name }) => name), ...ends].map((name) => [name, []]));
+}
+
 /** Return the catalogue, and a function that gives the table of a problem by its name. */
 export async function open() {
   const catalogue = await (await load("catalogue.json")).json();
@@ -46,7 +52,8 @@ export async function open() {
   const table = (name) => {
     if (!tables.has(name)) {
       const problem = catalogue.problems[name];
-      const loading = columnsOf(problem.file).then((columns) => prepare(problem, parts(problem, columns)));
+      const columns = problem.file ? columnsOf(problem.file) : Promise.resolve(noRows(problem));
+      const loading = columns.then((found) => prepare(problem, parts(problem, found)));
       loading.catch(() => tables.delete(name));
       tables.set(name, loading);
     }

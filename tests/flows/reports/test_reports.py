@@ -292,7 +292,11 @@ def test_simulated_answers_are_told_apart_from_proofs(tmp_path: Path) -> None:
     ("arguments", "code", "sentence"),
     [
         (("nowhere",), 2, "nowhere"),
-        (("unamplified-epsilon",), 2, "Expected the name of a sweep, got the problem unamplified-epsilon."),
+        (
+            ("unamplified-epsilon",),
+            2,
+            "got the problem unamplified-epsilon; `privsweep status` lists the sweeps of a store.",
+        ),
         (("quickstart", "--format", "pdf"), 2, "Expected --format in {html, md, both}, got pdf."),
         (("labels-ratio",), 3, "No points of sweep labels-ratio are stored"),
         (("compare-training",), 3, "The store has no two schemes at equal settings."),
