@@ -66,6 +66,12 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Let the interpreter free modules at its end: DuckDB reports those of its objects that stay."""
+    gc.unfreeze()
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that are not in the sample."""
     if _whole:
