@@ -3,6 +3,8 @@
 Compiled code ignores Python's signals, and a crash in it ends its process. So every worker has a child
 process that computes while the worker waits. If a point takes too long, its child is killed; if it crashes,
 its child dies. In both cases a new child continues with the next point, and earlier results are kept.
+
+One file, since the parent and the child agree on what they send.
 """
 
 import os
@@ -66,6 +68,10 @@ class Guard:
     def __exit__(self, *_: object) -> None:
         """End the child."""
         self.close()
+
+    def kept_bytes(self) -> int:
+        """Return the memory of the child, or 0 without a child."""
+        return 0 if self._child is None else resident_bytes(self._child.process_id)
 
     def close(self) -> None:
         """Kill the child, if there is one."""
@@ -171,6 +177,11 @@ class _Child:
         assert isinstance(result, Measured)
         return result
 
+    @property
+    def process_id(self) -> int:
+        """Id of the process."""
+        return self._process.pid
+
     def ending(self) -> str:
         """Return the end of the process as a predicate for a sentence."""
         try:
@@ -227,6 +238,14 @@ def measure(point: Point, limits: Limits) -> Measured:
         cpu_seconds=time.process_time() - cpu,
         finished_at=datetime.now(UTC),
     )
+
+
+def resident_bytes(process: int) -> int:
+    """Return the memory of a process, or 0 where the system has no file with it."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _limit_memory(more: float) -> None:

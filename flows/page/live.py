@@ -10,18 +10,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from flows.answers.ask import ask
-from privcore import Answer, DomainError, LimitError, Point, Problem, Status, find_problem
+from flows.page.clerk import SECONDS, Clerk
+from privcore import DomainError, LimitError, Problem, find_problem
 from privcore.parameter import Text
 from privcore.training import from_sizes
-from tasks.batch import Batch
-from tasks.guard import Guard
-from tasks.limits import Limits, estimate
 
-SECONDS = 20.0
-"""Seconds of all methods together for one question."""
-BYTES = 2e9
-"""Memory of one method, in addition to that of its process."""
 LARGEST = 10_000
 """Largest size of a question, in bytes."""
 WAITING = 4
@@ -37,28 +30,28 @@ class BusyError(LimitError):
 
 
 class Desk:
-    """Answers questions in a separate process, which is killed if it takes too long."""
+    """Answers questions in a separate process, which is killed if it takes too long or keeps too much."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
-        self._seconds = seconds
-        self._guard = Guard(Limits(point_seconds=seconds, point_bytes=BYTES))
-        self._thread = ThreadPoolExecutor(max_workers=1)  # the guard's child lives as long as its thread
+        self._clerk = Clerk(seconds)
+        self._thread = ThreadPoolExecutor(max_workers=1)  # the clerk's process lives as long as its thread
         self._room = threading.BoundedSemaphore(1 + WAITING)
         self._taken: deque[float] = deque()
         self._counting = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Return the desk."""
+        """Return the desk; its process starts."""
+        self._thread.submit(self._clerk.start)
         return self
 
     def stop(self) -> None:
         """End the process that computes, at once, and answer no more."""
-        self._guard.stop()
+        self._clerk.stop()
 
     def __exit__(self, *_: object) -> None:
         """Stop without waiting for answers."""
         self.stop()
-        self._thread.submit(self._guard.close)
+        self._thread.submit(self._clerk.close)
         self._thread.shutdown()
 
     def answer(self, body: bytes) -> dict[str, Any]:
@@ -71,13 +64,14 @@ class Desk:
             DomainError: The request is invalid, too long, or refers to a file.
             UnknownNameError: The problem or a field is unknown.
             BusyError: Too many questions are waiting.
+            LimitError: The question took too long, and nothing was proved before.
         """
         self._count()
         problem = question(body)
         if not self._room.acquire(blocking=False):
             raise BusyError("Too many questions are waiting; ask again later.")
         try:
-            return self._thread.submit(self._asked, problem).result()
+            return self._thread.submit(self._clerk.answer, problem).result()
         finally:
             self._room.release()
 
@@ -90,28 +84,6 @@ class Desk:
             if len(self._taken) >= PER_MINUTE:
                 raise BusyError(f"Expected at most {PER_MINUTE} questions a minute; ask again later.")
             self._taken.append(now)
-
-    def _asked(self, problem: Problem) -> dict[str, Any]:
-        deadline = time.monotonic() + self._seconds
-
-        def evaluated(point: Point) -> Answer:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                sentence = f"Not started: the other methods took all of the {self._seconds:g} s."
-                return Answer.without(Status.TIMEOUT, sentence)
-            self._guard.limits = Limits(point_seconds=left, point_bytes=BYTES)
-            cost = estimate(point)
-            fields = (tuple(point.problem.as_fields().values()),)
-            batch = Batch(
-                problem=type(problem),
-                method=point.method,
-                fields=fields,
-                seconds=cost.seconds,
-                bytes=cost.bytes,
-            )
-            return next(iter(self._guard.results(batch))).answer
-
-        return ask(problem, limit_seconds=self._seconds, limit_bytes=BYTES, evaluated=evaluated).as_content()
 
 
 def question(body: bytes) -> Problem:

@@ -1,5 +1,6 @@
 """`privsweep serve`: the page with live computation, on the loopback interface only."""
 
+import asyncio
 import os
 import socket
 import tempfile
@@ -15,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from flows.page.build import build
+from flows.page.impatient import SILENCE, Impatient
 from flows.page.live import LARGEST, BusyError, Desk
 from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
@@ -22,6 +24,8 @@ from privcore import DomainError, PrivsweepError
 from storage import Store
 
 HOST = "127.0.0.1"
+CONNECTIONS = 500
+"""Connections at once, idle or busy; above, a request gets the status 503."""
 HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -59,14 +63,10 @@ def application(folder: Path, desk: Desk, port: int) -> FastAPI:
         """Answer one question."""
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "Expected JSON.")
-        body = b""
         try:
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > LARGEST:
-                    return _refused(413, f"Expected a question of at most {LARGEST} bytes.")
-        except ClientDisconnect:
-            return _refused(400, "Expected the whole question.")  # not received
+            body = await _body(request)
+        except _BodyError as error:
+            return _refused(error.status, str(error))
         try:
             content = await run_in_threadpool(desk.answer, body)
         except BusyError as error:
@@ -79,13 +79,37 @@ def application(folder: Path, desk: Desk, port: int) -> FastAPI:
     return app
 
 
+class _BodyError(Exception):
+    """The body of a request is too long, or did not arrive."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body of a request."""
+    body = b""
+    try:
+        async with asyncio.timeout(SILENCE):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > LARGEST:
+                    raise _BodyError(413, f"Expected a question of at most {LARGEST} bytes.")
+    except TimeoutError:
+        raise _BodyError(408, f"Expected the whole question within {SILENCE:g} s.") from None
+    except ClientDisconnect:
+        raise _BodyError(400, "Expected the whole question.") from None  # not received
+    return body
+
+
 def _refused(status: int, sentence: str) -> Response:
     return Response(as_json({"error": sentence}), status_code=status, media_type="application/json")
 
 
 def _listening(port: int) -> socket.socket:
     try:
-        return socket.create_server((HOST, port), backlog=64)
+        return socket.create_server((HOST, port), backlog=CONNECTIONS)
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
         raise DomainError(f"Expected a free port, got {port}: {reason}.") from None
@@ -128,7 +152,8 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
             application(folder, desk, taken),
             log_level="warning",
             access_log=False,
-            limit_concurrency=64,
+            http=Impatient,
+            limit_concurrency=CONNECTIONS,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=2,
             server_header=False,

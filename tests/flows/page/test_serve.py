@@ -5,12 +5,13 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from flows.page import live
+from flows.page.clerk import KEPT_BYTES, Clerk
+from flows.page.impatient import SILENCE
 from flows.page.live import BusyError, Desk, question
 from flows.page.serve import application
 from flows.printing import rounded_up
-from privcore import PrivsweepError, Status, evaluate, find, find_problem
+from privcore import LimitError, PrivsweepError, Status, evaluate, find, find_problem
 from privcore.point import Point
 from tests.flows.page.browser import wait
 
@@ -212,7 +215,7 @@ def test_only_so_many_questions_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         with suppress(PrivsweepError):
             desk.answer(BODY)
 
-    monkeypatch.setattr(live, "ask", slow)
+    monkeypatch.setattr(Clerk, "answer", slow)
     with Desk() as desk:
         first = threading.Thread(target=answered, args=(desk,))
         first.start()
@@ -230,3 +233,73 @@ def test_a_port_that_is_taken_is_a_sentence(server: tuple[Any, int], store: Path
     )
     assert done.returncode == 2
     assert done.stderr == f"privsweep: Expected a free port, got {server[1]}: address already in use.\n"
+
+
+# ------------------------------------------------------------------------------ many clients, large questions
+
+
+def status_of(connection: socket.socket, port: int) -> bytes:
+    """The first line of the answer to a request on an open connection, whose rest is read, too."""
+    connection.sendall(f"GET /index.html HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+    reply = http.client.HTTPResponse(connection)
+    reply.begin()
+    reply.read()
+    return str(reply.status).encode()
+
+
+def test_two_hundred_idle_clients_and_fifty_busy_ones_are_served(server: tuple[Any, int]) -> None:
+    port = server[1]
+    with ExitStack() as stack:
+
+        def connected() -> socket.socket:
+            return stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+
+        idle = [connected() for _ in range(200)]
+        busy = [connected() for _ in range(50)]
+        assert {status_of(each, port) for _ in range(10) for each in busy} == {b"200"}
+        assert status_of(idle[0], port) == b"200"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHos", b"POST"], ids=["nothing", "half", "word"])
+def test_a_client_that_falls_silent_is_shown_out(server: tuple[Any, int], sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", server[1]), timeout=6 * SILENCE) as silent:
+        silent.sendall(sent)
+        with suppress(ConnectionResetError):
+            assert silent.recv(1) == b"", "closed by the server, without an answer"
+
+
+@pytest.mark.thorough
+def test_half_a_question_is_refused_after_a_while(server: tuple[Any, int]) -> None:
+    head = f"POST /api/ask HTTP/1.1\r\nHost: 127.0.0.1:{server[1]}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", server[1]), timeout=6 * SILENCE) as silent:
+        silent.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+        assert silent.recv(12) == b"HTTP/1.1 408"
+
+
+@pytest.mark.thorough
+def test_no_process_keeps_the_memory_of_large_questions() -> None:
+    me = psutil.Process()
+    others = set(me.children(recursive=True))
+    with Desk() as desk:
+        before = me.memory_info().rss
+        for k in range(3):
+            fields = {"law": f"zipf(1.{k + 1},10000000)", "records": 1000}
+            content = desk.answer(json.dumps({"problem": "membership-advantage", "fields": fields}).encode())
+            assert content["status"] == Status.OK
+            assert me.memory_info().rss - before < KEPT_BYTES / 10
+            ours = set(me.children(recursive=True)) - others
+            assert sum(each.memory_info().rss for each in ours) < 2 * KEPT_BYTES
+
+
+@pytest.mark.thorough
+def test_a_process_that_stalls_is_ended_after_its_time_and_the_next_question_is_answered() -> None:
+    me = psutil.Process()
+    others = set(me.children(recursive=True))
+    with Desk(seconds=10.0) as desk:
+        assert desk.answer(BODY)["status"] == Status.OK
+        for process in set(me.children(recursive=True)) - others:
+            process.suspend()
+        with pytest.raises(LimitError, match=r"took longer than 10 s"):
+            desk.answer(BODY)
+        assert desk.answer(BODY)["status"] == Status.OK

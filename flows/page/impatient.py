@@ -1,0 +1,48 @@
+"""HTTP connections that are closed if their client is silent; the server library waits for ever."""
+
+import asyncio
+
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+SILENCE = 10.0
+"""Seconds in which a client must send a whole request, or read a part of its answer."""
+LOOKS = 2
+"""Number of times that a connection is looked at before it is closed."""
+
+
+class Impatient(H11Protocol):
+    """A connection that is closed if nothing happens on the side of the client.
+
+    This is the case if no request is whole, or if the rest of an answer, which the client must read, does not
+    get shorter. A connection whose answer is being computed stays.
+    """
+
+    _same = 0
+    _state: tuple[object, int] = (None, 0)
+    _look: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to look at the connection."""
+        super().connection_made(transport)
+        self._later()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Look no more."""
+        if self._look is not None:
+            self._look.cancel()
+        super().connection_lost(exc)
+
+    def _later(self) -> None:
+        self._look = self.loop.call_later(SILENCE / LOOKS, self._looked)
+
+    def _looked(self) -> None:
+        """Close the connection if it has the same state as before, and its client is to act."""
+        cycle: RequestResponseCycle | None = self.cycle
+        state = (cycle, self.transport.get_write_buffer_size())
+        is_computing = cycle is not None and not cycle.response_complete and not state[1]
+        self._same = self._same + 1 if state == self._state and not is_computing else 0
+        self._state = state
+        if self._same >= LOOKS:
+            self.transport.abort()
+        else:
+            self._later()
