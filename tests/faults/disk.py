@@ -103,6 +103,19 @@ def kill_at(number: int) -> Callable[[int, str, Path], None]:
     return strike
 
 
+def kill_after(suffix: str, operation: str) -> Callable[[int, str, Path], None]:
+    """Return a strike that kills the process at an operation that follows a rename to a name with a suffix."""
+    renamed = False
+
+    def strike(k: int, passed: str, path: Path) -> None:
+        nonlocal renamed
+        if renamed and passed == operation:
+            os.kill(os.getpid(), signal.SIGKILL)
+        renamed = renamed or (passed == "rename" and path.name.endswith(suffix))
+
+    return strike
+
+
 def fail_at(number: int, code: int) -> Callable[[int, str, Path], None]:
     """Return a strike that makes an operation fail; on a full or read-only disk, later operations fail too.
 

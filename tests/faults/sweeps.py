@@ -93,9 +93,9 @@ def sweep_on(kind: str, number: int, code: int, root: Path, guarded: bool = Fals
     return sweep(root, guarded=guarded)
 
 
-def sweep_on_spec(spec: str, number: int, root: Path) -> int:
-    """Run a sweep that is killed at a fault point."""
-    disk.watch(root.parent, disk.kill_at(number))
+def sweep_past_a_part(spec: str, root: Path) -> int:
+    """Run a sweep that is killed at its first computation after it has stored a part."""
+    disk.watch(root.parent, disk.kill_after(".parquet", "compute"))
     return sweep(root, spec)
 
 
