@@ -34,6 +34,8 @@ LAWS = (
 """Resolutions of the distribution of one epoch, for several epochs."""
 MANY = 6.0
 """Variance of the number of participations from which its place decides little."""
+FEW = 12.0
+"""Variance below which the distributions of an epoch take long."""
 LAWS_OF_MANY = (
     Level(degree=0, nodes=0.2, lattice=0.15, fineness=0.05),
     Level(degree=0, nodes=0.1, lattice=0.1, fineness=0.03),
@@ -83,9 +85,9 @@ class AllocationConditional(Method[Answered]):
         k, t, epochs = problem.participations, problem.steps, problem.epochs
         sums = min(2.0**18, 150.0 * math.sqrt(t * epochs))
         overlaps = min(k, 16.0 * math.sqrt(k * (1.0 - k / t) + 1.0))
-        seconds = len(DIRECTIONS[problem.adjacency]) * (0.2 + 1e-8 * sums * (overlaps + 20.0))
+        seconds = len(DIRECTIONS[problem.adjacency]) * (0.3 + 1e-8 * sums * (overlaps + 20.0))
         if epochs > 1 or rate_of(problem) < 1.0:
-            seconds += 4.0
+            seconds += 10.0 if k * (1.0 - k / t) < FEW else 3.0  # the second level of the distributions
         return Cost(seconds=seconds, bytes=4e8)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
@@ -108,7 +110,7 @@ def _summed(
     lower, upper, details = 0.0, 0.0, []
     for direction in DIRECTIONS[problem.adjacency]:
         run = OneDirection(step_of(problem), choice, direction, question, tolerance)
-        low, high, detail = run.enclosed(outer)
+        low, high, detail = run.enclosed((max(lower, outer[0]), outer[1]))
         lower, upper = max(lower, low), max(upper, high)
         details.append(f"{direction}: {detail}")
     return (max(lower, outer[0]), min(upper, outer[1])), "; ".join(details)
@@ -130,7 +132,7 @@ def _composed(
     levels = list(LAWS if k * (1.0 - k / t) < MANY else LAWS_OF_MANY)
     while levels and delta >= SMALLEST_DELTA:
         level = levels[0] if scouting else levels.pop(0)
-        tail = tier(SHARE * delta) * tier(1.0 / (t * epochs))
+        tail = tier(SHARE * delta / epochs)
         try:
             epoch = k_of_t(step, k, t, tail, level)
             res = Resolution(fineness=PRODUCT * level.nodes, tail=tail)

@@ -22,6 +22,8 @@ MOST_WORK = 3e7
 """Number of products of complex numbers after which no finer level is computed."""
 FINENESS = 0.03
 """Width of the cells of the ratio of one step, in local standard deviations."""
+FINER = 0.6
+"""Spacing of the losses of a lower distribution relative to that of an upper one: its error is larger."""
 NARROW = 1e-7
 """Relative width to which a root is enclosed."""
 
@@ -62,7 +64,7 @@ class OneDirection:
                     spread_losses(base.upper, centre.rate, spacing), self.choice, centre, degree
                 )
                 below = conditional(
-                    rounded_losses(base.lower, centre.rate, spacing), self.choice, centre, degree
+                    rounded_losses(base.lower, centre.rate, FINER * spacing), self.choice, centre, degree
                 )
             except LikelihoodRangeError as reason:
                 return lower, upper, f"{note}; {reason}"
@@ -106,7 +108,7 @@ class OneDirection:
         if self.question.asks == "delta":
             change = error / centre.slope
         return min(
-            math.sqrt(12.0 * change / (centre.slope + 1.0) / steps), 0.5 * centre.deviation / math.sqrt(steps)
+            math.sqrt(12.0 * change / (centre.slope + 1.0) / steps), 0.3 * centre.deviation / math.sqrt(steps)
         )
 
     def _work(self, centre: Saddle, spacing: float, degree: int) -> float:
@@ -169,13 +171,14 @@ def _crossing(delta: Callable[[float], float], wanted: float, centre: Saddle, *,
     def above(epsilon: float) -> bool:
         return delta(epsilon) > wanted
 
+    first = min(0.02 * max(abs(centre.epsilon), centre.deviation), 1.0 / centre.slope) + 1e-9
     low = high = max(0.0, abs(centre.epsilon))
-    step = 0.02 * max(centre.epsilon**2, centre.deviation**2) ** 0.5 + 1e-9
+    step = first
     while low > 0.0 and not above(low):
         low, step = max(0.0, low - step), 2.0 * step
     if low == 0.0 and not above(low):
         return 0.0
-    step = 0.02 * max(centre.epsilon**2, centre.deviation**2) ** 0.5 + 1e-9
+    step = first
     for _ in range(12):
         if not above(high):
             break

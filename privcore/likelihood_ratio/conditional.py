@@ -12,14 +12,10 @@ import numpy as np
 import scipy
 
 from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.large_ratios import FewUncertain, LargeMeans, few_uncertain, large_means
 from privcore.likelihood_ratio.losses import Losses
 from privcore.likelihood_ratio.saddle import Saddle
-from privcore.likelihood_ratio.small_ratios import (
-    FewUncertain,
-    SmallRatios,
-    few_uncertain,
-    small_ratios,
-)
+from privcore.likelihood_ratio.small_ratios import SmallRatios, small_ratios
 from privcore.likelihood_ratio.tilted import Circle, Participation, Sums, log_total, sums
 
 TURN = 8.0
@@ -33,7 +29,7 @@ REACHES = np.geomspace(0.02, 8.0, 24)
 STEEPEST = 1e5
 ROUGH = 1e-6
 """Added to the logarithm of a bound of a tail for its rounding."""
-MOST_CELLS = 2**19
+MOST_CELLS = 2**21
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +56,11 @@ class Conditional:
     def uncertain(self) -> FewUncertain:
         """Probabilities that the variance of the number of participations is small."""
         return few_uncertain(self.losses, self.choice, self.centre)
+
+    @cached_property
+    def means(self) -> LargeMeans:
+        """Probabilities that the ratio is large although the sum of losses is small."""
+        return large_means(self.losses, self.choice, self.centre)
 
     @cached_property
     def small(self) -> SmallRatios:

@@ -20,19 +20,18 @@ from numpy.typing import NDArray
 from privcore.likelihood_ratio import hinges
 from privcore.likelihood_ratio.conditional import Conditional, beyond
 from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.large_ratios import likeliest
 from privcore.likelihood_ratio.losses import PLACES
 from privcore.likelihood_ratio.saddle import log_binomial
-from privcore.likelihood_ratio.small_ratios import floor, likeliest
+from privcore.likelihood_ratio.small_ratios import floor
 from privcore.numerics.rounding import SUMMED, UNIT
 
-MARGINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0, 30.0, 50.0)
-"""Distances of the limit of the sums that are tried for small ratios, in nats over the slope of the tail."""
+MARGINS = (0.0, *np.geomspace(0.02, 50.0, 30).tolist())
+"""Distances of the limit of the sums that are tried for exceptions, in nats over the slope of the tail."""
 SHARES = (0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.45, 0.3, 0.15)
 """Least variances of the number of participations that are tried, relative to that near the threshold."""
 RARE = 1e-3
 """Share of the bound that smaller variances may have."""
-FEW = (0.1, 0.01)
-"""Shares of the bound that small ratios beyond the limit may have."""
 LEAST_KNOWN = 1e3
 """Mass of a cell relative to its error from which its moments decide about the parabola."""
 NEAR = 3.0
@@ -52,23 +51,48 @@ def upper_remove(cells: Conditional, epsilon: float) -> float:
     found = _values(cells, cells.loss > start, (epsilon, 0.0, -epsilon))
     likely = cells.loss[cells.loss > start] > start - epochs * math.log(likeliest(cells.centre.variance))
     expected = float(np.sum(np.maximum(found.moments[1] - found.moments[0], 0.0)[:, likely]))
-    rare, variance = 0.0, 0.0
-    for share in SHARES:
-        chance = cells.uncertain.probability(start, share * cells.centre.variance)
-        if chance <= RARE * expected:
-            rare, variance = chance, share * cells.centre.variance
-            break
-    limit = start - epochs * math.log(likeliest(variance))
+    limit, equal, rare = _limit(cells, epsilon, start, RARE * expected)
     if cells.loss[0] > limit:  # sums below the window might count
         return 1.0
-    most = cells.loss[cells.loss > start] - limit
-    found = found.where(most > 0.0)
+    above = cells.loss[cells.loss > start]
+    most = above - equal
+    found, most = found.where(above > limit), most[above > limit]
     mass, mean, square = found.moments
     known = (mass > LEAST_KNOWN * found.errors[0]) & found.possible
-    limits = np.broadcast_to(np.exp(np.minimum(most[most > 0.0], LARGEST_EXPONENT)), mass.shape)
-    total = _bound(cells, hinges.above(np.where(known, mass, 0.0), mean, square, limits), found)
+    limits = np.broadcast_to(np.exp(np.minimum(most, LARGEST_EXPONENT)), mass.shape)
+    totals = _bounds(cells, hinges.above(np.where(known, mass, 0.0), mean, square, limits), found)
     infinite = choice.participations * epochs * cells.losses.law.infinite
-    return min(1.0, total + rare + beyond(cells, 1, 1.0) + infinite)
+    return min(1.0, float(totals[-1] if totals.size else 0.0) + rare + beyond(cells, 1, 1.0) + infinite)
+
+
+def _limit(cells: Conditional, epsilon: float, start: float, enough: float) -> tuple[float, float, float]:
+    """Return the limit of the sums that count, an a with R <= e^(epsilon + A - a), and a chance.
+
+    At sums up to the limit, R is at most e^epsilon, except for outputs whose probability under P is at most
+    this chance.
+
+    Args:
+        cells: Cells of an upper distribution.
+        epsilon: Logarithm of the threshold.
+        start: Sum of losses at which R = e^epsilon if k participations are certain there.
+        enough: Probability that is small enough.
+    """
+    centre, epochs = cells.centre, cells.choice.epochs
+    limit, rare = start, 0.0
+    for share in SHARES:
+        chance = cells.uncertain.probability(start, share * centre.variance)
+        if chance <= enough:
+            limit, rare = start - epochs * math.log(likeliest(share * centre.variance)), chance
+            break
+    largest = cells.means.largest(epsilon)
+    for margin in MARGINS:
+        near = largest - margin / centre.slope
+        if near <= limit:
+            break
+        chance = cells.means.probability(epsilon, near)
+        if chance <= enough:
+            return near, start, chance
+    return limit, limit, rare
 
 
 def line_remove(cells: Conditional, epsilon: float) -> tuple[float, float]:
@@ -90,25 +114,20 @@ def lower_remove(cells: Conditional, epsilon: float) -> float:
 
 def upper_add(cells: Conditional, epsilon: float) -> float:
     """Return an upper bound of E(1 - e^epsilon R)_+ without the errors of the distribution of one step."""
-    start = cells.choice.epochs * floor(cells.choice, cells.centre.rate) - epsilon
+    start = cells.choice.epochs * floor(cells.choice, cells.centre) - epsilon
     room = float(cells.loss[-1]) - start  # sums above the window must be beyond the limit
-    margins = [margin for each in MARGINS if (margin := each / min(1.0, cells.centre.slope)) <= room]
+    slopes = {cells.centre.slope, min(1.0, cells.centre.slope)}
+    margins = sorted({margin for each in MARGINS for slope in slopes if (margin := each / slope) <= room})
     if not margins:
         return 1.0
     kept = cells.loss <= start + margins[-1]
     found = _values(cells, kept, (0.0, epsilon, 2.0 * epsilon))
-    likely = cells.loss[kept] <= start
-    expected = float(np.sum(np.maximum(found.moments[0] - found.moments[1], 0.0)[:, likely]))
+    mass, mean, square = found.moments
+    known = (mass > LEAST_KNOWN * found.errors[0]) & found.possible
+    totals = np.append(0.0, _bounds(cells, hinges.below(mass, np.where(known, mean, 0.0), square), found))
+    places = np.searchsorted(cells.loss[kept], start + np.array(margins), side="right")
     rares = [cells.small.probability(epsilon, start + margin) for margin in margins]
-    best = 1.0
-    for share in FEW:
-        place = next((k for k, rare in enumerate(rares) if rare <= share * expected), len(margins) - 1)
-        near = found.where(cells.loss[kept] <= start + margins[place])
-        mass, mean, square = near.moments
-        known = (mass > LEAST_KNOWN * near.errors[0]) & near.possible
-        total = _bound(cells, hinges.below(mass, np.where(known, mean, 0.0), square), near)
-        best = min(best, total + rares[place] + beyond(cells, 0, -1.0))
-    return best
+    return min(1.0, float(np.min(totals[places] + rares)) + beyond(cells, 0, -1.0))
 
 
 def lower_add(cells: Conditional, epsilon: float) -> float:
@@ -169,19 +188,19 @@ def _values(cells: Conditional, kept: NDArray[np.bool_], powers: tuple[float, ..
     )
 
 
-def _bound(cells: Conditional, parts: hinges.Coefficients, values: Values) -> float:
-    """Return the sum over the cells, with the errors of the moments; infinity beyond the range of doubles."""
-    total = 0.0
+def _bounds(cells: Conditional, parts: hinges.Coefficients, values: Values) -> Array:
+    """Return the sums over the cells up to every sum of losses, with the errors of the moments."""
+    totals = np.zeros(values.possible.size)
     for part, value, error, moment, outside in zip(
         parts.all, values.moments, values.errors, cells.moments, cells.outside, strict=True
     ):
         sizes = np.abs(part)
-        if np.any(sizes[:, ~values.possible] * value[:, ~values.possible] >= IMPOSSIBLE):
-            return math.inf
         lost = sizes * error
-        total += float(np.sum(part * value)) + values.relative * float(np.sum(sizes * np.abs(value)))
-        total += float(np.sum(lost)) + outside / moment.error * float(np.max(lost, initial=0.0))
-    return total
+        columns = part * value + values.relative * sizes * np.abs(value) + lost
+        beyond_range = ~values.possible & np.any(sizes * value >= IMPOSSIBLE, axis=0)
+        totals += np.cumsum(np.where(beyond_range, math.inf, columns.sum(axis=0)))
+        totals += outside / moment.error * np.maximum.accumulate(lost.max(axis=0))
+    return totals
 
 
 def _event(found: Values, gain: int) -> tuple[float, float]:

@@ -2,7 +2,7 @@ r"""The loss of one step of Poisson sampling on a lattice, with the moments of t
 
 A step with the ratio X has the loss $a = \ln(1 - z + z X)$ if its example is sampled with the rate z. For an
 upper distribution, X is spread to values whose losses are multiples of a spacing, which keeps its mean. For a
-lower one, the losses are rounded to such multiples, a post-processing, and the means of X are kept.
+lower one, the losses are rounded to such multiples at random, a post-processing, and the means of X are kept.
 """
 
 import math
@@ -76,7 +76,9 @@ def spread_losses(base: RatioDistribution, rate: float, spacing: float) -> Losse
 
 
 def rounded_losses(base: RatioDistribution, rate: float, spacing: float) -> Losses:
-    """Return the losses of a lower distribution, rounded to the lattice.
+    """Return the losses of a lower distribution, rounded at random to one of the two nearest points.
+
+    The expected loss of a step is kept: errors of many steps with the same loss would add up otherwise.
 
     Args:
         base: A lower distribution of the ratio of one step.
@@ -88,17 +90,19 @@ def rounded_losses(base: RatioDistribution, rate: float, spacing: float) -> Loss
 
     Example:
         >>> base = RatioDistribution(x=np.array([0.5, 3.0]), p=np.array([0.8, 0.2]))
-        >>> rounded_losses(base, rate=0.5, spacing=0.4).index.tolist()
-        [-1, 2]
+        >>> rounded_losses(base, rate=0.5, spacing=0.4).index.tolist()  # losses -0.288 and 0.693
+        [-1, 0, 1, 2]
     """
-    place = np.rint(np.log1p(rate * (base.x - 1.0)) / spacing).astype(np.int64)
+    exact = np.log1p(rate * (base.x - 1.0)) / spacing
+    place = np.floor(exact).astype(np.int64)
     if not np.ptp(place) < MOST_LOSSES:
         raise LikelihoodRangeError
-    least = int(place.min())
-    index = np.arange(least, int(place.max()) + 1)
+    least, up = int(place.min()), exact - place
+    index = np.arange(least, int(place.max()) + 2)
     moments = [
-        np.bincount(place - least, weights=base.p * value, minlength=index.size)
-        for value in (np.ones_like(base.x), base.x)
+        np.bincount(place - least, weights=value * (1.0 - up), minlength=index.size)
+        + np.bincount(place - least + 1, weights=value * up, minlength=index.size)
+        for value in (base.p, base.p * base.x)
     ]
     return _losses(spacing, index, np.stack(moments), rate, base)
 

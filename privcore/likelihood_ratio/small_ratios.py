@@ -2,14 +2,15 @@ r"""Probability that the ratio of k out of t is small although the sum of losses
 
 Let $G(w) = \prod_i (1 + w X_i)$, whose coefficient of $w^k$ is $\binom tk R$. With $\varphi(u) = \ln G(e^u) -
 k u$, convex in u, and the minimum at $u^*$: at the rate with the odds $e^{u^*}$, the expected number of
-participations is k, so k is its mode (Darroch 1964), and its variance is at most $v = k (1 - k/t)$. The mode
-of an integer with the variance v has a probability of at least $(1 + 12 v)^{-1/2}$, so $\ln R \ge
-\varphi(u^*) - \ln \binom tk - \frac12 \ln (1 + 12 v)$.
+participations is k. Among sums of t independent indicators with the mean k, the probability of k is least if
+all chances are equal (Hoeffding 1956), so $\ln R \ge \varphi(u^*) + k \ln \frac kt + (t - k) \ln
+\frac{t - k}t$, with equality for equal ratios.
 
-The minimum is near a point of a grid: $\varphi'' \le \min(k, t - k)\, e^{|u - u^*|}$ near it. For s, r >= 0,
+One of a few bounds of $\varphi(u^*)$ by sums over the steps holds for all outputs that are not rare
+(`minima`). For s, r >= 0,
 $$\Pr_Q[R_1 \cdots R_E \le e^{-\varepsilon}, A \ge a] \le
   e^{-s \varepsilon - r a} \big(E_Q R_1^{-s} e^{r A_1}\big)^E,$$
-where the power of the minimum is at most the sum of the powers at all points of the grid.
+where the power of the minimum is at most the sum of the powers of all bounds.
 """
 
 import math
@@ -20,27 +21,30 @@ import scipy
 
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.losses import PLACES, Losses
+from privcore.likelihood_ratio.minima import gap_of, minima
 from privcore.likelihood_ratio.saddle import Saddle
 from privcore.likelihood_ratio.tilted import Participation
-from privcore.numerics.rounding import SCALED_BESSEL, SUMMED, UNIT
+from privcore.numerics.rounding import SUMMED, UNIT
 
-GAP, GAP_OF_EPOCHS = 0.02, 0.25
-"""Largest difference of phi at its minimum and at the nearest point, for one epoch and for more."""
-REACH, DEVIATIONS = 10.0, 60.0
-"""Half of the range of u: at most the first, and the second over the root of the variance."""
-NEGLIGIBLE = 14.0
-"""Negative logarithm of a share of delta that may be added to a bound."""
-POWERS = np.array([0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0])
-RISES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0])
-"""Powers s and tilts r that are tried, relative to the slope of the tail."""
+POWERS = np.array([0.6, 1.0, 1.5])
+"""Powers s that are tried, less the tilt r, relative to the slope of the tail."""
+RISES, LEAST_RISE = 9, 0.25
+"""Number of tilts r of the losses that are tried except for 0, and the least, relative to the slope."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SmallRatios:
-    """Logarithms of $E_Q R_1^{-s} e^{r A_1}$ for all s and r, and the probability of minima beyond the grid.
+    """Logarithms of $E_Q R_1^{-s} e^{r A_1}$ for pairs of s and r, and the chance of outputs without a bound.
 
-    For one epoch, `logs` has a term for every point of the grid, whose probabilities add up; for more epochs,
-    one term for all points.
+    For one epoch, there is a row for every bound of the minimum, and their probabilities add up; for more
+    epochs, there is one row for all bounds.
+
+    Attributes:
+        powers: The powers s, shape (rows, n).
+        rises: The tilts r, shape (n,).
+        logs: The logarithms, shape (rows, n).
+        epochs: Number of epochs E.
+        missed: Probability of outputs without a bound.
     """
 
     powers: Array
@@ -56,19 +60,18 @@ class SmallRatios:
             epsilon: Negative logarithm of the ratio.
             least: Sum of losses.
         """
-        exponents = self.epochs * self.logs - self.powers[:, None] * epsilon - self.rises * least
-        slack = 64.0 * UNIT * float(np.max(np.abs(self.epochs * self.logs)) + np.max(self.rises) * abs(least))
-        best = np.minimum(exponents.min(axis=(1, 2)) + slack, 0.0)
+        logs = self.epochs * self.logs
+        sizes = np.abs(logs) + np.abs(self.powers * epsilon) + np.abs(self.rises * least)
+        exponents = logs - self.powers * epsilon - self.rises * least + 64.0 * UNIT * sizes
+        best = np.minimum(exponents.min(axis=1), 0.0)
         return float(np.exp(best).sum()) * (1.0 + SUMMED) + self.missed
 
 
-def floor(choice: Participation, rate: float) -> float:
-    """Return the sum of losses of an epoch for R = 1 if k participations are expected at this rate.
-
-    It is larger than the true one by at most the slack of the probability of the mode.
-    """
-    odds = math.log(rate) - math.log1p(-rate)
-    return _offset(choice) + choice.participations * odds + choice.steps * math.log1p(-rate)
+def floor(choice: Participation, centre: Saddle) -> float:
+    """Return the largest sum of losses of an epoch for R = 1 if k participations are expected at the rate."""
+    odds = math.log(centre.rate) - math.log1p(-centre.rate)
+    steps = choice.steps * math.log1p(-centre.rate)
+    return _offset(choice, centre) + choice.participations * odds + steps
 
 
 def small_ratios(losses: Losses, choice: Participation, centre: Saddle) -> SmallRatios:
@@ -79,126 +82,50 @@ def small_ratios(losses: Losses, choice: Participation, centre: Saddle) -> Small
         choice: Steps of an epoch and epochs.
         centre: Sums near the threshold of the direction add.
     """
-    t, k = choice.steps, choice.participations
     p = losses.moments[0]
-    x = losses.moments[1] / p
-    loss = losses.index * losses.spacing
-    apart = _apart(choice)
-    half = math.ceil(min(REACH, DEVIATIONS / math.sqrt(centre.variance)) / apart)
-    grid = math.log(centre.rate / (1.0 - centre.rate)) + apart * np.arange(-half, half + 1.0)
-    powers, rises = centre.slope * POWERS, centre.slope * RISES
-    highest = float(loss.max())
-    up = np.exp(np.multiply.outer(rises, loss - highest)) * p
-    tilts = np.geomspace(0.01, 500.0, 64)
-    first, last = (_chance(x, edge) for edge in (grid[0] - 0.5 * apart, grid[-1] + 0.5 * apart))
-    # A minimum below the grid: more than k participations are expected at its first point; also, ln G >= 0.
-    more = float(np.min(t * _log(np.exp(np.multiply.outer(tilts, first)) @ p) - tilts * k))
-    fewer = float(np.min(t * _log(np.exp(-np.multiply.outer(tilts, last)) @ p) + tilts * k))
-    rarely = more < centre.log_delta - NEGLIGIBLE
-    logs = [] if rarely else [powers[:, None] * k * (grid[0] - 0.5 * apart) + _log(up.sum(axis=1)) * t]
-    for u in grid:
-        down = np.exp(-np.multiply.outer(powers, np.log1p(math.exp(u) * x)))
-        logs.append(t * _log(down @ up.T) + powers[:, None] * k * u)
-    terms = np.stack(logs)
+    found = minima(p, losses.moments[1] / p, choice, centre)
+    powers, rises = _pairs(choice, centre, [floor.odds for floor in found.floors])
+    rising = np.multiply.outer(rises, losses.index * losses.spacing) + np.log(p)
+    logs = np.stack(
+        [
+            choice.steps * scipy.special.logsumexp(rising - np.multiply.outer(power, floor.least), axis=1)
+            + power * floor.less
+            for power, floor in zip(powers, found.floors, strict=True)
+        ]
+    )
     if choice.epochs > 1:
-        terms = scipy.special.logsumexp(terms, axis=0)[None]
-    offset = powers[:, None] * _offset(choice) + rises * t * highest
+        logs, powers = scipy.special.logsumexp(logs, axis=0)[None], powers[:1]
     return SmallRatios(
         powers=powers,
         rises=rises,
-        logs=terms + offset,
+        logs=logs + powers * _offset(choice, centre),
         epochs=choice.epochs,
-        missed=choice.epochs
-        * (math.exp(min(0.0, fewer)) + rarely * math.exp(min(0.0, more)))
-        * (1.0 + SUMMED),
+        missed=choice.epochs * found.missed,
     )
 
 
-def _chance(x: Array, odds: float) -> Array:
-    """Return the chances of participation of a step at the logarithm of the odds of a rate."""
-    chance: Array = x / (x + math.exp(-odds))
-    return chance
+def _pairs(choice: Participation, centre: Saddle, odds: list[float]) -> tuple[Array, Array]:
+    """Return powers s that are tried for every bound, and tilts r.
+
+    The tilts end at the rate at which exceptions of an epoch fall. For one epoch, the powers may differ: at
+    other odds than those of the losses, phi changes more or less than they do if all ratios grow.
+    """
+    spread = max(centre.spread, 1e-3) ** 2 / choice.epochs
+    most = max(4.0 * centre.slope, 1.5 * centre.variance / spread)
+    rises = np.concatenate(([0.0], np.geomspace(LEAST_RISE * centre.slope, most, RISES)))
+    pairs = [(rise + centre.slope * power, rise) for rise in rises for power in POWERS]
+    powers, rises = np.array(pairs).T
+    if choice.epochs > 1:
+        return np.tile(powers, (len(odds), 1)), rises
+    x = math.exp(centre.epsilon / choice.participations)
+    chances = x / (x + np.exp(-np.array(odds)))
+    others = np.multiply.outer(x / (x + (1.0 - centre.rate) / centre.rate) / chances, powers)
+    return np.hstack((np.tile(powers, (len(odds), 1)), others)), np.tile(rises, 2)
 
 
-def _apart(choice: Participation) -> float:
-    """Return the distance of two points of the grid of u."""
-    gap = GAP if choice.epochs == 1 else GAP_OF_EPOCHS
-    return math.sqrt(8.0 * gap / min(choice.participations, choice.steps - choice.participations))
-
-
-def _offset(choice: Participation) -> float:
+def _offset(choice: Participation, centre: Saddle) -> float:
     """Return the difference of a bound of -ln R and -phi at the nearest point, with its rounding."""
     t, k = choice.steps, choice.participations
-    half, log = 0.5 * _apart(choice), scipy.special.gammaln
-    ways = float(log(t + 1.0) - log(k + 1.0) - log(t - k + 1.0))
-    rounding = PLACES * t + 64.0 * UNIT * float(log(t + 2.0))
-    return (
-        ways
-        + 0.5 * math.log1p(12.0 * k * (1.0 - k / t))
-        + 0.5 * min(k, t - k) * math.exp(half) * half**2
-        + rounding
-    )
-
-
-def _log(x: Array) -> Array:
-    result: Array = np.log(np.maximum(x, 1e-300))
-    return result
-
-
-@dataclass(frozen=True, kw_only=True)
-class FewUncertain:
-    """Logarithms of $E_P e^{-s V + r A}$ for all s and r, with the variance V of participations."""
-
-    powers: Array
-    rises: Array
-    logs: Array
-
-    def probability(self, least: float, variance: float) -> float:
-        """Return a bound of the probability under P that A >= least and V <= variance in some epoch.
-
-        Args:
-            least: Sum of losses of all epochs.
-            variance: Variance of the number of participations in an epoch.
-        """
-        exponents = self.logs + self.powers[:, None] * variance - self.rises * least
-        sizes = np.abs(self.logs) + self.powers[:, None] * variance + np.abs(self.rises * least)
-        return math.exp(min(0.0, float(np.min(exponents + 64.0 * UNIT * sizes))))
-
-
-def likeliest(variance: float) -> float:
-    r"""Return a bound of the probability of any number of participations, $e^{-V} I_0(V)$ for the variance V.
-
-    The characteristic function of an indicator of the variance v has the square $1 - 2 v (1 - \cos \theta)
-    \le e^{-2 v (1 - \cos \theta)}$, and a probability is at most the mean of the size of the product.
-
-    Example:
-        >>> likeliest(0.0), round(likeliest(4.0), 6)
-        (1.0, 0.207002)
-    """
-    return min(1.0, float(scipy.special.ive(0, variance)) * (1.0 + SCALED_BESSEL))
-
-
-def few_uncertain(losses: Losses, choice: Participation, centre: Saddle) -> FewUncertain:
-    """Return bounds of the probabilities of small variances.
-
-    Args:
-        losses: Losses of one step, of an upper distribution at the rate of `centre`.
-        choice: Steps of an epoch and epochs.
-        centre: Sums near the threshold of the direction remove.
-    """
-    variance, loss = losses.chance * (1.0 - losses.chance), losses.index * losses.spacing
-    rises = centre.slope * np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.25])
-    powers = np.geomspace(0.3, 3e3, 40) / centre.variance
-    highest = float(loss.max())
-    up = np.exp(np.multiply.outer(rises, loss - highest))
-    down = np.exp(-np.multiply.outer(powers, variance))
-    others = (choice.epochs - 1.0) * _epoch(choice, up @ losses.moments[0], up @ losses.moments[1])
-    one = _epoch(choice, down @ (up * losses.moments[0]).T, down @ (up * losses.moments[1]).T)
-    logs = math.log(choice.epochs) + one + others + rises * (choice.epochs * choice.steps * highest)
-    return FewUncertain(powers=powers, rises=rises, logs=logs)
-
-
-def _epoch(choice: Participation, unused: Array, used: Array) -> Array:
-    """Return the logarithm of a mean over the steps of an epoch under P, from those of one step."""
-    result: Array = (choice.steps - choice.participations) * _log(unused) + choice.participations * _log(used)
-    return result
+    rounding = PLACES * t + 64.0 * UNIT * float(scipy.special.gammaln(t + 2.0))
+    even = -k * math.log(k / t) - (t - k) * math.log1p(-k / t)
+    return even + gap_of(choice, centre) + rounding

@@ -104,7 +104,7 @@ def kill_at(number: int) -> Callable[[int, str, Path], None]:
 
 
 def kill_after(suffix: str, operation: str) -> Callable[[int, str, Path], None]:
-    """Return a strike that kills the process at an operation that follows a rename to a name with a suffix."""
+    """Return a strike that kills the process at an operation after a rename to a name with a suffix."""
     renamed = False
 
     def strike(k: int, passed: str, path: Path) -> None:

@@ -12,9 +12,10 @@ from scipy.stats import binom
 from privcore.likelihood_ratio import hinges
 from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
 from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.large_ratios import few_uncertain, large_means, likeliest
 from privcore.likelihood_ratio.losses import Losses, rounded_losses, spread_losses
 from privcore.likelihood_ratio.saddle import saddle
-from privcore.likelihood_ratio.small_ratios import few_uncertain, floor, likeliest, small_ratios
+from privcore.likelihood_ratio.small_ratios import floor, small_ratios
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.likelihood_ratio.tilted import Circle, Participation, log_total, overlaps, sums
 
@@ -38,9 +39,15 @@ def test_the_spread_to_the_lattice_keeps_the_mean_and_raises_convex_means(rate: 
         assert spread >= float(BASE.p @ np.maximum(BASE.x - kappa, 0.0)) - 1e-15
 
 
-def test_rounded_losses_keep_mass_and_mean() -> None:
+def test_rounded_losses_keep_mass_mean_and_expected_loss_and_lower_convex_means() -> None:
     losses = rounded_losses(BASE, 0.3, 0.5)
     np.testing.assert_allclose(losses.moments.sum(axis=1), [BASE.p.sum(), BASE.p @ BASE.x], rtol=1e-15)
+    exact = float(BASE.p @ np.log1p(0.3 * (BASE.x - 1.0)))
+    assert losses.moments[0] @ losses.index * losses.spacing == pytest.approx(exact, rel=1e-13)
+    x = losses.moments[1] / losses.moments[0]
+    for kappa in (0.1, 0.5, 1.7, 3.0):
+        rounded = float(losses.moments[0] @ np.maximum(x - kappa, 0.0))
+        assert rounded <= float(BASE.p @ np.maximum(BASE.x - kappa, 0.0)) + 1e-15
 
 
 def enumerated(losses: Losses, choice: Participation, circle: Circle) -> list[dict[tuple[int, int], float]]:
@@ -136,12 +143,29 @@ def test_a_parabola_is_as_good_as_the_mean_and_the_variance_allow() -> None:
 def test_no_number_of_participations_is_likelier_than_the_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chances = rng.random(rng.integers(1, 12)) ** rng.integers(1, 4)
+    assert number(chances).max() <= likeliest(float(np.sum(chances * (1.0 - chances))))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_expected_number_is_least_likely_for_equal_chances(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    steps = int(rng.integers(3, 12))
+    k = int(rng.integers(1, steps))
+    odds = rng.random(steps) ** rng.integers(1, 8) + 1e-6
+    low, high = 1e-9, 1e9
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if np.sum(middle * odds / (1.0 + middle * odds)) < k else (low, middle)
+    chances = low * odds / (1.0 + low * odds)
+    assert number(chances)[k] >= binom.pmf(k, steps, k / steps) * (1.0 - 1e-9)
+
+
+def number(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distribution of the number of participations."""
     pmf = np.ones(1)
     for chance in chances:
         pmf = np.convolve(pmf, [1.0 - chance, chance])
-    variance = float(np.sum(chances * (1.0 - chances)))
-    assert pmf.max() <= likeliest(variance)
-    assert pmf.max() >= 1.0 / math.sqrt(1.0 + 12.0 * variance)
+    return pmf
 
 
 def simulated(
@@ -153,14 +177,19 @@ def simulated(
     used = np.arange(count) % 2 == 1
     z[used, : choice.participations] += 1.0 / sigma
     x = np.exp(z / sigma - 0.5 / sigma**2)
-    e = np.zeros((count, choice.participations + 1))
+    chance = rate * x / (1.0 - rate + rate * x)
+    loss = np.log1p(rate * (x - 1.0)).sum(axis=1)
+    return simulated_ratio(choice, x), loss, np.sum(chance * (1.0 - chance), axis=1), used
+
+
+def simulated_ratio(choice: Participation, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ratio of one epoch for ratios of the steps, shape (samples, steps)."""
+    e = np.zeros((x.shape[0], choice.participations + 1))
     e[:, 0] = 1.0
     for step in range(choice.steps):
         e[:, 1:] += x[:, [step]] * e[:, :-1].copy()
-    chance = rate * x / (1.0 - rate + rate * x)
-    loss = np.log1p(rate * (x - 1.0)).sum(axis=1)
-    ratio = e[:, -1] / math.comb(choice.steps, choice.participations)
-    return ratio, loss, np.sum(chance * (1.0 - chance), axis=1), used
+    ratio: NDArray[np.float64] = e[:, -1] / math.comb(choice.steps, choice.participations)
+    return ratio
 
 
 @pytest.mark.sampled(1)
@@ -176,14 +205,23 @@ def test_exceptions_are_at_least_as_frequent_in_the_bounds_as_in_a_simulation(
         ratio, loss, variance, used = simulated(choice, centre.rate, sigma, 50_000)
         for epsilon, margin in itertools.product((0.2, 1.0), (0.0, 0.5)):
             if direction == "add":
-                least = floor(choice, centre.rate) - epsilon + margin
+                least = floor(choice, centre) - epsilon + margin
                 bound = small_ratios(losses, choice, centre).probability(epsilon, least)
                 events = ((ratio <= math.exp(-epsilon)) & (loss >= least))[~used]
             else:
                 least, most = centre.sum - margin, 0.9 * centre.variance
                 bound = few_uncertain(losses, choice, centre).probability(least, most)
                 events = ((loss >= least) & (variance <= most))[used]
-            assert events.mean() - 5.0 * events.std() / math.sqrt(events.size) <= bound
+                means = large_means(losses, choice, centre)
+                most = means.largest(epsilon) - margin
+                large = ((ratio >= math.exp(epsilon)) & (loss <= most))[used]
+                assert _at_least(large) <= means.probability(epsilon, most)
+            assert _at_least(events) <= bound
+
+
+def _at_least(events: NDArray[np.bool_]) -> float:
+    """Return a frequency less five standard errors."""
+    return float(events.mean() - 5.0 * events.std() / math.sqrt(events.size))
 
 
 def test_the_ratio_is_at_most_that_of_certain_participation_times_the_likeliest_number() -> None:
@@ -192,3 +230,39 @@ def test_the_ratio_is_at_most_that_of_certain_participation_times_the_likeliest_
         ratio, loss, variance, _ = simulated(choice, rate, 0.8, 2_000)
         likely = np.array([likeliest(float(each)) for each in variance])
         assert np.all(ratio <= np.exp(loss) * likely / binom.pmf(3, 10, rate) * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize(("sigma", "steps", "k"), [(0.5, 10, 3), (1.0, 12, 9), (5.0, 30, 2)])
+def test_the_ratio_lies_between_a_power_of_the_mean_and_the_best_rate(
+    sigma: float, steps: int, k: int
+) -> None:
+    choice = Participation(participations=k, steps=steps, epochs=1)
+    rng = np.random.default_rng(8)
+    x = np.exp(rng.normal(size=(500, steps)) / sigma - 0.5 / sigma**2)
+    ratio = simulated_ratio(choice, x)
+    assert np.all(ratio <= x.mean(axis=1) ** k * (1.0 + 1e-12))
+    u = np.linspace(-15.0, 15.0, 3001)
+    phi = np.log1p(np.exp(u)[:, None, None] * x).sum(axis=2) - k * u[:, None]
+    even = k * math.log(k / steps) + (steps - k) * math.log1p(-k / steps)
+    assert np.all(np.log(ratio) >= phi.min(axis=0) + even - 1e-4)
+
+
+def test_equal_ratios_meet_both_bounds() -> None:
+    choice = Participation(participations=3, steps=10, epochs=1)
+    assert simulated_ratio(choice, np.full((1, 10), 1.5))[0] == pytest.approx(1.5**3, rel=1e-12)
+    odds = 3.0 / 7.0 / 1.5
+    even = 3.0 * math.log(0.3) + 7.0 * math.log(0.7)
+    phi = 10.0 * math.log1p(odds * 1.5) - 3.0 * math.log(odds)
+    assert phi + even == pytest.approx(3.0 * math.log(1.5), rel=1e-12)
+
+
+def test_small_gaps_and_far_minima_are_bounded_where_noise_is_large() -> None:
+    """The grid is finer where the tail is steep, and ends where a minimum beyond it is negligible."""
+    choice = Participation(participations=2, steps=100, epochs=1)
+    base = GaussianStep(10.0).ratio(Resolution(fineness=0.03, tail=1e-12)).upper
+    centre = saddle(base, choice, "add", delta=1e-4)
+    small = small_ratios(spread_losses(base, centre.rate, 3e-4), choice, centre)
+    assert small.logs.shape[0] < 100
+    assert small.missed < 1e-9
+    least = floor(choice, centre)
+    assert centre.sum < least - abs(centre.epsilon) < centre.sum + 0.3 * centre.deviation
