@@ -1,6 +1,6 @@
 """Private records of the snapshots that this user built: other files in the cache of a store are not read.
 
-A hash next to a snapshot would not help, since whoever changes the one can change the other. So the hash is
+A hash next to a snapshot would not help, since both can be changed together. So the hash is
 in the user's own cache folder, and a snapshot without a record is built again.
 """
 
@@ -38,7 +38,7 @@ def trusted(paths: list[Path]) -> Iterator[Path]:
     """Yield the snapshots that this user built and that have not changed since; delete those that have.
 
     The bytes are hashed only if the state of the file changed: no program can change a file and keep the time
-    of its last change of state, and DuckDB has a checksum of each block for what the disk itself changes.
+    of its last change of state, and DuckDB has a checksum of each block for changes by the disk itself.
     """
     for path in paths:
         try:

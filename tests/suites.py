@@ -53,7 +53,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect without garbage collections, and exempt what was collected from all later ones.
+    """Collect without garbage collections, and exempt the collected tests from all later ones.
 
     Ten thousand tests and all imported modules are not garbage, but every full collection visits them.
     """
