@@ -4,7 +4,7 @@ Compiled code ignores Python's signals, and a crash in it ends its process. So e
 process that computes while the worker waits. If a point takes too long, its child is killed; if it crashes,
 its child dies. In both cases a new child continues with the next point, and earlier results are kept.
 
-One file, since the parent and the child agree on what they send.
+One file, since the parent and the child agree on the messages.
 """
 
 import os
