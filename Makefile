@@ -77,7 +77,7 @@ ship: $(STAMP)  ## run the sweep `lookup` (half an hour) and put its table into 
 test: $(STAMP)  ## run a sample of the tests, drawn by the commit (four minutes)
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-all: $(STAMP)  ## run all tests except the slow tests (ten minutes)
+test-all: $(STAMP)  ## run all tests except the slow tests (fifteen minutes)
 	$(BIN)/python -m pytest --suite all $(SPREAD)
 
 soak: $(STAMP)  ## run the slow tests (minutes to hours)

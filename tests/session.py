@@ -54,10 +54,11 @@ SESSION = [
     ["table", "show", "TABLE"],
     ["table", "import", "TABLE", "--store", "other"],
     ["table", "diff", "TABLE", "TABLE"],
+    ["table", "remove", "VERSION", "--store", "other"],
     ["page", "build"],
     ["serve", "--port", "0"],
 ]
-"""A session with every command; SWEEP and TABLE are made on the way."""
+"""A session with every command; SWEEP, TABLE and VERSION are made on the way."""
 
 
 def sweep_in(folder: Path) -> str:
@@ -69,6 +70,11 @@ def sweep_in(folder: Path) -> str:
 def table_in(folder: Path) -> str:
     """Return the table that the session has published."""
     return str(next((folder / "tables").glob("*.parquet"), ""))
+
+
+def version_of(table: str) -> str:
+    """Return the version of a published table, which is a part of its name."""
+    return Path(table).stem.removeprefix("lookup-")
 
 
 def played(
@@ -99,7 +105,8 @@ def played(
         for words in SESSION:
             if words[0] in leave:
                 continue
-            made = {"SWEEP": sweep_in(folder), "TABLE": table_in(folder)}
+            table = table_in(folder)
+            made = {"SWEEP": sweep_in(folder), "TABLE": table, "VERSION": version_of(table)}
             print(json.dumps([made.get(word, word) for word in words]), file=process.stdin, flush=True)
             line = process.stdout.readline()
             assert line, (words, process.stderr.read())

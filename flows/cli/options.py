@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -205,12 +206,17 @@ def waiting(what: str) -> Iterator[None]:
     from rich.console import Console
     from rich.text import Text
 
+    announce_compilation()
+    with Console(stderr=True).status(Text(f"{what} ...")):
+        yield
+
+
+@cache
+def announce_compilation() -> None:
+    """Say it before the first compilation of this process, and only then."""
     from privcore.numerics.compiled import announce
 
-    console = Console(stderr=True)
-    announce(lambda: console.print(COMPILING, highlight=False))
-    with console.status(Text(f"{what} ...")):
-        yield
+    announce(lambda: print(COMPILING, file=sys.stderr))  # above the activity, which redirects the stream
 
 
 def finish(asked: "Asked | Sourced") -> None:
