@@ -120,7 +120,7 @@ export function drawChart(table, question, found, field, computed = []) {
     shown.some(({ lower }) => lower < least || lower <= 0) ? " Bars and bands that reach the bottom have no lower end to show." : "",
   ].join("");
   if (unstored(table)) {
-    fill("chart", picture, html("figcaption", {}, `At ${fixed}.`));
+    fill("chart", picture, html("figcaption", {}, `${mine ? "Circle: your question. " : ""}At ${fixed}.`));
     return;
   }
   const light = field.trend === 0 ? "Light bars: proved by other fields." : "Bands: proved by monotonicity.";

@@ -103,7 +103,7 @@ async function choose(name, given = last.get(`${name} texts`)) {
   at("content").classList.toggle("unstored", unstored(table));
   fill("meaning", problem.meaning, onlyStored(table));
   const fields = axes(state.table);
-  fill("axis", fields.map((field) => html("option", { value: field.name }, field.name.replaceAll("_", " "))));
+  fill("axis", fields.map((field) => html("option", { value: field.name, selected: field.name === "sigma" }, field.name.replaceAll("_", " "))));
   at("chart-section").hidden = !fields.length || (!table.brackets.lower.length && !unstored(table));
   at("compare-section").hidden = name !== state.catalogue.compare.problem;
   offerStatement(problem);
@@ -198,7 +198,7 @@ function showChart() {
   if (!field || !question) return;
   const computed = curveOf(question, field);
   if (unstored(table) && !computed.length) fill("chart");
-  else drawChart(table, question, found, field, computed);
+  else drawChart(table, question, unstored(table) ? state.tight : found, field, computed);
   offerCurve(table, question, field, showChart);
 }
 
