@@ -1,6 +1,8 @@
 """The command `privsweep`: every error is one sentence on standard error and an exit code.
 
 The module of a command is imported when the command is used, because `--help` must be fast.
+
+One file, since the table of commands is most of it.
 """
 
 import atexit
@@ -18,7 +20,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-LONGEST_SENTENCE = 1_000  # characters of an error
 MANY_OBJECTS = 50_000
 """Number of new objects that starts a garbage collection: by default, imports spent a tenth of their time on it."""
 
@@ -213,10 +214,10 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error; return the code."""
     if sentence:
-        # Names and texts of files may have any characters and any length.
-        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(sentence.split()))
-        short = line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]} ..."
-        print(f"privsweep: {short}", file=sys.stderr)
+        from flows.cli.options import LONGEST_SENTENCE, printable
+
+        line = printable(" ".join(sentence.split()))
+        print(f"privsweep: {line[:LONGEST_SENTENCE]}", file=sys.stderr)
     return code
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from storage import Store
 
 DEFAULT_STORE = Path("store")
+LONGEST_SENTENCE = 1_000  # characters of an error, which may name a text of any length
 
 
 def _folder(context: typer.Context, store: Path) -> Path:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.app import LONGEST_SENTENCE, run
+from flows.cli.app import run
+from flows.cli.options import LONGEST_SENTENCE
 from flows.spec.sweep import parse
 
 GRID = """

@@ -80,6 +80,7 @@ def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
             for end in ("lower_from", "upper_from"):  # with the fields that were added since then
                 before[end] = before[end] and asked({**entry, "fields": before[end]}).as_fields()
             now = dict(vars(found))
+            assert now.pop("imported") == ()
             if any(now.pop(f"{end}_also{part}") for end in ("lower", "upper") for part in ("", "_method")):
                 low, high = (float.fromhex(before[end]) for end in ("lower", "upper"))
                 assert low <= found.lower <= found.upper <= high, entry  # by convexity, since then
