@@ -5,7 +5,7 @@ and `gc` keep the mark.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import duckdb
 import pyarrow as pa
@@ -54,19 +54,19 @@ def source_of(versions: str) -> str:
 def imported_ends(
     connection: duckdb.DuckDBPyConnection,
     problem: Problem,
-    ends: Mapping[str, Mapping[str, Value] | None],
-) -> dict[str, tuple[str, str]]:
-    """Return point id and lookup table of each stored end that was imported.
+    ends: Iterable[tuple[str, Mapping[str, Value] | None]],
+) -> list[tuple[str, str, str]]:
+    """Return the side, point id and lookup table of each stored end that was imported.
 
     Args:
         connection: Connection to a snapshot.
         problem: A problem of the class.
-        ends: Fields of the stored problem of each end, `lower` or `upper`.
+        ends: Side, `lower` or `upper`, and fields of the stored problem of each end.
     """
     if not connection.execute("select 1 from imported limit 1").fetchall():
-        return {}
-    found = {}
-    for end, fields in ends.items():
+        return []
+    found = []
+    for end, fields in ends:
         if fields is not None:
             same = " and ".join(f"{quote(name)} = ?" for name in fields)
             query = f"""
@@ -74,5 +74,5 @@ def imported_ends(
                     (select {end}_point from brackets."{view_name(problem.name)}" where {same})
             """
             if row := connection.execute(query, list(fields.values())).fetchone():
-                found[end] = (str(row[0]), str(row[1]))
+                found.append((end, str(row[0]), str(row[1])))
     return found

@@ -124,10 +124,9 @@ def _imported(
     also: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """Return the lookup tables of the rows of a bracket."""
-    found = list(imported_ends(connection, problem, {"lower": lower, "upper": upper}).values())
-    for name in ("lower_also", "upper_also"):
-        found += imported_ends(connection, problem, {"upper": also.get(name)}).values()
-    return tuple(sorted({source for _, source in found}))
+    others = (("upper", also.get(name)) for name in ("lower_also", "upper_also"))
+    found = imported_ends(connection, problem, (("lower", lower), ("upper", upper), *others))
+    return tuple(sorted({source for _, _, source in found}))
 
 
 def _named(connection: duckdb.DuckDBPyConnection, problem: Problem, lower: Fields, upper: Fields) -> str:
@@ -135,9 +134,7 @@ def _named(connection: duckdb.DuckDBPyConnection, problem: Problem, lower: Field
     return "".join(
         f"; the {end} end is row {point}, imported from the table {source}: to take that import back, "
         f"`privsweep table remove {source}`"
-        for end, (point, source) in imported_ends(
-            connection, problem, {"lower": lower, "upper": upper}
-        ).items()
+        for end, point, source in imported_ends(connection, problem, (("lower", lower), ("upper", upper)))
     )
 
 

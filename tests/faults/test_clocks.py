@@ -38,6 +38,7 @@ WALL_CLOCKS = {
     "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat is fresh and needs no watching
     "storage/mirror.py": {"time.time"},  # age of files that killed processes fetched, in days
     "storage/repair.py": {"datetime.now"},  # name of a folder in quarantine
+    "storage/snapshot.py": {"time.time"},  # age of snapshots that other users may read, in days
     "storage/folder.py": {"time.time"},  # age of leftovers, in days
     "tasks/guard.py": {"datetime.now"},  # end of a point; among equal answers the earliest is kept
     "tasks/work.py": {"datetime.now"},  # the same for points that are given up
