@@ -211,7 +211,7 @@ def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
         connection.register("answers", pa.concat_tables(answers))
         found = connection.execute(
             f"""
-            select point_id, min(part), max(part), list(distinct nullif({IMPORTED}, ''))
+            select point_id, min(part), max(part), list(distinct {IMPORTED}) filter (where {IMPORTED} <> '')
             from answers where status = 'ok' group by point_id
             having min(lower) < max(lower) or min(upper) < max(upper) or min(value) < max(value)
             order by point_id
@@ -227,7 +227,8 @@ def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
     for point, *both, sources in found:
         files = [place.data / part for part in both]
         detail = f"Point {point} has different answers in {' and '.join(map(place.shown, files))}"
-        detail += "".join(f"; one was imported, see `privsweep table remove {source}`" for source in sources)
+        for source in sources or ():
+            detail += f"; one was imported, see `privsweep table remove {source}`"
         detail += "."
         yield _finding(place, CONTRADICTION, files[0], detail)
     for part, count in idle:

@@ -85,7 +85,7 @@ class AllocationConditional(Method[Answered]):
         k, t, epochs = problem.participations, problem.steps, problem.epochs
         sums = min(2.0**18, 150.0 * math.sqrt(t * epochs))
         overlaps = min(k, 16.0 * math.sqrt(k * (1.0 - k / t) + 1.0))
-        seconds = len(DIRECTIONS[problem.adjacency]) * (0.3 + 1e-8 * sums * (overlaps + 20.0))
+        seconds = len(DIRECTIONS[problem.adjacency]) * (0.2 + 1e-8 * sums * (overlaps + 20.0))
         if epochs > 1 or rate_of(problem) < 1.0:
             seconds += 10.0 if k * (1.0 - k / t) < FEW else 3.0  # the second level of the distributions
         return Cost(seconds=seconds, bytes=4e8)
