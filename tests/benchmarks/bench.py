@@ -17,6 +17,7 @@ from tests.benchmarks import (
     allocation,
     attacks,
     audits,
+    bis,
     calibration,
     figure1,
     growth,
@@ -71,6 +72,7 @@ SECTIONS = {
     "shuffling": shuffling.table,
     "samplers": samplers.table,
     "k-of-t": k_of_t.table,
+    "bis": bis.table,
     "lookups": lookups.table,
     "throughput": throughput.table,
     "calibration": calibration.table,
@@ -87,6 +89,7 @@ SECTIONS = {
 }
 TITLES = {
     "attacks": "Attacks: the advantage of the best attack, compared with riskcal 1.5",
+    "bis": "k of t: brackets of delta compared with bis-mc-accountant (74a1143)",
     "calibration": "Calibration: the noise for a target epsilon to 1e-4, "
     "compared with dp-accounting and riskcal",
     "throughput": "Sweeps: points per second over 1,000 values of noise",

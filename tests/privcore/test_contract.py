@@ -71,7 +71,7 @@ def sample(kind: type[Problem], seed: int, *, budget: float, affordable: float, 
     spent, met = dict.fromkeys(methods, 0.0), dict.fromkeys(methods, 0)
     draws = []
     for count in range(300):
-        if count >= 60:  # only methods that seldom apply are missing
+        if count >= 60:  # only methods that rarely apply are missing
             methods = [method for method in methods if not met[method]]
         problem = draw_problem(kind, rng, wild=0.0 if count % 3 else 0.7)
         for method in methods:

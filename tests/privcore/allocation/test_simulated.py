@@ -9,11 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Point, evaluate, find
-from privcore.allocation.problems import AllocationEpsilon
+from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.saddle import saddle
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.likelihood_ratio.tilted import Participation
+from tests.benchmarks.bis import ERRORS, Estimate, answers
 
 Array = NDArray[np.float64]
 SAMPLES = 20_000
@@ -83,6 +84,21 @@ def test_the_divergences_at_both_ends_are_on_the_sides_of_delta(seed: int) -> No
             mean, error = simulated(asked, epsilon, seed)
             assert error <= MOST_ERROR * mean
             assert side * (mean - delta) + 4.0 * error >= 0.0, (asked, found, epsilon, mean, error)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("peer", answers(), ids=lambda peer: f"{peer.sigma}-{peer.steps}-{peer.direction}")
+def test_the_estimates_of_another_accountant_overlap_the_brackets(peer: Estimate) -> None:
+    asked = AllocationDelta(
+        sigma=peer.sigma,
+        steps=peer.steps,
+        participations=peer.participations,
+        epsilon=peer.epsilon,
+        adjacency=peer.direction,
+    )
+    found = evaluate(Point(problem=asked, method=find("allocation.conditional")()))
+    room = ERRORS * peer.uncertainty
+    assert found.lower - room <= peer.mean <= found.upper + room
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
