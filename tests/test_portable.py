@@ -58,6 +58,7 @@ for name in ("privcore", "storage", "tasks", "flows", "privsweep"):
 """
 NEEDING_EXTRAS = {
     "flows.deployments",
+    "flows.page.impatient",
     "flows.page.serve",
     "privcore.auditing.canary_training",
     "privcore.labels.training",

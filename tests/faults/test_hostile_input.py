@@ -433,7 +433,8 @@ def test_a_title_is_shown_as_text_or_refused(
 UNPICKLERS = {"pickle", "cPickle", "cloudpickle", "dill", "shelve", "marshal", "joblib", "jsonpickle", "yaml"}
 RUN_BY_PYTHON = {"eval", "exec", "compile", "__import__"}
 ALLOWED = {
-    # Between a worker and its own child, through a pipe without any file or network.
+    # Between a process and its own child, through a pipe without any file or network.
+    "flows/page/clerk.py: multiprocessing.connection",
     "tasks/guard.py: multiprocessing.connection",
 }
 
