@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from privcore.errors import DomainError, unknown
-from privcore.parameter import Choice, Parameter, Value
+from privcore.parameter import Choice, Parameter, Text, Value
 
 
 class Trend(Enum):
@@ -262,6 +262,11 @@ class Checked:
     def as_fields(self) -> dict[str, Value]:
         """Return all fields by name, in the order of declaration."""
         return {name: getattr(self, name) for name in self.parameters}
+
+    def assumption(self) -> str:
+        """Return the assumption behind the fields in words; empty if no file is taken as a distribution."""
+        texts = [(p, getattr(self, name)) for name, p in self.parameters.items() if isinstance(p, Text)]
+        return "; ".join(filter(None, (parameter.assumes(text) for parameter, text in texts)))
 
     def identity(self) -> dict[str, Value]:
         """Return the fields that differ from their defaults, which determine the id of a point."""

@@ -128,7 +128,8 @@ def enclosure(answer: Sourced, notes: Iterable[str] = ()) -> Enclosure:
 
 
 def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterable[str] = ()) -> Enclosure:
-    """Return a bracket of a problem as an enclosure."""
+    """Return a bracket of a problem as an enclosure; a note states what it assumes about a file."""
+    assumed = problem.assumption()
     return Enclosure(
         quantity=problem.asks,
         lower=bracket.lower,
@@ -139,5 +140,5 @@ def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterabl
         kind=kind_of(problem, bracket),
         source=source,
         problem=problem,
-        notes=tuple(notes),
+        notes=(*notes, f"assumed: {assumed}") if assumed else tuple(notes),
     )

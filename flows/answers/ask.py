@@ -86,6 +86,8 @@ class Asked(Bracket):
             "status": str(self.status),
             "methods": [_reply_content(reply) for reply in self.replies],
         }
+        if assumed := self.problem.assumption():
+            content["assumed"] = assumed
         return content if self.ok else content | {"detail": self.detail}
 
 

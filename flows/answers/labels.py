@@ -170,6 +170,7 @@ def content_of(comparison: LabelComparison, bag_size: int | None, epsilon: float
         "level": comparison.level,
         "bag_size": bag_size,
         "rr_epsilon": epsilon,
+        "assumed": comparison.problem("accuracy", mechanism="none").assumption(),
         "blind_accuracy": comparison.blind().as_content(),
     }
     if bag_size is not None:
@@ -204,6 +205,8 @@ def text_of(content: Mapping[str, Any]) -> str:
             lines.append([f"{quantile}, bits", *bits])
     blind = _reading(content["blind_accuracy"])
     parts = [f"prior {content['prior']}; a blind guess is right with probability {blind}", _aligned(lines)]
+    if content["assumed"]:
+        parts.append(f"assumed: {content['assumed']}")
     if "equal_epsilon" in content:
         title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
         parts.append(_equal(title, content["equal_epsilon"], quantile))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import Asked, ask
+from flows.answers.show import certainty
 from privcore import Bracket, DomainError, Problem, find_problem, intersect
 
 
@@ -145,6 +146,7 @@ def sandwich(known: Known) -> dict[str, Any]:
         "bounds": rows,
         "consistent": not bracket.crossed,
         "confidence": bracket.confidence,
+        "assumed": "; ".join(filter(None, (row["assumed"] for row in rows))),
     }
     if bracket.crossed:
         return content
@@ -173,5 +175,7 @@ def _row(evidence: Evidence, asked: Asked, odds: float) -> dict[str, Any]:
         "upper": asked.upper,
         "worst_case": None if mine else {"lower": least, "upper": asked.upper},
         "confidence": asked.confidence,
+        "kind": certainty(evidence.question, asked.confidence),
+        "assumed": evidence.question.assumption(),
         "method": asked.lower_by if mine else asked.upper_by,
     }

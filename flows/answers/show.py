@@ -59,6 +59,8 @@ def print_answer(
     }
     if "adjacency" in fields:
         content["adjacency"] = fields["adjacency"]
+    if assumed := problem.assumption():
+        content["assumed"] = assumed
     estimates = estimates_of(answer.answer) if isinstance(answer.answer, Asked) else {}
     if estimates:
         content["estimates"] = estimates
@@ -85,6 +87,7 @@ def print_answer(
     print(f"kind       {content['kind']}")
     print(f"method     {content['method']}")
     print(f"source     {answer.told}")
+    show_assumption(problem)
     for aside in asides:
         print(aside.text)
     if explanation is not None:
@@ -102,7 +105,20 @@ def kind_of(problem: Problem, bracket: Bracket) -> str:
     names = {(True, True): "enclosure", (True, False): "lower bound", (False, True): "upper bound"}
     if (name := names.get((from_below, from_above))) is None:
         return "no bound"
-    return f"{name}, " + ("proved" if bracket.confidence == 1.0 else f"confidence {sure(bracket.confidence)}")
+    return f"{name}, {certainty(problem, bracket.confidence)}"
+
+
+def certainty(problem: Problem, confidence: float) -> str:
+    """Return the confidence, or `proved`, with the condition if a file is taken as a whole distribution."""
+    if confidence < 1.0:
+        return f"confidence {sure(confidence)}"
+    return "proved for the values of the file alone" if problem.assumption() else "proved"
+
+
+def show_assumption(problem: Problem) -> None:
+    """Print the assumption behind a problem, if there is one."""
+    if assumed := problem.assumption():
+        print(f"assumed    {assumed}")
 
 
 def estimates_of(asked: Asked) -> dict[str, float]:

@@ -70,6 +70,7 @@ def ask(
     if asked.ok:
         answers.show_headline(question, asked, answers.estimates_of(asked) if chosen else {})
     answers.show_replies(asked)
+    answers.show_assumption(question)
     return finish(asked)
 
 

@@ -8,7 +8,7 @@ import typer
 from flows.answers.membership import AccuracyWeights, Known, sandwich
 from flows.cli import completion
 from flows.cli.options import Json
-from flows.printing import as_json, exactly, rounded_down, rounded_up, show
+from flows.printing import as_json, rounded_down, rounded_up, show
 from flows.spec.words import RELATIONS, checked, number, relation_between_records
 from privcore import DomainError, ExitCode
 
@@ -124,17 +124,20 @@ def _show(content: Mapping[str, Any]) -> None:
             row["known"],
             rounded_down(row["lower"]),
             rounded_up(row["upper"]),
-            "proved" if row["confidence"] == 1.0 else exactly(row["confidence"]),
+            row["kind"].removeprefix("confidence "),
             row["method"],
         ]
         for row in content["bounds"]
     ]
     show(["known", "at least", "at most", "confidence", "by"], rows, title="advantage of the best attack")
+    if content["assumed"]:
+        print(f"assumed: {content['assumed']}")
     if not content["consistent"]:
         sure_of = f", with confidence {sure(content['confidence'])}"
         print(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
         return
     doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
+    given = ", for the values of the file alone" if content["assumed"] else ""
     for name in ("advantage", "security", "accuracy"):
         ends = content[name]
-        print(f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]{doubt}")
+        print(f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]{doubt}{given}")

@@ -13,6 +13,7 @@ Values = TypeVar("Values")
 
 CALL = re.compile(r"([a-z-]+)\s*\((.*)\)", re.DOTALL)
 _HASHED = re.compile(r"(.*),(.*),sha256:([0-9a-f]{64})", re.DOTALL)
+_FROM_FILE = re.compile(r"(?:column|counts)\((.*),(.*),sha256:[0-9a-f]{64}\)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -78,6 +79,20 @@ def canonical_reference(kind: str, inside: str, what: str, digest: Callable[[Pat
         return None
     place, name = absolute(path.strip(), what), name.strip()
     return f"{kind}({place},{name},sha256:{digest(Path(place), name)})"
+
+
+def file_assumption(text: str) -> str:
+    """Return the assumption behind taking a column of a file as a distribution; else an empty text.
+
+    Args:
+        text: Canonical spelling of a distribution.
+
+    Example:
+        >>> file_assumption("uniform(10)"), file_assumption(f"column(/data/v.csv,city,sha256:{'0' * 64})")
+        ('', 'values that are not in the column city of /data/v.csv do not exist')
+    """
+    read = _FROM_FILE.search(text)
+    return f"values that are not in the column {read[2]} of {read[1]} do not exist" if read else ""
 
 
 def referenced(inside: str, values: Callable[[Path, str], Values], digest: Callable[[Values], str]) -> Values:

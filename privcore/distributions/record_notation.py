@@ -3,7 +3,7 @@
 import math
 from functools import lru_cache
 
-from privcore.distributions.notation import CALL, number, spelled
+from privcore.distributions.notation import CALL, file_assumption, number, spelled
 from privcore.distributions.record import RecordDistribution
 from privcore.distributions.record_column import canonical_column, column_law
 from privcore.distributions.record_finite import FiniteRecord, written
@@ -44,6 +44,16 @@ def canonical_law(text: str) -> str | None:
     words = [number(word) for word in call[2].split(",")]
     values = [x for x in words if x is not None]
     return None if len(values) < len(words) else _canonical_numeric(call[1], values)
+
+
+def law_assumption(text: str) -> str:
+    """Return the assumption behind taking a column of a file as a distribution; else an empty text.
+
+    Args:
+        text: Canonical spelling of a distribution.
+    """
+    assumed = file_assumption(text)
+    return assumed and f"{assumed}; for a sample of records use membership-sample-advantage, or --sample"
 
 
 @lru_cache(maxsize=8)

@@ -1,5 +1,6 @@
 """Parameters of the releases of labels, declared once, as in `params`."""
 
+from privcore.distributions.notation import file_assumption
 from privcore.distributions.prior_notation import canonical_bag, canonical_classes, canonical_prior
 from privcore.parameter import Choice, Integer, Real, Text
 
@@ -44,6 +45,7 @@ PRIOR = Text(
         "two-point(0.05,0.7,0.25)",
         "logit-normal(-3.661,1.1815)",
     ),
+    assumes=file_assumption,
     meaning=(
         "Distribution of eta, the probability of label 1 given the features of an example; examples are "
         "independent"

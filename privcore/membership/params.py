@@ -3,7 +3,7 @@
 Parameters of experiments only are in `experiments/params.py`.
 """
 
-from privcore.distributions.record_notation import canonical_law
+from privcore.distributions.record_notation import canonical_law, law_assumption
 from privcore.distributions.sample import canonical_sample
 from privcore.parameter import Choice, Integer, Real, Text
 
@@ -182,6 +182,7 @@ LAW = Text(
         "zipf(1.2,30)",
         "mixed(0.3,atoms(0.6,0.3,0.1))",
     ),
+    assumes=law_assumption,
     meaning="Distribution of a record; only the probabilities of its atoms and of its continuous part matter",
 )
 NONMEMBER_SHARE = Real(

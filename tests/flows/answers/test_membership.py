@@ -89,6 +89,33 @@ def test_a_column_of_categories_is_a_law_and_a_sample(
     assert sample["advantage"]["upper"] > law["advantage"]["upper"]
 
 
+def test_the_law_of_a_file_is_proved_for_its_values_alone_and_leads_to_the_sample(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "drawn.csv"
+    file.write_text("value\n" + "\n".join(str(k % 95) for k in range(100)) + "\n")
+    words = ["membership", "--law", f"column({file},value)", "--records", "50"]
+    assert run(words) == 0
+    printed = capsys.readouterr().out
+    assert "proved for the values of the file alone" in printed
+    assert f"assumed: values that are not in the column value of {file} do not exist" in printed
+    assert "--sample" in printed
+    row = content(capsys, *words[1:])["bounds"][0]
+    assert row["kind"] == "proved for the values of the file alone"
+    assert "do not exist" in row["assumed"]
+    for command in (["ask"], ["ask", "--json"], ["lookup", "--compute"], ["lookup", "--compute", "--json"]):
+        store = ["--store", str(tmp_path / "store")] if command[0] == "lookup" else []
+        assert run([*command, "membership-advantage", f"law=column({file},value)", "records=50", *store]) == 0
+        assert "do not exist" in capsys.readouterr().out, command
+
+
+@pytest.mark.parametrize("word", ["uniform(100)", "atoms(0.5,0.3,0.2)", "zipf(1.2)"])
+def test_a_law_that_is_written_out_assumes_nothing(capsys: pytest.CaptureFixture[str], word: str) -> None:
+    shown = content(capsys, "--law", word, "--records", 50)
+    assert shown["bounds"][0]["kind"] == "proved"
+    assert shown["assumed"] == ""
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
