@@ -51,6 +51,7 @@ PROBLEMS = {
     "label-ratio-quantile": "labels.problems:LabelRatioQuantile",
     "label-ratio-infinite": "labels.problems:LabelRatioInfinite",
     "label-learning": "labels.learning_problems:LabelLearning",
+    "label-learning-loss": "labels.learning_problems:LabelLearningLoss",
     "audit-training": "auditing.planning_problems:AuditTraining",
     "audit-best-guesses": "auditing.planning_problems:AuditBestGuesses",
     "audit-ceiling": "auditing.planning_problems:AuditCeiling",

@@ -162,6 +162,8 @@ def _draw_trace(axes: "Axes", trace: Trace, cap: float) -> Any:
     if trace.kind is Kind.BARS:
         y, (lower, upper) = np.array(trace.y), np.array(trace.band)
         return axes.errorbar(x, y, yerr=(y - lower, upper - y), linestyle="", capsize=3.0, **look)
+    if trace.kind is Kind.ERRORS:
+        return _draw_errors(axes, trace, x, cap, look)
     steps = trace.kind is Kind.STEPS
     band = None
     if trace.band:
@@ -182,6 +184,19 @@ def _draw_trace(axes: "Axes", trace: Trace, cap: float) -> Any:
     if infinite:
         axes.plot([cap] * len(infinite), infinite, clip_on=False, **look | {"linestyle": ""})
     return (band, line) if band else line
+
+
+def _draw_errors(axes: "Axes", trace: Trace, x: list[float], cap: float, look: dict[str, Any]) -> Any:
+    """Draw a line through points with error bars, and the infinite points at the cap."""
+    y, (lower, upper) = np.array(trace.y), np.array(trace.band)
+    look |= {"capsize": 0.0, "elinewidth": 0.9}
+    drawn = axes.errorbar(x, y, yerr=(y - lower, upper - y), linestyle=trace.style, **look)
+    far = np.isinf(trace.x)
+    if far.any():
+        ends = (y - lower)[far], (upper - y)[far]
+        look |= {"linestyle": "", "clip_on": False}
+        axes.errorbar([cap] * int(far.sum()), y[far], yerr=ends, **look)
+    return drawn
 
 
 def _plain_ticks(axis: "Axis") -> None:

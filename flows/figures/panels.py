@@ -14,6 +14,8 @@ class Kind(StrEnum):
     DOTS = "dots"
     BARS = "bars"
     """Separate points, each with error bars that span the band."""
+    ERRORS = "errors"
+    """A line through points, each with error bars that span the band."""
 
 
 Place = tuple[float, float]

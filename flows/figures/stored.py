@@ -1,5 +1,6 @@
 """The stored answers for a figure, and the missing points."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from privcore.parameter import Value
 from storage import Store
 
 Row = Mapping[str, Any]
+
+_ERROR = re.compile(r"standard error ([0-9.]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +83,21 @@ def number(row: Row) -> float:
     return lower if lower == upper else 0.5 * (lower + upper)
 
 
+def standard_error(row: Row) -> float:
+    """Return the standard error that the detail of an estimate states, or 0.
+
+    Example:
+        >>> standard_error({"detail": "10 trials, standard error 0.0019, learning rate 0.01"})
+        0.0019
+    """
+    found = _ERROR.search(row["detail"] or "")
+    return float(found[1]) if found else 0.0
+
+
 def _stored_rows(points: Sequence[Point], store: Store) -> dict[str, Row]:
     """Return the stored answers of points, by point id."""
     if not store.exists:
         return {}
     ids = ", ".join(f"'{point.id}'" for point in points)
-    query = f"select point_id, lower, upper, value, status from results where point_id in ({ids})"
+    query = f"select point_id, lower, upper, value, status, detail from results where point_id in ({ids})"
     return {row["point_id"]: row for row in store.sql(query).to_pylist()}

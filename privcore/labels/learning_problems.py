@@ -1,4 +1,4 @@
-"""Problems about the utility of privatised labels: the AUC of a model trained on them."""
+"""Problems about the utility of privatised labels: the AUC and the loss of a model trained on them."""
 
 import math
 from dataclasses import dataclass
@@ -14,16 +14,13 @@ FEWEST_BAGS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelLearning(ReleaseProblem):
-    """Expected AUC, on test data, of a model trained on the features and the released labels.
+class TrainedModel(ReleaseProblem):
+    """Base of the problems about a model that is trained on the features and the released labels.
 
     The expectation is over the release, the order of the examples and the initial weights; the data set and
     its split are fixed. The mechanism `llp` with bags of one example releases the clean labels.
     """
 
-    name = "label-learning"
-    asks = "auc"
-    largest = 1.0
     constraints = (
         NoneOf(
             "mechanism",
@@ -49,3 +46,31 @@ class LabelLearning(ReleaseProblem):
     def largest_bag(self) -> int:
         """Largest bag size that leaves enough bags to train on."""
         return SIZES[self.data][0] // FEWEST_BAGS
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelLearning(TrainedModel):
+    """Expected AUC, on test data, of a model trained on the features and the released labels.
+
+    The expectation is over the release, the order of the examples and the initial weights; the data set and
+    its split are fixed. The mechanism `llp` with bags of one example releases the clean labels.
+    """
+
+    name = "label-learning"
+    asks = "auc"
+    largest = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelLearningLoss(TrainedModel):
+    """Expected cross-entropy, in nats per test example, of a model trained on the released labels.
+
+    The same trainings as `label-learning`, scored by the loss of the predicted probabilities on clean test
+    labels; smaller is better.
+    """
+
+    name = "label-learning-loss"
+    asks = "loss"
+
+
+Learned = LabelLearning | LabelLearningLoss

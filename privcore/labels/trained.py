@@ -4,14 +4,15 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privcore.answer import Answer, Status
 from privcore.labels import params as label_params
 from privcore.labels.datasets import SIZES, load
-from privcore.labels.learning_problems import LabelLearning
+from privcore.labels.learning_problems import LabelLearning, Learned
 from privcore.labels.release import release
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
@@ -25,23 +26,24 @@ trial for each number in the training features."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsTrained(Method[LabelLearning]):
+class LabelsTrained(Method[Learned]):
     """Release the training labels, train a model on the release, and score it on clean test labels.
 
     The loss is the cross-entropy of debiased labels for randomized response, and of debiased proportions for
-    bags. The value is the mean AUC of the trials, and the detail states its standard error. Both are for the
-    fixed data set: another test set with the same distribution would change the AUC by more.
+    bags. The value is the mean score of the trials, AUC or cross-entropy, and the detail states its standard
+    error. Both are for the fixed data set: another test set with the same distribution would change the
+    score by more.
     """
 
     name = "labels.trained"
-    problems = (LabelLearning,)
+    problems = get_args(Learned)
     direction = Direction.ESTIMATE
     reference = f"{BUSA_FEKETE}, Section 5 and Appendices C and D"
     shares = ("data", "model", "bag_size")
 
     trials: Annotated[int, label_params.TRIALS] = 3
 
-    def applies(self, problem: LabelLearning) -> str | None:
+    def applies(self, problem: Learned) -> str | None:
         if not _can_learn():
             return "Training needs JAX, optax and scikit-learn: pip install 'privsweep[learn]'."
         if problem.label_epsilon < _LEAST_EPSILON:
@@ -50,7 +52,7 @@ class LabelsTrained(Method[LabelLearning]):
             )
         return None
 
-    def cost(self, problem: LabelLearning) -> Cost:
+    def cost(self, problem: Learned) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         train, test, dimension = SIZES[problem.data]
@@ -59,10 +61,8 @@ class LabelsTrained(Method[LabelLearning]):
         memory = 8.0 * (train + test) * dimension + 200.0 * train
         return Cost(seconds=compiling + self.trials * (0.004 + per_number * train * dimension), bytes=memory)
 
-    def answer(self, problem: LabelLearning, seed: int) -> Answer:
+    def answer(self, problem: Learned, seed: int) -> Answer:
         # The import takes half a second, and the package is optional.
-        from sklearn.metrics import roc_auc_score
-
         from privcore.labels.training import train_and_score
 
         data = load(problem.data)
@@ -76,7 +76,7 @@ class LabelsTrained(Method[LabelLearning]):
             if trained is None:
                 return Answer.without(Status.FAILED, "Training diverged at every learning rate.")
             logits, rate = trained
-            scores.append(float(roc_auc_score(data.test_labels, logits)))
+            scores.append(_score(problem, data.test_labels, logits))
             rates.append(rate)
         error = float(np.std(scores, ddof=1)) / math.sqrt(self.trials)
         used = ", ".join(f"{rate:g}" for rate in sorted(set(rates)))
@@ -84,6 +84,15 @@ class LabelsTrained(Method[LabelLearning]):
             float(np.mean(scores)),
             detail=f"{self.trials} trials, standard error {error:.4f}, learning rate {used}",
         )
+
+
+def _score(problem: Learned, labels: NDArray[np.int64], logits: NDArray[np.float64]) -> float:
+    """Return the AUC of the logits, or their mean cross-entropy."""
+    from sklearn.metrics import roc_auc_score
+
+    if isinstance(problem, LabelLearning):
+        return float(roc_auc_score(labels, logits))
+    return float(np.mean(np.logaddexp(0.0, logits) - labels * logits))
 
 
 @cache

@@ -1,12 +1,12 @@
-"""Utility and leakage of a release: test AUC over both advantages, or over the bag size."""
+"""Utility and leakage of a release: test score over both advantages, or over the bag size."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from flows.figures.labels.setting import Setting
 from flows.figures.labels.theme import COLORS, DATA, MARKERS, NAMES, PRIORS, power
-from flows.figures.panels import Panel, Trace, ramp
-from flows.figures.stored import Stored, number
+from flows.figures.panels import Kind, Panel, Trace, ramp
+from flows.figures.stored import Row, Stored, number, standard_error
 from privcore import Problem
 from privcore.parameter import Value
 
@@ -14,17 +14,21 @@ Fields = Mapping[str, Value]
 
 ADDITIVE = "expected additive advantage"
 MULTIPLICATIVE = r"98th percentile of $|I|$"
+SCORES = {"label-learning": "test AUC", "label-learning-loss": "test cross-entropy"}
+"""Problems about a trained model, with the text of their axis."""
 LEAST_SHOWN = 1e-6
 """Least expected advantage that is shown: below it, the AUC is that of guessing."""
 
 
-def wants(*mechanisms: str, data: tuple[str, ...] = tuple(DATA)) -> Callable[[Problem], bool]:
+def wants(
+    *mechanisms: str, data: tuple[str, ...] = tuple(DATA), scores: Sequence[str] = ("label-learning",)
+) -> Callable[[Problem], bool]:
     """Return the condition that selects the points of these mechanisms on these stand-ins."""
     priors = {DATA[name] for name in data}
 
     def wanted(problem: Problem) -> bool:
         fields = problem.as_fields()
-        learned = fields.get("data") in data and fields.get("model") == "logistic"
+        learned = problem.name in scores and fields.get("data") in data and fields.get("model") == "logistic"
         revealed = fields.get("prior") in priors and int(fields["bag_size"]) <= _most_learned(fields)
         return fields["mechanism"] in mechanisms and (learned or revealed)
 
@@ -52,8 +56,12 @@ def by_epsilon(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
 
 
 def without_noise(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
-    """Return AUC over the additive advantage on the KDD-like data, for randomized response and for bags."""
-    return ((_panel(stored, "kdd-like", "label-advantage", _plain(), first=True, top=True),),)
+    """Return AUC and cross-entropy over the additive advantage on the KDD-like data, without added noise."""
+    auc, loss = (
+        _panel(stored, "kdd-like", "label-advantage", _plain(), score=score, first=True, top=True)
+        for score in SCORES
+    )
+    return ((auc, loss),)
 
 
 def against_bag_size(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
@@ -66,7 +74,7 @@ def against_bag_size(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
         answers = stored.answers(
             "label-learning", {"data": "kdd-like", "mechanism": mechanism, "label_epsilon": epsilon}
         )
-        places = sorted((float(fields["bag_size"]), number(row)) for fields, row in answers)
+        places = sorted((float(fields["bag_size"]), *_scored(row)) for fields, row in answers)
         label = rf"LLP+Lap, $\varepsilon = {power(epsilon)}$" if noisy else "LLP, no noise"
         traces += _trace(label, color, MARKERS[mechanism], places)
     panel = Panel(
@@ -105,8 +113,17 @@ def _plain() -> list[_Curve]:
     return [(NAMES[mechanism], COLORS[mechanism], mechanism, {}) for mechanism in ("rr", "llp")]
 
 
-def _panel(stored: Stored, data: str, problem: str, curves: list[_Curve], *, first: bool, top: bool) -> Panel:
-    """Return the test AUC over one advantage."""
+def _panel(
+    stored: Stored,
+    data: str,
+    problem: str,
+    curves: list[_Curve],
+    *,
+    first: bool,
+    top: bool,
+    score: str = "label-learning",
+) -> Panel:
+    """Return a test score over one advantage."""
     least = LEAST_SHOWN if problem == "label-advantage" else 0.0
     reveals = {
         Setting.of(fields): number(row) for fields, row in stored.answers(problem, {"prior": DATA[data]})
@@ -114,23 +131,28 @@ def _panel(stored: Stored, data: str, problem: str, curves: list[_Curve], *, fir
     traces = []
     for label, color, mechanism, shared in curves:
         asked = {"data": data, "model": "logistic", "mechanism": mechanism, **shared}
-        answers = stored.answers("label-learning", asked)
-        learned = {Setting.of(fields): number(row) for fields, row in answers}
+        learned = {Setting.of(fields): _scored(row) for fields, row in stored.answers(score, asked)}
         order = sorted(learned.keys() & reveals.keys(), key=lambda s: (s.label_epsilon, -s.bag_size))
-        places = [(reveals[s], learned[s]) for s in order if reveals[s] > least]
+        places = [(reveals[s], *learned[s]) for s in order if reveals[s] > least]
         traces += _trace(label, color, MARKERS[mechanism], places)
     return Panel(
         title=PRIORS[DATA[data]] if top else "",
         x_label=ADDITIVE if problem == "label-advantage" else MULTIPLICATIVE,
-        y_label="test AUC" if first else "",
+        y_label=SCORES[score] if first else "",
         traces=tuple(traces),
         scales=("log", "linear"),
     )
 
 
-def _trace(label: str, color: str, marker: str, places: list[tuple[float, float]]) -> list[Trace]:
-    """Return a curve through these points, or an empty list without points."""
+def _scored(row: Row) -> tuple[float, float]:
+    """Return the mean score of the trainings, and its standard error."""
+    return number(row), standard_error(row)
+
+
+def _trace(label: str, color: str, marker: str, places: list[tuple[float, float, float]]) -> list[Trace]:
+    """Return a curve through these points with bars of one standard error, or an empty list."""
     if not places:
         return []
-    x, y = zip(*places, strict=True)
-    return [Trace(label=label, color=color, x=x, y=y, marker=marker)]
+    x, y, error = zip(*places, strict=True)
+    band = tuple(tuple(a + side * e for a, e in zip(y, error, strict=True)) for side in (-1.0, 1.0))
+    return [Trace(label=label, color=color, x=x, y=y, band=band, kind=Kind.ERRORS, marker=marker)]

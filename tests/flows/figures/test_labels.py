@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 
 from flows.cli.app import run
 from flows.figures.draw import canvas, draw
@@ -89,7 +90,14 @@ def test_every_method_of_a_sweep_applies_to_its_points(name: str) -> None:
         assert point.method.applies(point.problem) is None, point.canonical
 
 
-@pytest.mark.parametrize("name", ["labels3", "labels5", "workshop1"])
+SHOWN_BESIDES = {
+    "labels3": ["label-ratio-quantile"],
+    "labels5": ["label-ratio-quantile"],
+    "workshop1": ["label-learning-loss"],
+}
+
+
+@pytest.mark.parametrize("name", SHOWN_BESIDES)
 def test_every_setting_that_is_learned_from_has_both_advantages(name: str) -> None:
     """Else a point of a curve could not be placed."""
     points = points_of(BY_NAME[name])
@@ -100,7 +108,7 @@ def test_every_setting_that_is_learned_from_has_both_advantages(name: str) -> No
         setting = (law, fields["mechanism"], fields["bag_size"], fields["label_epsilon"])
         settings.setdefault(point.problem.name, set()).add(setting)
     learned = settings.pop("label-learning")
-    assert settings
+    assert settings.keys() == {"label-advantage", *SHOWN_BESIDES[name]}
     assert all(others == learned for others in settings.values())
 
 
@@ -221,6 +229,22 @@ def test_an_infinite_percentile_is_at_a_marked_place_beyond_all_others(pictures:
         if line.get_linestyle() == "None" and set(np.asarray(line.get_xdata(), float)) == {place}
     ]
     assert sorted(y for line in marked for y in np.asarray(line.get_ydata(), float)) == sorted(infinite)
+
+
+@pytest.mark.parametrize("name", ["labels3", "labels5", "workshop1", "workshop2"])
+def test_a_score_has_bars_of_the_standard_error_that_its_detail_states(name: str, tmp_path: Path) -> None:
+    stated = Answer.about(0.75, detail="10 trials, standard error 0.0123, learning rate 0.01")
+    answers = {
+        point: stated if point.method.name == "labels.trained" else made_up(point)
+        for point in points_of(BY_NAME[name])
+    }
+    drawn = axes_of(picture(BY_NAME[name], store_of(tmp_path / "store", answers)))
+    for panel, axes in drawn:
+        lines = [each for each in axes.collections if isinstance(each, LineCollection)]
+        bars = [bar for each in lines for bar in each.get_segments()]
+        assert len(bars) >= sum(len(trace.x) for trace in panel.traces) > 0
+        ends = {(round(low[1], 4), round(high[1], 4)) for low, high in (bar for bar in bars if len(bar))}
+        assert ends == {(0.7377, 0.7623)}
 
 
 def test_what_is_finite_has_no_such_mark() -> None:

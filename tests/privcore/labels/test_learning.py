@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.metrics import roc_auc_score
+from scipy.special import expit, xlogy
+from sklearn.metrics import log_loss, roc_auc_score
 
 from privcore import Answer, DomainError, Point, Status, evaluate
 from privcore.labels import trained, training
 from privcore.labels.datasets import DESCRIPTIONS, SIZES, load
 from privcore.labels.gradient_noise import noise_gradient_square, proportion_gradient
-from privcore.labels.learning_problems import LabelLearning
+from privcore.labels.learning_problems import LabelLearning, LabelLearningLoss
 from privcore.labels.release import (
     Release,
     debiased_proportion,
@@ -289,6 +289,28 @@ def test_a_training_that_diverges_is_a_status(monkeypatch: pytest.MonkeyPatch) -
     asked = LabelLearning(data="breast-cancer", mechanism="llp", model="mlp")
     answer = evaluate(Point(problem=asked, method=LabelsTrained(trials=2)))
     assert (answer.status, answer.detail) == (Status.FAILED, "Training diverged at every learning rate.")
+
+
+def test_the_loss_of_a_model_is_the_cross_entropy_of_its_probabilities() -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0.0, 4.0, 200)
+    labels = rng.integers(0, 2, 200)
+    asked = LabelLearningLoss(data="digits", mechanism="llp")
+    assert trained._score(asked, labels, logits) == pytest.approx(log_loss(labels, expit(logits)), rel=1e-12)
+    assert math.isfinite(trained._score(asked, labels, 1000.0 * logits))
+
+
+@pytest.mark.thorough
+def test_a_model_of_clean_labels_has_nearly_the_entropy_of_the_labels() -> None:
+    """The expected loss of any model is at least the entropy of a label given its features."""
+    asked = LabelLearningLoss(data="kdd-like", mechanism="llp")
+    answer = evaluate(Point(problem=asked, method=LabelsTrained(trials=2)))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    eta = expit(-3.661 + 1.1815 * nodes)
+    entropy = -float(weights @ (xlogy(eta, eta) + xlogy(1.0 - eta, 1.0 - eta))) / math.sqrt(2.0 * math.pi)
+    assert answer.value is not None
+    # the test set of the stand-in is one draw, whose mean loss has a standard error of 0.006
+    assert -0.02 < answer.value - entropy < 0.03
 
 
 def test_without_the_packages_the_method_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
