@@ -103,6 +103,7 @@ METHODS = {
     "shuffling.largest": "allocation.shuffling_largest:ShufflingLargest",
     "unamplified.exact": "allocation.unamplified_exact:UnamplifiedExact",
     "utility.formula": "allocation.utility_formula:UtilityFormula",
+    "utility.published": "allocation.utility_published:UtilityPublished",
     "utility.simulation": "allocation.utility_simulation:UtilitySimulation",
     "bins.certified": "training.certified:BinsCertified",
     "batches.certified": "training.certified:BatchesCertified",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flows.figures.allocation.series import Series, Shows
 from flows.figures.figure import Figure
@@ -36,6 +36,7 @@ class Curves:
         split: Fields whose values distinguish the panels.
         scales: Scales of the horizontal and the vertical axis, `log` or `linear`.
         shares_y: Whether the panels have the same vertical axis.
+        closer: Ends of the vertical axis, then linear, of a second panel with the same curves, or None.
     """
 
     number: int
@@ -44,6 +45,7 @@ class Curves:
     split: tuple[str, ...] = ()
     scales: tuple[str, str] = ("log", "log")
     shares_y: bool = False
+    closer: tuple[float, float] | None = None
 
     @property
     def sweep(self) -> str:
@@ -100,6 +102,9 @@ class Curves:
                     scales=self.scales,
                 )
             )
+        if self.closer is not None:
+            near = replace(panels[0], y_label="", scales=(self.scales[0], "linear"), y_limits=self.closer)
+            return ((panels[0], near),)
         return tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
 
     def belongs(self, point: Point, series: Series) -> bool:

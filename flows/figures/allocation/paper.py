@@ -32,6 +32,7 @@ CURVES: tuple[Curves, ...] = (
         split=("epsilon", "dimension"),
         series=(
             series.ALLOCATION_ERROR,
+            series.ALLOCATION_PUBLISHED,
             series.ALLOCATION_TRIALS,
             series.POISSON_ERROR,
             series.POISSON_TRIALS,
@@ -54,11 +55,12 @@ CURVES: tuple[Curves, ...] = (
     Curves(
         number=7,
         x="epochs",
+        closer=(0.0, 3.0),  # the direct bound of both directions reaches 500
         series=(
             series.ALLOCATION,
             series.POISSON,
-            series.POISSON_RENYI,
             series.DIRECT_REMOVE,
+            series.POISSON_RENYI,
             series.DIRECT,
         ),
     ),

@@ -167,6 +167,13 @@ ALLOCATION_ERROR = Series(
     color="#000000",
     width=1.8,
 )
+ALLOCATION_PUBLISHED = Series(
+    label="Allocation, noise by the paper's bounds",
+    scheme="allocation",
+    method="utility.published",
+    color="#882255",
+    marker="P",
+)
 ALLOCATION_TRIALS = Series(
     label="Allocation, simulation, 99 %",
     scheme="allocation",

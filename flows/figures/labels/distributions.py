@@ -1,8 +1,5 @@
 """Distributions of both advantages at one setting, below scatter plots of the same releases."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from flows.figures.labels import scatter
@@ -18,8 +15,10 @@ SETTINGS = (
 )
 RELEASES = 4000
 """Number of simulated bags for a distribution function of additive advantages."""
-_SHOWN: Mapping[str, float] = MappingProxyType(dict(zip(PRIORS, (0.25, 0.05, 0.25, 0.05), strict=True)))
-"""Right end of the axis of additive advantages, by prior."""
+LEAST = 1e-5
+"""Left end of the axis of additive advantages: for rare labels, most advantages are smaller or 0."""
+_MOST, _RAREST = 0.5, 2e-4
+"""Largest advantage, and smallest share that is shown: one simulated bag is 1 / RELEASES."""
 
 
 def both_advantages(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
@@ -50,10 +49,11 @@ def both_advantages(stored: Stored) -> tuple[tuple[Panel, ...], ...]:
         bottom.append(
             Panel(
                 x_label="additive advantage given all features",
-                y_label="distribution function" if first else "",
+                y_label="share with a larger advantage" if first else "",
                 traces=tuple(t for s in SETTINGS for t in _additive(stored, s, prior)),
-                x_limits=(0.0, _SHOWN[prior]),
-                y_limits=(0.0, 1.03),
+                scales=("log", "log"),
+                x_limits=(LEAST, _MOST),
+                y_limits=(_RAREST, 1.3),
             )
         )
     return tuple(top), tuple(middle), tuple(bottom)
@@ -85,16 +85,17 @@ def _multiplicative(stored: Stored, mechanism: str, prior: str) -> list[Trace]:
 
 
 def _additive(stored: Stored, setting: Setting, prior: str) -> list[Trace]:
-    """Return the distribution function: exact for randomized response, otherwise of simulated bags."""
+    """Return the share above each advantage: exact for randomized response, otherwise of simulated bags."""
     kind = Kind.STEPS
     if setting.mechanism == "rr":
         kind = Kind.LINE  # continuous except for a jump at 0
         answers = stored.answers("label-advantage-tail", {"mechanism": setting.mechanism, "prior": prior})
-        places = sorted((float(fields["threshold"]), 1.0 - number(row)) for fields, row in answers)
-        places = [(0.0, 0.0), *places] if places else []
+        places = sorted((max(LEAST, float(fields["threshold"])), number(row)) for fields, row in answers)
     else:
         drawn = np.sort(releases(setting, prior, RELEASES).advantages)
-        places = [(0.0, 0.0), *((float(x), (i + 1) / RELEASES) for i, x in enumerate(drawn)), (0.5, 1.0)]
+        shown = np.searchsorted(drawn, LEAST, side="right")
+        above = [(float(x), 1.0 - (i + 1) / RELEASES) for i, x in enumerate(drawn)]
+        places = [(LEAST, 1.0 - float(shown) / RELEASES), *above[shown:]]
     if not places:
         return []
     x, y = zip(*places, strict=True)

@@ -117,7 +117,7 @@ CAPTIONS: dict[int, tuple[dict[str, Value], int, float, float, int]] = {
         20,
     ),
     6: ({"delta": 1e-4, "sigma": 0.3}, 1, 25, 525, 11),
-    7: ({"delta": 1e-8, "sigma": 1.0, "steps": 10**4, "sampling_probability": 1e-4}, 1, 1, 1001, 10),
+    7: ({"delta": 1e-8, "sigma": 1.0, "steps": 10**4, "sampling_probability": 1e-4}, 2, 1, 1001, 10),
     8: ({}, 4, 0.5, 4.0, 10),
     9: ({"delta": 1e-6, "sigma": 0.6, "steps": 1024}, 1, 1, 64, 7),
 }
@@ -187,7 +187,7 @@ def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None
     code, out, errors = privsweep("report", "figures", "--store", "seven", "--figure", 7, "--out", "drawn")
     assert (code, out, errors) == (0, "drawn/figure7.png\n", "")
     figure = CURVES[6]
-    (axes,) = canvas(picture(figure, folder / "seven")).axes
+    whole, closer = canvas(picture(figure, folder / "seven")).axes
     for series in figure.series:
         with open_store(folder / "seven") as store:
             table = store.sql(
@@ -198,7 +198,7 @@ def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None
         epochs, lower, upper = (column.to_pylist() for column in table.columns)
         assert epochs == [1, 2, 5, 10, 22, 46, 100, 216, 465, 1001]
         expected = [(epochs, lower), (epochs, upper)] if series.shows is Shows.BRACKET else [(epochs, upper)]
-        assert lines_of(axes, series) == expected
+        assert lines_of(whole, series) == lines_of(closer, series) == expected
 
 
 @numbered
@@ -331,7 +331,10 @@ def test_what_is_stored_is_drawn_and_the_rest_is_counted(
         f"(poisson.renyi 10, poisson.certified 1); `privsweep run figure7 --store {store}` computes them."
     )
     assert empty.startswith("privsweep: Figure 6 is not drawn")
-    (panel,) = panels_of(picture(CURVES[6], store))
+    panel, closer = panels_of(picture(CURVES[6], store))
+    assert panel.traces == closer.traces
+    assert closer.y_limits is not None, "one bound reaches 500"
+    assert closer.y_limits[1] < 5.0
     uppers = {trace.label: trace.y for trace in panel.traces}
     assert np.isnan(uppers["Poisson, certified enclosure"]).tolist() == [False] * 9 + [True]
     assert "Poisson, Rényi" not in uppers

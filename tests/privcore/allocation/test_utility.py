@@ -3,6 +3,8 @@
 import itertools
 import math
 import random
+import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find
 from privcore.allocation.calibration import NoiseBracket, smallest_noise
+from privcore.allocation.combined import AllocationCombined
+from privcore.allocation.problems import AllocationEpsilon
 from privcore.allocation.utility_formula import crossing_dimension, noise_error, sampling_error, squared_error
 from privcore.allocation.utility_problems import AllocationError, ErrorOfMean, PoissonError
 from privcore.allocation.utility_simulation import UtilitySimulation, fourth_cumulant
@@ -279,3 +283,34 @@ def test_uncertain_noise_gives_an_enclosure_of_the_crossing() -> None:
 def test_a_question_outside_the_domain_is_refused(name: str, fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DomainError, match=sentence):
         problem(name, **(FIGURE_3 | fields))
+
+
+# ------------------------------------------------------------------------------- noise by published bounds
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("epsilon", "steps"), [(1.0, 1000), (8.0, 50)])
+def test_the_noise_by_the_published_bounds_suffices_and_hardly_less_does(epsilon: float, steps: int) -> None:
+    asked = AllocationError(
+        epsilon=epsilon, delta=1e-10, steps=steps, examples=1000, proportion=0.9, dimension=7
+    )
+    found = answer(asked, "utility.published")
+    sigma = float(re.findall(r"noise multiplier ([0-9.]+),", found.detail)[0])
+
+    def bound(noise: float) -> float:
+        question = AllocationEpsilon(sigma=noise, delta=1e-10, steps=steps)
+        return evaluate(Point(problem=question, method=AllocationCombined())).upper
+
+    assert bound(sigma) <= epsilon < bound(0.98 * sigma)
+    exact = Fraction(9, 100) / 1000 + steps * 7 * Fraction(sigma) ** 2 / 10**6
+    assert 0 < Fraction(found.upper) - exact < exact * Fraction(1, 10**12)
+    assert answer(asked, "utility.formula").upper <= found.upper
+
+
+@pytest.mark.thorough
+def test_by_its_own_bounds_allocation_loses_to_poisson_sampling_in_high_dimension() -> None:
+    """The trade-off of Section 5.1, which exact accounting does not show."""
+    many: dict[str, Any] = FIGURE_3 | {"examples": 100_000, "dimension": 100_000}
+    ours, poisson = AllocationError(**many), answer(PoissonError(**many), "utility.formula")
+    assert answer(ours, "utility.published").upper > 1.1 * poisson.upper
+    assert answer(ours, "utility.formula").upper < poisson.upper
