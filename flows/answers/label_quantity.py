@@ -1,11 +1,23 @@
 """One quantity of a mechanism for labels: proofs, narrowed by a simulation if they are far apart."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from flows.answers.ask import Asked, ask, is_tight
-from privcore import Bracket, LimitError, Method, Problem, intersect, methods_for
+from privcore import (
+    Answer,
+    Bracket,
+    LimitError,
+    Method,
+    Point,
+    Problem,
+    evaluate,
+    intersect,
+    methods_for,
+)
+
+Evaluated = Callable[[Point], Answer]
 
 TIGHT = 1e-7
 """Relative width of a bracket at which no further method is used."""
@@ -29,9 +41,9 @@ class Quantity:
         return {"lower": lower, "upper": upper, "value": self.value, "confidence": self.bracket.confidence}
 
 
-def read(problem: Problem) -> Quantity:
+def read(problem: Problem, evaluated: Evaluated = evaluate) -> Quantity:
     """Ask all methods about a quantity; without a tight proof, intersect with the simulation."""
-    asked = ask(problem, list(_methods(problem)), until=_is_proved)
+    asked = ask(problem, list(_methods(problem)), until=_is_proved, evaluated=evaluated)
     answers = {reply.method.name: reply.answer for reply in asked.replies if reply.answer.ok}
     if not answers:
         fields = problem.as_fields()
@@ -45,9 +57,28 @@ def read(problem: Problem) -> Quantity:
     if bracket.crossed:  # the simulation missed, as it may once in a thousand runs: only proofs count
         bracket = Bracket(lower=asked.lower, upper=asked.upper)
     values = {name: answer.value for name, answer in answers.items() if answer.value is not None}
-    middle = bracket.upper if math.isinf(bracket.upper) else 0.5 * (bracket.lower + bracket.upper)
-    value = values.get(_QUADRATURE, values.get(_SIMULATION, middle))
+    value = values.get(_QUADRATURE, values.get(_SIMULATION, _middle(bracket)))
     return Quantity(bracket=bracket, value=min(max(value, bracket.lower), bracket.upper))
+
+
+def read_proof(problem: Problem, enough: Callable[[Bracket], bool], evaluated: Evaluated) -> Quantity | None:
+    """Return a quantity from proofs alone, or None if their bracket does not meet a condition."""
+
+    def decides(asked: Asked) -> bool:
+        proved = asked.ok and asked.confidence == 1.0
+        return proved and enough(Bracket(lower=asked.lower, upper=asked.upper))
+
+    proofs = [method for method in _methods(problem) if method.name != _SIMULATION]
+    asked = ask(problem, proofs, until=decides, evaluated=evaluated) if proofs else None
+    if asked is None or not decides(asked):
+        return None
+    bracket = Bracket(lower=asked.lower, upper=asked.upper)
+    return Quantity(bracket=bracket, value=_middle(bracket))
+
+
+def _middle(bracket: Bracket) -> float:
+    """Return the middle of a bracket, or infinity."""
+    return bracket.upper if math.isinf(bracket.upper) else 0.5 * (bracket.lower + bracket.upper)
 
 
 def _is_proved(asked: Asked) -> bool:

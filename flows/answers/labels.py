@@ -1,21 +1,20 @@
 """A comparison of bags of labels with randomized response: both advantages, and when they are equal."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
-from flows.answers.label_quantity import NOTHING, Quantity, read
-from flows.printing import plain, rounded_down, rounded_up
-from privcore import Bracket, Problem, find_problem
+from flows.answers.label_quantity import NOTHING, Quantity, read, read_proof
+from privcore import Answer, Bracket, Point, Problem, evaluate, find_problem
 
 MOST_BAG_SIZE = 4096
 """Largest bag size of the search."""
 _MOST_EPSILON = 700.0
 _EQUATED = ("advantage", "log_ratio")
-_ROWS = ("advantage", "accuracy", "log_ratio", "infinite")
-_ASSUMED = "\n(the advantage is proved to fall with the bag size; the quantile is assumed to)"
+ROWS = ("advantage", "accuracy", "log_ratio", "infinite")
+"""Quantities of the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +57,11 @@ class LabelComparison:
     known: dict[Problem, Quantity] = field(default_factory=dict, compare=False)
 
     @cached_property
+    def _evaluated(self) -> Callable[[Point], Answer]:
+        """Evaluation that keeps the answers, which the search reads twice."""
+        return cache(evaluate)
+
+    @cached_property
     def _names(self) -> dict[str, dict[str, Any]]:
         return {
             "advantage": {"name": "label-advantage"},
@@ -73,10 +77,11 @@ class LabelComparison:
 
     def bags(self, quantity: str, bag_size: int) -> Quantity:
         """Return a quantity of bags of this size."""
-        return self.reading(
-            self.problem(
-                quantity, mechanism=self.mechanism, bag_size=bag_size, label_epsilon=self.label_epsilon
-            )
+        return self.reading(self._of_bags(quantity, bag_size))
+
+    def _of_bags(self, quantity: str, bag_size: int) -> Problem:
+        return self.problem(
+            quantity, mechanism=self.mechanism, bag_size=bag_size, label_epsilon=self.label_epsilon
         )
 
     def response(self, quantity: str, epsilon: float) -> Quantity:
@@ -92,7 +97,7 @@ class LabelComparison:
         if problem not in self.known:
             fields = problem.as_fields()
             self.report(f"{problem.name} {fields['mechanism']} bags of {fields['bag_size']}")
-            self.known[problem] = read(problem)
+            self.known[problem] = read(problem, self._evaluated)
         return self.known[problem]
 
     def equal_bag_size(self, quantity: str, epsilon: float) -> Equal:
@@ -101,10 +106,15 @@ class LabelComparison:
         The advantage is proved to fall in the bag size; the quantile is assumed to.
         """
         target = self.response(quantity, epsilon)
+        most, least = target.bracket.upper, target.bracket.lower
         trials: dict[int, Quantity] = {}
 
+        def decides(bracket: Bracket) -> bool:
+            return bracket.lower > most or bracket.upper <= least
+
         def enough(bag_size: int) -> bool:
-            trials[bag_size] = self.bags(quantity, bag_size)
+            proved = self._proved(quantity, bag_size, decides)
+            trials[bag_size] = proved or self.bags(quantity, bag_size)
             return trials[bag_size].value <= target.value
 
         high = 1
@@ -117,7 +127,6 @@ class LabelComparison:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
-        most, least = target.bracket.upper, target.bracket.lower
         sure = [k for k, trial in trials.items() if trial.bracket.upper <= least]
         short = [k for k, trial in trials.items() if trial.bracket.lower > most]
         bracket = Bracket(
@@ -126,6 +135,15 @@ class LabelComparison:
             confidence=min(trial.bracket.confidence for trial in trials.values()),
         )
         return Equal(value=high or None, bracket=bracket)
+
+    def _proved(self, quantity: str, bag_size: int, enough: Callable[[Bracket], bool]) -> Quantity | None:
+        """Return a quantity of bags from proofs, or None if they do not meet a condition."""
+        if quantity == "log_ratio":
+            certain = self.bags("infinite", bag_size).bracket
+            endless = Bracket(lower=math.inf, upper=math.inf)
+            if certain.confidence == 1.0 and certain.lower > 1.0 - self.level and enough(endless):
+                return Quantity(bracket=endless, value=math.inf)
+        return read_proof(self._of_bags(quantity, bag_size), enough, self._evaluated)
 
     def equal_epsilon(self, quantity: str, bag_size: int) -> Equal:
         """Return the epsilon at which randomized response reveals as much as bags of this size."""
@@ -155,8 +173,12 @@ class LabelComparison:
         return read(self.problem(quantity, mechanism="rr", label_epsilon=epsilon)).value
 
 
-def content_of(comparison: LabelComparison, bag_size: int | None, epsilon: float | None) -> dict[str, Any]:
-    """Return the comparison of bags of this size with randomized response at this epsilon, for JSON.
+def contents_of(
+    comparison: LabelComparison, bag_size: int | None, epsilon: float | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the comparison of bags of this size with randomized response at this epsilon, for JSON.
+
+    The same dictionary is yielded again with each part, since the searches take most of the time.
 
     Args:
         comparison: The prior and the mechanism with bags.
@@ -174,76 +196,13 @@ def content_of(comparison: LabelComparison, bag_size: int | None, epsilon: float
         "blind_accuracy": comparison.blind().as_content(),
     }
     if bag_size is not None:
-        content["bags"] = {q: comparison.bags(q, bag_size).as_content() for q in _ROWS}
-        content["equal_epsilon"] = {q: comparison.equal_epsilon(q, bag_size).as_content() for q in _EQUATED}
+        content["bags"] = {q: comparison.bags(q, bag_size).as_content() for q in ROWS}
     if epsilon is not None:
-        content["rr"] = {q: comparison.response(q, epsilon).as_content() for q in _ROWS}
+        content["rr"] = {q: comparison.response(q, epsilon).as_content() for q in ROWS}
+    yield content
+    if bag_size is not None:
+        content["equal_epsilon"] = {q: comparison.equal_epsilon(q, bag_size).as_content() for q in _EQUATED}
+        yield content
+    if epsilon is not None:
         content["equal_bag_size"] = {q: comparison.equal_bag_size(q, epsilon).as_content() for q in _EQUATED}
-    return content
-
-
-def text_of(content: Mapping[str, Any]) -> str:
-    """Return the comparison as text, with ends rounded outwards."""
-    columns = {}
-    if "bags" in content:
-        noise = "" if math.isinf(content["label_epsilon"]) else f", epsilon = {content['label_epsilon']:g}"
-        columns[f"{content['mechanism']}, bags of {content['bag_size']}{noise}"] = content["bags"]
-    if "rr" in content:
-        columns[f"rr, epsilon = {content['rr_epsilon']:g}"] = content["rr"]
-    quantile = f"{content['level']:g} quantile of |I|"
-    names = {
-        "advantage": "additive advantage",
-        "accuracy": "accuracy of the best guess",
-        "log_ratio": f"{quantile}, nats",
-        "infinite": "labels revealed for certain",
-    }
-    lines = [["", *columns]]
-    for row in _ROWS:
-        lines.append([names[row], *(_reading(readings[row]) for readings in columns.values())])
-        if row == "log_ratio":
-            bits = [_reading(_in_bits(readings[row])) for readings in columns.values()]
-            lines.append([f"{quantile}, bits", *bits])
-    blind = _reading(content["blind_accuracy"])
-    parts = [f"prior {content['prior']}; a blind guess is right with probability {blind}", _aligned(lines)]
-    if content["assumed"]:
-        parts.append(f"assumed: {content['assumed']}")
-    if "equal_epsilon" in content:
-        title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
-        parts.append(_equal(title, content["equal_epsilon"], quantile))
-    if "equal_bag_size" in content:
-        title = (
-            f"smallest bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
-        )
-        parts.append(_equal(title, content["equal_bag_size"], quantile) + _ASSUMED)
-    parts.append(
-        "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
-    )
-    return "\n\n".join(parts)
-
-
-def _equal(title: str, equals: Mapping[str, Any], quantile: str) -> str:
-    names = {"advantage": "in additive advantage", "log_ratio": f"in the {quantile}"}
-    none = f"none up to {MOST_BAG_SIZE}"
-    lines = [[names[q], none if equal["value"] is None else _reading(equal)] for q, equal in equals.items()]
-    return f"{title}\n{_aligned(lines)}"
-
-
-def _reading(reading: Mapping[str, float]) -> str:
-    """Return an exact value, or the value with its ends."""
-    low, high = rounded_down(reading["lower"]), rounded_up(reading["upper"])
-    close = reading["upper"] == reading["lower"] or (
-        math.isfinite(reading["upper"]) and reading["upper"] - reading["lower"] <= 1e-6 * reading["upper"]
-    )
-    sure = reading["confidence"] == 1.0
-    if close:
-        return f"{reading['value']:.6g}" + ("" if sure else f" [{100.0 * reading['confidence']:.4g} %]")
-    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %"
-    return f"{reading['value']:.4g} [{low}, {high}{doubt}]"
-
-
-def _in_bits(reading: Mapping[str, float]) -> dict[str, float]:
-    return {name: x if name == "confidence" else x / math.log(2.0) for name, x in reading.items()}
-
-
-def _aligned(lines: Sequence[Sequence[str]]) -> str:
-    return plain(lines[0], lines[1:], [False] * len(lines[0]), "")
+        yield content

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from flows.answers.labels import LabelComparison, content_of, text_of
+from flows.answers.label_text import LEGEND, paragraphs
+from flows.answers.labels import LabelComparison, contents_of
 from flows.cli.options import Json
 from flows.printing import as_json
 from flows.spec.words import checked
@@ -61,7 +62,12 @@ def labels(
     epsilon = None if versus_rr is None else float(domain("label_epsilon", versus_rr))
     if epsilon == float("inf"):
         raise DomainError("Expected a finite --versus-rr, got inf.")
-    content = content_of(comparison, k, epsilon)
-    if waits:
-        print(f"\r{'':70}\r", end="", file=sys.stderr)
-    print(as_json(content) if json else text_of(content))
+    shown = 0
+    for content in contents_of(comparison, k, epsilon):  # the first paragraphs do not wait for the searches
+        if waits:
+            print(f"\r{'':70}\r", end="", file=sys.stderr, flush=True)
+        if not json:
+            parts = paragraphs(content)
+            print(*parts[shown:], sep="\n\n", end="\n\n", flush=True)
+            shown = len(parts)
+    print(as_json(content) if json else LEGEND)

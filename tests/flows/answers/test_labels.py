@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from flows.answers.labels import LabelComparison
+from flows.answers.label_quantity import read_proof
+from flows.answers.label_text import paragraphs
+from flows.answers.labels import LabelComparison, contents_of
 from flows.cli.app import run
+from privcore import evaluate
 
 
 def content(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -46,6 +49,23 @@ def test_the_bag_size_is_the_least_that_reveals_no_more() -> None:
         target = comparison.response(quantity, 1.0).value
         assert comparison.bags(quantity, int(found.value)).bracket.upper <= target
         assert comparison.bags(quantity, int(found.value) - 1).bracket.lower > target
+
+
+def test_the_first_paragraphs_do_not_wait_for_the_searches() -> None:
+    grown = contents_of(LabelComparison(prior="two-point(0.1,0.6,0.3)"), 3, 0.5)
+    shown = [paragraphs(content) for content in grown]
+    assert [len(parts) for parts in shown] == [2, 3, 4]
+    assert shown[2][:2] == shown[1][:2] == shown[0]
+
+
+def test_a_proof_counts_only_if_its_bracket_is_narrow_enough() -> None:
+    problem = LabelComparison(prior="two-point(0.1,0.6,0.3)").problem(
+        "advantage", mechanism="llp", bag_size=4
+    )
+    proved = read_proof(problem, lambda bracket: bracket.upper < 0.5, evaluate)
+    assert proved is not None
+    assert proved.bracket.confidence == 1.0
+    assert read_proof(problem, lambda bracket: bracket.lower > 0.5, evaluate) is None
 
 
 def test_where_no_bag_reveals_as_little_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,80 @@
+"""A comparison of bags of labels with randomized response, as text."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flows.answers.labels import MOST_BAG_SIZE, ROWS
+from flows.printing import plain, rounded_down, rounded_up
+
+LEGEND = "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
+"""Last paragraph of the text."""
+_ASSUMED = "\n(the advantage is proved to fall with the bag size; the quantile is assumed to)"
+
+
+def paragraphs(content: Mapping[str, Any]) -> list[str]:
+    """Return the parts of a comparison as text, with ends rounded outwards.
+
+    Args:
+        content: Content of `contents_of`; later parts only add paragraphs at the end.
+    """
+    columns = {}
+    if "bags" in content:
+        noise = "" if math.isinf(content["label_epsilon"]) else f", epsilon = {content['label_epsilon']:g}"
+        columns[f"{content['mechanism']}, bags of {content['bag_size']}{noise}"] = content["bags"]
+    if "rr" in content:
+        columns[f"rr, epsilon = {content['rr_epsilon']:g}"] = content["rr"]
+    quantile = f"{content['level']:g} quantile of |I|"
+    names = {
+        "advantage": "additive advantage",
+        "accuracy": "accuracy of the best guess",
+        "log_ratio": f"{quantile}, nats",
+        "infinite": "labels revealed for certain",
+    }
+    lines = [["", *columns]]
+    for row in ROWS:
+        lines.append([names[row], *(_reading(readings[row]) for readings in columns.values())])
+        if row == "log_ratio":
+            bits = [_reading(_in_bits(readings[row])) for readings in columns.values()]
+            lines.append([f"{quantile}, bits", *bits])
+    blind = _reading(content["blind_accuracy"])
+    parts = [f"prior {content['prior']}; a blind guess is right with probability {blind}", _aligned(lines)]
+    if content["assumed"]:
+        parts.append(f"assumed: {content['assumed']}")
+    if "equal_epsilon" in content:
+        title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
+        parts.append(_equal(title, content["equal_epsilon"], quantile))
+    if "equal_bag_size" in content:
+        title = (
+            f"smallest bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
+        )
+        parts.append(_equal(title, content["equal_bag_size"], quantile) + _ASSUMED)
+    return parts
+
+
+def _equal(title: str, equals: Mapping[str, Any], quantile: str) -> str:
+    names = {"advantage": "in additive advantage", "log_ratio": f"in the {quantile}"}
+    none = f"none up to {MOST_BAG_SIZE}"
+    lines = [[names[q], none if equal["value"] is None else _reading(equal)] for q, equal in equals.items()]
+    return f"{title}\n{_aligned(lines)}"
+
+
+def _reading(reading: Mapping[str, float]) -> str:
+    """Return an exact value, or the value with its ends."""
+    low, high = rounded_down(reading["lower"]), rounded_up(reading["upper"])
+    close = reading["upper"] == reading["lower"] or (
+        math.isfinite(reading["upper"]) and reading["upper"] - reading["lower"] <= 1e-6 * reading["upper"]
+    )
+    sure = reading["confidence"] == 1.0
+    if close:
+        return f"{reading['value']:.6g}" + ("" if sure else f" [{100.0 * reading['confidence']:.4g} %]")
+    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %"
+    return f"{reading['value']:.4g} [{low}, {high}{doubt}]"
+
+
+def _in_bits(reading: Mapping[str, float]) -> dict[str, float]:
+    return {name: x if name == "confidence" else x / math.log(2.0) for name, x in reading.items()}
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    return plain(lines[0], lines[1:], [False] * len(lines[0]), "")
