@@ -18,7 +18,7 @@ from storage.monotone_index import add_monotone_index
 from storage.parts import ROW_GROUP, problem_of, read_part
 from storage.views import (
     CHOICE,
-    IMPORTED,
+    IMPORTED_ROWS,
     best_of_one,
     best_of_several,
     fields_of,
@@ -102,12 +102,7 @@ def _fill(
     _load_sweeps(connection, sweeps)
     if schema_of.keys() != kinds.keys():
         connection.execute(";".join(views(schema_of)))
-    connection.execute(
-        f"""
-        create or replace table imported as select point_id, {IMPORTED} as source from results
-        where contains(versions::varchar, '"imported":"')
-        """
-    )
+    connection.execute(f"create or replace table imported as {IMPORTED_ROWS}")
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:

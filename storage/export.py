@@ -15,7 +15,17 @@ from storage.folder import Folder
 from storage.macros import literal, macros
 from storage.parts import parts, problem_of
 from storage.schema import PROBLEM_KEY, SCHEMA_VERSION, VERSION_KEY, schema_for
-from storage.views import best_of_one, best_of_several, chosen, fields_of, quote, sql_type, view_name, views
+from storage.views import (
+    IMPORTED_ROWS,
+    best_of_one,
+    best_of_several,
+    chosen,
+    fields_of,
+    quote,
+    sql_type,
+    view_name,
+    views,
+)
 
 NAME = "store.sql"
 
@@ -106,7 +116,8 @@ def store_sql(place: Folder) -> str:
             f"create or replace view brackets.{quote(view)} as {brackets}",
         ]
     has_sweeps = any(path.suffix == ".json" for path in place.entries(layout.SWEEPS))
-    statements += [_sweeps(has_sweeps), *views(known), *macros()]
+    statements += [_sweeps(has_sweeps), *views(known), f"create or replace view imported as {IMPORTED_ROWS}"]
+    statements += macros()
     return _HEAD + "".join(f"\n{statement.strip()};\n" for statement in statements)
 
 

@@ -53,8 +53,9 @@ def source(kind: type[Problem]) -> str:
 def ends(kind: type[Problem], asked: str) -> str:
     """Return a query with the columns `low` and `high`: each is a struct, or null without a bound.
 
-    Its members are `bound`, which is the end, or its negative for a lower end; `method` and `source`, those
-    of the stored problem; and `also_method` and `also`, those of a second one if the end follows from two.
+    Its members are `bound`, which is the end, or its negative for a lower end; `method`, `source` and
+    `point`, those of the stored problem; and `also_method`, `also` and `also_point`, those of a second one if
+    the end follows from two.
 
     Args:
         kind: The problem.
@@ -64,7 +65,7 @@ def ends(kind: type[Problem], asked: str) -> str:
         low, high = (
             f"(select min({_corner(kind, end)}) {_corners(kind, end)})" for end in ("lower", "upper")
         )
-        none = "also := null, also_method := null"
+        none = "also := null, also_method := null, also_point := null::varchar"
         return f"""
             select case when low is not null then struct_insert(low, {none}) end as low,
                    case when high is not null then struct_insert(high, {none}) end as high
@@ -98,7 +99,8 @@ def _corner(kind: type[Problem], end: str) -> str:
     """Return the end of the bracket `b` as a struct; of equal ends, the question's own is the smallest."""
     bound = "b.upper" if end == "upper" else "-b.lower"
     equal = " and ".join(f"b.{name} = asked.{name}" for name in kind.parameters)
-    return f"{{'bound': {bound}, 'other': not ({equal}), 'source': {source(kind)}, 'method': b.{end}_method}}"
+    origin = f"'source': {source(kind)}, 'method': b.{end}_method, 'point': b.{end}_point"
+    return f"{{'bound': {bound}, 'other': not ({equal}), {origin}}}"
 
 
 def _corners(kind: type[Problem], end: str, without: str = "") -> str:
@@ -189,7 +191,8 @@ def _better(end: str, nothing: str) -> str:
     return f"""
         case when {chord}.bound < coalesce({end}.bound, {nothing})
         then {{'bound': {chord}.bound, 'method': {chord}.near.method, 'source': {chord}.near.source,
-               'also': {chord}.far.source, 'also_method': {chord}.far.method}}
+               'also': {chord}.far.source, 'also_method': {chord}.far.method,
+               'point': {chord}.near.point, 'also_point': {chord}.far.point}}
         when {end} is not null
         then {{'bound': {end}.bound, 'method': {end}.method, 'source': {end}.source,
-               'also': null, 'also_method': null}} end"""
+               'also': null, 'also_method': null, 'point': {end}.point, 'also_point': null}} end"""

@@ -47,6 +47,8 @@ COMPARED_WITH = {
 }
 """Fields of these schemes in `compare`: Poisson sampling has the same examples in a step on average."""
 
+_POINTS = ("point", "also_point")
+
 _HELPERS = (
     """
     create or replace macro expected(given, holds, what) as case when holds then true
@@ -180,20 +182,32 @@ def _at(kind: type[Problem], given: Mapping[str, str], from_sizes: bool = True) 
                found.low.method as lower_method, found.high.method as upper_method,
                found.low.source as lower_from, found.high.source as upper_from,
                found.low.also as lower_also, found.high.also as upper_also,
-               found.low.also_method as lower_also_method, found.high.also_method as upper_also_method
+               found.low.also_method as lower_also_method, found.high.also_method as upper_also_method,
+               {_imported(*(f"found.{end}.{point}" for end in ("low", "high") for point in _POINTS))}
         from ({ends(kind, _asked(kind, given, {}, from_sizes))}) as found
         where {_sound(kind, "-found.low.bound", "found.high.bound")}"""
 
 
+def _imported(*points: str) -> str:
+    """Return the column `imported`: versions of the tables from which rows with these ids were imported."""
+    return f"""
+        coalesce((
+            select list(distinct i.source order by i.source) from imported as i
+            join (select unnest([{", ".join(points)}]) as point_id) as used using (point_id)
+        ), []) as imported"""
+
+
 def _noise(kind: type[Problem], noise: str) -> str:
     given = {name: name for name in kind.parameters if name != noise}
-    smallest = f"{{'noise': b.{noise}, 'upper': b.upper, 'source': {source(kind)}, 'method': b.upper_method}}"
+    origin = f"'source': {source(kind)}, 'method': b.upper_method, 'point': b.upper_point"
+    smallest = f"{{'noise': b.{noise}, 'upper': b.upper, {origin}}}"
     brackets = f"brackets.{view_name(kind.name)} as b"
     axis = next(axis for axis in kind.lookup_axes() if axis.name == noise)
     below = f"{is_corner(kind, 'lower', noise)} and b.{noise} {relation(axis, 'lower')} asked.least.noise"
     return f"""
         select '{kind.name}' as problem, found.least.noise as {noise}, found.least.upper as upper,
-               found.least.method as upper_method, found.least.source as upper_from
+               found.least.method as upper_method, found.least.source as upper_from,
+               {_imported("found.least.point")}
         from (
             select asked.least as least, (select max(b.lower) from {brackets} where {below}) as lower
             from (
@@ -213,7 +227,7 @@ def _compare() -> str:
         other = SHUFFLED if once else COMPARED_WITH.get(kind.name, {})
         given = {name: other.get(name, name) for name in kind.parameters}
         applies = "participations = 1" if once else "true"
-        columns = "problem, lower, upper, lower_method, upper_method"
+        columns = "problem, lower, upper, lower_method, upper_method, imported"
         query = _at(kind, given, from_sizes=kind.name not in COMPARED_WITH)
         rows.append(f"select {columns} from (select {applies}) as scheme(applies), ({query}) where applies")
     return " union all ".join(rows)

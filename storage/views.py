@@ -21,6 +21,11 @@ first part."""
 IMPORTED = """regexp_extract(versions::varchar, '"imported":"([^"]*)"', 1)"""
 """Lookup table from which a row was imported, or an empty text."""
 
+IMPORTED_ROWS = f"""
+    select point_id, {IMPORTED} as source from results where contains(versions::varchar, '"imported":"')
+"""
+"""Query for the ids of the imported rows, with their lookup tables."""
+
 
 def view_name(problem: str) -> str:
     """Return the name of a problem's view: that of `allocation-epsilon` is `allocation_epsilon`."""

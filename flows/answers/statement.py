@@ -6,6 +6,7 @@ exclusions. They come from the declarations of the problem and of the methods, s
 run has a statement.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -48,6 +49,8 @@ EXCLUDED = (
 
 ASSUMED_SENTENCE = f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."
 EXCLUDED_SENTENCE = f"{'; '.join(EXCLUDED)}."
+IMPORTED_SENTENCE = "the author of the lookup table {}, whose rows were imported and not recomputed."
+"""Origin of an end from an imported row; `{}` is the version of the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +126,7 @@ def statement(
         ("Proof", f"{'both ends' if not below and least else 'upper end'}: {proofs['upper']}{below}."),
         ("Assumed", ASSUMED_SENTENCE),
         ("Not covered", EXCLUDED_SENTENCE),
-        ("Computed by", f"privsweep {version('privsweep')}, rounding errors included."),
+        ("Computed by", computed_by(answer.imported)),
     )
     return Statement(
         parts=parts,
@@ -144,9 +147,18 @@ def statement(
             "assumed": list(ASSUMED),
             "trust_model": "central",
             "not_covered": list(EXCLUDED),
+            "imported": list(answer.imported),
             "version": version("privsweep"),
         },
     )
+
+
+def computed_by(tables: Sequence[str]) -> str:
+    """Return the sentence about the program, and about lookup tables from which rows were imported."""
+    program = f"privsweep {version('privsweep')}"
+    if not tables:
+        return f"{program}, rounding errors included."
+    return f"{IMPORTED_SENTENCE.format(' and '.join(tables))} Looked up by {program}."
 
 
 def neighbours(unit: str, adjacency: str) -> str:

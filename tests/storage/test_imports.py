@@ -46,6 +46,19 @@ def test_an_imported_row_is_marked_with_its_table_and_a_bracket_says_so(
     assert between.imported == (table.version,), "its upper end is that of an imported row"
 
 
+def test_the_macros_name_the_tables_of_imported_rows(root: Path, table: LookupTable) -> None:
+    import_lookup_table(table, located(root))
+    put(root, rows(1, first=9))
+    given = "delta := 1e-5"
+    with open_store(root) as store:
+        for asked, named in ((f"sigma := 1.01, {given}", [table.version]), (f"sigma := 1.09, {given}", [])):
+            (said,) = store.sql(f"from unamplified_epsilon_at({asked})").to_pylist()
+            assert said["imported"] == named
+        upper = store.lookup(epsilon(sigma=1.01)).upper  # type: ignore[union-attr]
+        (least,) = store.sql(f"from unamplified_epsilon_noise(epsilon := {upper!r}, {given})").to_pylist()
+    assert least["imported"] == [table.version]
+
+
 def test_the_mark_outlives_a_compaction(root: Path, table: LookupTable) -> None:
     import_lookup_table(table, located(root))
     put(root, rows(1, first=9))

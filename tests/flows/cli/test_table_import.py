@@ -49,6 +49,20 @@ def test_an_imported_bracket_is_shown_as_imported_and_not_as_proved(
     assert content["explanation"]["ends"]["upper"]["imported"] == version
 
 
+def test_a_statement_names_the_table_of_an_imported_bracket(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    version = written(tmp_path, Answer.enclosure(4.37, 4.38))
+    words = ["epsilon", "--sampling", "none", "--sigma", "1", "--delta", "1e-5", "--statement", "text"]
+    assert run(words) == 0
+    assert "Computed by: privsweep" in capsys.readouterr().out
+    assert run(["table", "import", "table.parquet"]) == 0
+    capsys.readouterr()
+    assert run(words) == 0
+    origin = f"Computed by: the author of the lookup table {version}, whose rows were imported"
+    assert origin in capsys.readouterr().out
+
+
 def test_a_false_bracket_is_found_before_it_is_imported(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
