@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_problem, intersect
-from privcore.auditing import check_included, correct_if_shuffled, guess
+from privcore.auditing import check_included, correct_if_shuffled, guess, guess_clearest
 from privcore.distributions.columns import read_columns
 
-WITHOUT_MODEL = ("auditing.combined", "auditing.approximate", "auditing.steinke")
-MODEL_BASED = ("auditing.gaussian",)
-TAILS = ("auditing.recursion", "auditing.revealed")
+WITHOUT_MODEL = ("auditing.programmed", "auditing.combined", "auditing.approximate", "auditing.steinke")
+MODEL_BASED = ("auditing.programmedgaussian", "auditing.gaussian")
+TAILS = ("auditing.programme", "auditing.recursion", "auditing.revealed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,8 @@ def counted(
     guesses: int,
     *,
     one_sided: bool = False,
+    clearest: bool = False,
+    centre: float | None = None,
     shuffles: int = 0,
 ) -> Counted:
     """Return the counts of guesses that are made from the scores in a Parquet or CSV file.
@@ -48,6 +50,8 @@ def counted(
         included_column: Name of the column of inclusion bits.
         guesses: Number of guesses, fixed beforehand.
         one_sided: Whether to guess only that the highest scores are in.
+        clearest: Whether to guess about the scores farthest from the centre, instead of half and half.
+        centre: Centre for `clearest`; None means the median of the scores.
         shuffles: Number of times that guesses are also counted with shuffled inclusion bits.
 
     Raises:
@@ -55,7 +59,10 @@ def counted(
     """
     scores, included = read_columns(file, [score_column, included_column], "numbers")
     check_included(included)
-    made = guess(scores, guesses, one_sided=one_sided)
+    if clearest:
+        made = guess_clearest(scores, guesses, centre)
+    else:
+        made = guess(scores, guesses, one_sided=one_sided)
     return Counted(
         canaries=scores.size,
         guesses=guesses,
@@ -143,12 +150,15 @@ def _least_refuting(question: Problem) -> int:
     """Return the least number of correct guesses that refutes some epsilon > 0, or the guesses plus one."""
     fields = question.as_fields()
 
-    def refutes(correct: int) -> bool:
+    def refutes(correct: int, method: str) -> bool:
         other = type(question).from_fields({**fields, "correct": correct})
-        return max(_answers(other, WITHOUT_MODEL[:1], "lower").values()) > 0.0
+        return max(_answers(other, [method], "lower").values(), default=0.0) > 0.0
 
+    best, published, *_ = WITHOUT_MODEL
     low, high = 0, int(fields["guesses"]) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if refutes(middle) else (middle, high)
+        low, high = (low, middle) if refutes(middle, published) else (middle, high)
+    while high > 1 and refutes(high - 1, best):  # a better bound needs a few correct guesses fewer
+        high -= 1
     return high

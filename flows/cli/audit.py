@@ -52,6 +52,16 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             "--one-sided", help="Guess only that the highest scores are in, never that a canary is out."
         ),
     ] = False,
+    clearest: Annotated[
+        bool,
+        typer.Option(
+            "--clearest", help="Guess about the scores farthest from a centre, in above it and out below."
+        ),
+    ] = False,
+    centre: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Centre of --clearest; default: the median of the scores."),
+    ] = None,
     claimed_epsilon: Annotated[
         str | None, typer.Option(metavar="EPSILON", help="Claimed epsilon; prints bounds of its p-value.")
     ] = None,
@@ -75,9 +85,12 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     choices = int(domain("alternatives", alternatives))
     level, tolerated = float(CONFIDENCE.check(number(confidence))), float(DELTA.check(number(delta)))
     claim = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
+    middle = None if centre is None else number(centre)
+    if centre is not None and (not clearest or not isinstance(middle, int | float)):
+        raise DomainError(f"Expected --centre with --clearest only, and a number, got {centre}.")
     if counts is not None:
-        if guesses is not None or one_sided or null_check is not None:
-            raise DomainError("Expected --guesses, --one-sided and --null-check with --scores only.")
+        if guesses is not None or one_sided or clearest or null_check is not None:
+            raise DomainError("Expected --guesses, --one-sided, --clearest, --null-check with --scores only.")
         m, made, right = (
             domain(name, x) for name, x in zip(("canaries", "guesses", "correct"), counts, strict=True)
         )
@@ -88,12 +101,16 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             raise DomainError("Expected --guesses with --scores, a number fixed before seeing the scores.")
         if choices != 2:
             raise DomainError(f"Expected --alternatives 2 with --scores, got {choices}.")
+        if one_sided and clearest:
+            raise DomainError("Expected --one-sided or --clearest, got both.")
         found = counted(
             scores.expanduser(),
             score_column,
             included_column,
             int(domain("guesses", guesses)),
             one_sided=one_sided,
+            clearest=clearest,
+            centre=middle,
             shuffles=0 if null_check is None else int(REPETITIONS.check(number(null_check))),
         )
     content = audited(found, tolerated, level, alternatives=choices, claimed_epsilon=claim)

@@ -4,31 +4,41 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from privcore.answer import Answer
+from privcore.auditing.optimal import error_rates
 from privcore.auditing.planned import planned_audit, refuted_by
 from privcore.auditing.planning_problems import AuditBestGuesses
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.binomial import Array
 from privcore.papers import MAHLOUJIFAR
 
 PER_DECADE = 8
 """Values of the number of guesses per decade that are tried first."""
-_REFINEMENTS = 24
+_MOST_LISTED = 20_000
+"""Largest number of numbers of guesses whose expected errors are computed."""
+_MOST_TRIED = 300
+"""Largest number of candidates that are all tried; the best of more candidates is searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingBest(Method[AuditBestGuesses]):
-    """Try even numbers of guesses, first eight in a decade and then more around the best of them.
+    """Try the largest even number of guesses for each number of errors.
 
     The refuted epsilon is not smooth in the number of guesses, since the number of correct guesses is a whole
-    number. So the best number is an estimate, while the detail has the epsilon that an audit with this number
-    refutes. The optimum is flat. The number must be fixed before the scores are known.
+    number: at the same number of errors, more correct guesses refute more. If there are more than 300
+    candidates, eight in a decade are tried first, and then those around the best of them. So the best number
+    is an estimate, while the detail has the epsilon that an audit with this number refutes. The number must
+    be fixed before the scores are known.
     """
 
     name = "auditing.best"
     problems = (AuditBestGuesses,)
     direction = Direction.ESTIMATE
     reference = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
+    version = 2
 
     def cost(self, problem: AuditBestGuesses) -> Cost:
         # Counts that are almost refutable need many steps of the recursion, about the root of their number.
@@ -36,23 +46,52 @@ class AuditingBest(Method[AuditBestGuesses]):
         if problem.family == "approximate":
             audit = planned_audit(problem.canaries, problem.canaries, problem.mu, 0.5, 0.5)
             most = AuditingSteinke().cost(audit)
-            # Costs are a geometric series in the number of guesses; a refinement costs at most the last term.
-            decades = math.log10(problem.canaries)
-            seconds += 0.03 * PER_DECADE * decades + (7.5 + _REFINEMENTS) * most.seconds
+            seconds += 0.6 + 30.0 * most.seconds
             bytes_ = most.bytes
         return Cost(seconds=seconds, bytes=bytes_)
 
     def answer(self, problem: AuditBestGuesses, seed: int) -> Answer:
-        found = best_guesses(problem, first_tried(problem.canaries))
-        if found[0] == 0.0:
+        epsilon, guesses = best_guesses(problem, _candidates(problem))
+        if epsilon == 0.0:
             return Answer.about(0.0, detail="none of the numbers of guesses tried refutes an epsilon")
-        ratio = 10.0 ** (1.0 / PER_DECADE)
-        around = (_even(found[1] * ratio ** (2.0 * i / _REFINEMENTS - 1.0)) for i in range(_REFINEMENTS + 1))
-        epsilon, guesses = max(found, best_guesses(problem, (n for n in around if n <= problem.canaries)))
         return Answer.about(
             float(guesses),
             detail=f"refutes epsilon {epsilon:.6g} with the expected counts, {problem.family} family",
         )
+
+
+def _candidates(problem: AuditBestGuesses) -> list[int]:
+    """Return the numbers of guesses to try: all candidates, or a selection if there are many."""
+    m, mu = problem.canaries, problem.mu
+    if m <= _MOST_LISTED:
+        every = largest_for_errors(m, mu, np.arange(2.0, m + 1.0, 2.0))
+        if len(every) <= _MOST_TRIED:
+            return every
+    first = best_guesses(problem, first_tried(m))[1]
+    ratio = 10.0 ** (2.0 / PER_DECADE)
+    low, high = max(2, _even(first / ratio)), min(2 * (m // 2), _even(first * ratio))
+    if high - low <= 2 * _MOST_LISTED:
+        around = largest_for_errors(m, mu, np.arange(float(low), high + 1.0, 2.0))
+    else:
+        around = [_even(x) for x in np.geomspace(low, high, _MOST_TRIED).tolist()]
+    return [first, *around[:: max(1, len(around) // _MOST_TRIED)]]
+
+
+def largest_for_errors(canaries: int, mu: float, guesses: Array) -> list[int]:
+    """Return the largest of these numbers of guesses for each expected number of errors.
+
+    Args:
+        canaries: Number m of canaries.
+        mu: Gaussian differential privacy of the mechanism, >= 0.
+        guesses: Numbers of guesses, rising, from 2 to m.
+
+    Example:
+        >>> largest_for_errors(20, 1.0, np.arange(2.0, 21.0, 2.0))
+        [2, 8, 10, 14, 16, 18, 20]
+    """
+    correct = np.rint(guesses * (1.0 - error_rates(mu, guesses / canaries)))
+    last = {errors: int(n) for errors, n in zip((guesses - correct).tolist(), guesses.tolist(), strict=True)}
+    return sorted(last.values())
 
 
 def first_tried(canaries: int) -> list[int]:

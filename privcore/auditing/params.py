@@ -62,6 +62,24 @@ NULL_FAMILY = Choice(
     choices=("approximate", "gaussian"),
     meaning="Refuted claim: (epsilon, delta)-DP of any mechanism, or Gaussian differential privacy",
 )
+GUESSING = Choice(
+    name="guessing",
+    symbol="-",
+    choices=("clearest", "halves"),
+    meaning=(
+        "Canaries with a guess: those with scores farthest from the middle between in and out, or as many "
+        "with the highest as with the lowest scores"
+    ),
+)
+REFUTATION = Choice(
+    name="refutation",
+    symbol="-",
+    choices=("published", "programmed"),
+    meaning=(
+        "Bounds of the probability of the count: those that are published, or also the linear programme, for "
+        "up to 500 guesses"
+    ),
+)
 BUG = Choice(
     name="bug",
     symbol="-",

@@ -95,9 +95,10 @@ class AuditBestGuesses(AuditProblem):
 class AuditPower(GuessedCanaries):
     """Probability that an audit refutes a claim, for independent Gaussian canaries with the true mu.
 
-    The attacker guesses about the canaries with the clearest scores, and the claim is refuted by Algorithm 3
-    or by the bound of Steinke et al., whichever needs fewer correct guesses. For the Gaussian family,
-    Algorithm 3 must refute the mu whose epsilon at delta is the claim.
+    The attacker guesses about the canaries with the clearest scores, or about the same number of highest and
+    lowest scores. The claim is refuted by Algorithm 3 or by the bound of Steinke et al., or also by the
+    linear programme, whichever needs fewer correct guesses. For the Gaussian family, Algorithm 3, or also the
+    programme, must refute the mu whose epsilon at delta is the claim.
     """
 
     name = "audit-power"
@@ -109,6 +110,8 @@ class AuditPower(GuessedCanaries):
     delta: Annotated[float, params.DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
+    guessing: Annotated[str, audit_params.GUESSING] = "clearest"
+    refutation: Annotated[str, audit_params.REFUTATION] = "published"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,13 @@ import numpy as np
 import scipy
 
 from privcore.answer import Answer
+from privcore.auditing.halves import MOST_HALVES, few_errors_of_halves, few_errors_of_halves_bounds
 from privcore.auditing.optimal import error_rates, few_errors
+from privcore.auditing.params import MU
 from privcore.auditing.planning_problems import AuditPower
+from privcore.auditing.problems import AuditGaussianTail, AuditTail
+from privcore.auditing.programme import MOST_GUESSES
+from privcore.auditing.programmed import programmed_tail
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
 from privcore.method import Cost, Direction, Method
@@ -29,7 +34,7 @@ class AuditingPower(Method[AuditPower]):
     p-values fall with the count, so bisection finds the least count. The threshold is the clearest score
     without a guess. Let $W \sim \mathrm{Beta}(c' + 1, m - c')$ be the probability that a score is clearer.
     Given W, the number of errors is binomial with a rate that grows with W. So the probability lies between
-    two sums over cells of W; the value is computed by Gauss quadrature.
+    two sums over cells of W; the value is computed by Gauss quadrature, to 1e-9.
     """
 
     name = "auditing.power"
@@ -37,17 +42,37 @@ class AuditingPower(Method[AuditPower]):
     direction = Direction.ENCLOSURE
     reference = f"{MAHLOUJIFAR}, Theorem 10; {XIANG}"
 
+    version = 2
+
+    def applies(self, problem: AuditPower) -> str | None:
+        if problem.guessing == "halves" and problem.guesses % 2:
+            return "Guesses of half in and half out are an even number."
+        if problem.guessing == "halves" and problem.guesses > MOST_HALVES:
+            return f"Guesses of half in and half out are computed up to {MOST_HALVES} guesses."
+        return None
+
     def cost(self, problem: AuditPower) -> Cost:
         root = problem.guesses**0.5
-        return Cost(seconds=0.08 + 1e-3 * root, bytes=4e6 + 4e4 * root)
+        seconds, bytes_ = 0.08 + 1e-3 * root, 4e6 + 4e4 * root
+        if problem.guessing == "halves" and self.applies(problem) is None:
+            seconds, bytes_ = seconds + 0.7 + 2e-4 * problem.guesses, bytes_ + 1e8 + 3e4 * problem.guesses
+        if problem.refutation == "programmed" and problem.guesses <= MOST_GUESSES:
+            modelled = problem.family == "gaussian"
+            seconds += 0.2 + (3e-5 if modelled else 2e-6) * problem.guesses**2
+            bytes_ += 3e7 + 2e4 * problem.guesses
+        return Cost(seconds=seconds, bytes=bytes_)
 
     def answer(self, problem: AuditPower, seed: int) -> Answer:
         correct = least_refuting(problem)
         if correct is None:
             return Answer.enclosure(0.0, 0.0, value=0.0, detail="no count refutes the claim")
-        errors = problem.guesses - correct
-        lower, upper = few_errors_bounds(problem.canaries, problem.guesses, errors, problem.mu)
-        value = few_errors(problem.canaries, problem.guesses, errors, problem.mu)
+        counts = problem.canaries, problem.guesses, problem.guesses - correct
+        if problem.guessing == "halves":
+            lower, upper = few_errors_of_halves_bounds(*counts, problem.mu)
+            value = few_errors_of_halves(*counts, problem.mu)
+        else:
+            lower, upper = few_errors_bounds(*counts, problem.mu)
+            value = few_errors(*counts, problem.mu)
         detail = f"the claim is refuted from {correct} of {problem.guesses} correct guesses"
         return Answer.enclosure(lower, upper, value=min(max(value, lower), upper), detail=detail)
 
@@ -73,13 +98,21 @@ def least_refuting(problem: AuditPower) -> int | None:
             not modelled and revealed_tail(problem.canaries, problem.guesses, correct, epsilon, delta) < tau
         )
 
-    low, high = 0, problem.guesses
-    if not refutes(high):
-        return None
+    def programme_refutes(correct: int) -> bool:
+        counts = {"canaries": problem.canaries, "guesses": problem.guesses, "correct": correct}
+        tail = AuditTail(**counts, claimed_epsilon=epsilon, delta=delta)
+        likely = programmed_tail(AuditGaussianTail(**counts, mu=claim[1]) if modelled else tail)
+        return likely <= tau * (1.0 - AUDIT_SEARCH)
+
+    low, high = 0, problem.guesses + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
-    return high
+    # A better bound needs a few correct guesses fewer.
+    if problem.refutation == "programmed" and 0 < problem.guesses <= MOST_GUESSES and claim[1] <= MU.upper:
+        while high > 1 and programme_refutes(high - 1):
+            high -= 1
+    return high if high <= problem.guesses else None
 
 
 def claimed_mu(epsilon: float, delta: float) -> float:

@@ -17,7 +17,8 @@ from privcore.numerics.rounding import PROGRAMME, PROGRAMME_OFFSET
 from privcore.numerics.sums import dot
 from privcore.papers import MAHLOUJIFAR
 
-_MOST_GUESSES = 500
+MOST_GUESSES = 500
+"""Largest number of guesses of a linear programme."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,49 +39,77 @@ class AuditingProgramme(Method[CountTail]):
     profile_points: Annotated[int, audit_params.PROFILE_POINTS] = 40
 
     def applies(self, problem: CountTail) -> str | None:
-        if problem.guesses > _MOST_GUESSES:
-            return f"The linear programme is for audits of at most {_MOST_GUESSES} guesses."
-        return None if problem.guesses > 0 else "The audit needs at least one guess."
+        return too_many_guesses(problem)
 
     def cost(self, problem: CountTail) -> Cost:
-        size = float(min(problem.guesses, _MOST_GUESSES) * self.profile_points)
+        size = float(min(problem.guesses, MOST_GUESSES) * self.profile_points)
         return Cost(seconds=0.1 + 2e-5 * size + 1e-8 * size**2, bytes=3e7 + 1500.0 * size)
 
     def answer(self, problem: CountTail, seed: int) -> Answer:
         slopes, profile = _profile(problem, self.profile_points)
-        multipliers = _solve(problem, slopes, profile)
-        if multipliers is None:
+        solved = solve(problem, slopes, profile)
+        if solved is None:
             return Answer.without(Status.FAILED, "The solver found no solution of the linear programme.")
-        bound = proved_bound(problem, slopes, profile, multipliers)
+        bound = proved_bound(problem, slopes, profile, solved.multipliers)
         return unlikely_at_most(bound, f"{slopes.size} points of the privacy profile")
+
+
+def too_many_guesses(problem: Counts) -> str | None:
+    """Return the reason why the linear programme does not apply to an audit, or None."""
+    if problem.guesses > MOST_GUESSES:
+        return f"The linear programme is for audits of at most {MOST_GUESSES} guesses."
+    return None if problem.guesses > 0 else "The audit needs at least one guess."
 
 
 def _profile(problem: CountTail, points: int) -> tuple[Array, Array]:
     """Return values of s, and of the privacy profile there, rounded up."""
     if isinstance(problem, AuditTail):
         # The profile of (epsilon, delta)-DP is decided by its values at epsilon and -epsilon.
-        epsilon, delta = problem.claimed_epsilon, problem.delta
-        s = np.array(sorted({-epsilon, epsilon}))
-        values = [max(delta, 1.0 - math.exp(x) * (1.0 - delta)) if x <= 0.0 else delta for x in s.tolist()]
-        return s, np.array(values) * (1.0 + 1e-12)
+        s = np.array(sorted({-problem.claimed_epsilon, problem.claimed_epsilon}))
+    else:
+        mu = max(problem.mu, 1e-12)
+        s = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + mu * mu / 2.0 + 1.0, points)
+    return s, profile_at(problem, s)
+
+
+def profile_at(problem: CountTail, slopes: Array) -> Array:
+    """Return the privacy profile of the claim at these values of s, rounded up."""
+    if isinstance(problem, AuditTail):
+        delta = problem.delta
+        values = [
+            max(delta, 1.0 - math.exp(x) * (1.0 - delta)) if x <= 0.0 else delta for x in slopes.tolist()
+        ]
+        return np.array(values) * (1.0 + 1e-12)
     mu = max(problem.mu, 1e-12)
-    s = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + mu * mu / 2.0 + 1.0, points)
-    return s, np.array([gaussian_delta_bounds(1.0 / mu, x)[1] for x in s.tolist()])
+    return np.array([gaussian_delta_bounds(1.0 / mu, x)[1] for x in slopes.tolist()])
 
 
-def _coefficients(problem: Counts, s: float) -> tuple[Array, Array]:
+def coefficients(problem: Counts, s: float) -> tuple[Array, Array]:
     """Return the coefficients of p_i and p_(i - 1) in the expressions for i = 1, ..., c'."""
     i = np.arange(1.0, problem.guesses + 1.0)
     return i, math.exp(s) * (problem.guesses - i + 1.0) / (problem.alternatives - 1.0)
 
 
-def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
-    """Return multipliers of the expressions, shape (points, c'), from the dual of the programme."""
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """Solution of a linear programme.
+
+    Attributes:
+        multipliers: Dual solution: multipliers of the expressions, non-negative, shape (points, c').
+        counts: Primal solution: probabilities of the numbers of correct guesses, shape (c' + 1,).
+    """
+
+    multipliers: Array
+    counts: Array
+
+
+def solve(problem: Counts, slopes: Array, profile: Array) -> Solved | None:
+    """Return the solution of the programme for these values of s, or None if the solver fails."""
     n, points = problem.guesses, slopes.size
     # Variables: p_0, ..., p_n, then the positive parts for each point of the profile.
     rows, columns, entries = [], [], []
     for j, s in enumerate(slopes.tolist()):
-        plus, minus = _coefficients(problem, s)
+        plus, minus = coefficients(problem, s)
         at = j * n + np.arange(n)
         rows += [at, at, at]
         columns += [np.arange(1, n + 1), np.arange(n), n + 1 + at]
@@ -101,7 +130,7 @@ def _solve(problem: Counts, slopes: Array, profile: Array) -> Array | None:
     if solved.status != 0:
         return None
     found = np.maximum(0.0, -np.asarray(solved.ineqlin.marginals[: points * n]))
-    return np.asarray(found.reshape(points, n))
+    return Solved(multipliers=np.asarray(found.reshape(points, n)), counts=np.asarray(solved.x[: n + 1]))
 
 
 def proved_bound(problem: Counts, slopes: Array, profile: Array, multipliers: Array) -> float:
@@ -120,7 +149,7 @@ def proved_bound(problem: Counts, slopes: Array, profile: Array, multipliers: Ar
     total = np.zeros(problem.guesses + 1)
     total[problem.correct :] = 1.0
     for s, weights in zip(slopes.tolist(), multipliers, strict=True):
-        plus, minus = _coefficients(problem, s)
+        plus, minus = coefficients(problem, s)
         total[1:] -= weights * plus
         total[:-1] += weights * minus
     paid = float(problem.canaries * dot(profile, multipliers.max(axis=1)))

@@ -49,18 +49,44 @@ def guess(scores: Array, guesses: int, *, one_sided: bool = False) -> Guesses:
         >>> made.inside.tolist(), made.outside.tolist()
         ([1], [2])
     """
-    if np.isnan(scores).any():
-        raise DomainError(
-            f"Expected scores without NaN, got NaN in row {int(np.argmax(np.isnan(scores))) + 1}."
-        )
-    if guesses > scores.size:
-        raise DomainError(f"Expected guesses <= canaries, got guesses={guesses}, canaries={scores.size}.")
+    _check_scores(scores, guesses)
     if guesses % 2 and not one_sided:
         raise DomainError(f"Expected an even number of guesses, half in and half out, got {guesses}.")
     scores = scores + 0.0  # turns -0.0 into 0.0
     order = np.lexsort((_generator(scores, "ties").permutation(scores.size), scores))
     out = 0 if one_sided else guesses // 2
     return Guesses(inside=order[scores.size - guesses + out :], outside=order[:out])
+
+
+def guess_clearest(scores: Array, guesses: int, centre: float | None = None) -> Guesses:
+    """Return guesses about the canaries whose scores are farthest from a centre.
+
+    Scores above the centre are guesses of "in", scores below it guesses of "out". If scores with and without
+    a canary are normal with the same variance, and the centre is the middle of their means, no other rule has
+    more correct guesses.
+
+    Args:
+        scores: As for `guess`.
+        guesses: Number c' of guesses, fixed before the scores were known.
+        centre: Centre, fixed before the inclusion bits were known; None means the median of the scores.
+
+    Raises:
+        DomainError: The number of guesses is too large, or a score is NaN.
+
+    Example:
+        >>> made = guess_clearest(np.array([0.3, 2.0, 1.5, -0.1]), 2, centre=0.0)
+        >>> made.inside.tolist(), made.outside.tolist()
+        ([2, 1], [])
+    """
+    _check_scores(scores, guesses)
+    scores = scores + 0.0
+    middle = float(np.partition(scores, scores.size // 2)[scores.size // 2]) if centre is None else centre
+    distances = np.where(scores == middle, 0.0, scores - np.where(scores == middle, 0.0, middle))
+    ties = _generator(scores, "ties")
+    chosen = np.lexsort((ties.permutation(scores.size), np.abs(distances)))[scores.size - guesses :]
+    coins = ties.integers(0, 2, chosen.size)  # for scores at the centre
+    inside = (distances[chosen] > 0.0) | ((distances[chosen] == 0.0) & (coins == 1))
+    return Guesses(inside=chosen[inside], outside=chosen[~inside])
 
 
 def check_included(included: Array) -> None:
@@ -79,6 +105,16 @@ def check_included(included: Array) -> None:
         raise DomainError(
             f"Expected canaries that are included with probability 1/2 each, got {inside} of {m} included."
         )
+
+
+def _check_scores(scores: Array, guesses: int) -> None:
+    """Raise `DomainError` if a score is NaN, or if there are more guesses than scores."""
+    if np.isnan(scores).any():
+        raise DomainError(
+            f"Expected scores without NaN, got NaN in row {int(np.argmax(np.isnan(scores))) + 1}."
+        )
+    if guesses > scores.size:
+        raise DomainError(f"Expected guesses <= canaries, got guesses={guesses}, canaries={scores.size}.")
 
 
 def correct_if_shuffled(scores: Array, included: Array, guesses: Guesses, repetitions: int) -> Indices:

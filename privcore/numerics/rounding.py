@@ -185,6 +185,10 @@ PROGRAMME = 1e-10
 PROGRAMME_OFFSET = 1e-12
 """Checked: absolute error of the bound from the multipliers of a solved linear programme."""
 
+HALF_GUESSES = 1e-9
+"""Checked: absolute error of the probability of few errors in guesses of half in and half out, for up to
+10,000 guesses; binomial probabilities from logarithms of gamma functions err by 1e-11."""
+
 EXPECTED_GUESSES = 1e-10
 """Checked: relative error of the cap on correct guesses and of the two attacks; the normal quantile and the
 trapezoidal rule err by 1e-13."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from flows.answers.audit import Counted, audited, counted
+from flows.answers.audit import audited, counted
 from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem
 
@@ -50,10 +50,31 @@ def test_counts_refute_what_the_methods_say(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_claim_is_refuted_where_the_refuted_epsilon_is_above_it(capsys: pytest.CaptureFixture[str]) -> None:
-    refuted = content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]["auditing.combined"]
+    refuted = content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]["auditing.programmed"]
     for claim, expected in ((refuted * 0.999, True), (refuted * 1.001, False)):
         shown = content(capsys, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)
         assert shown["claim"]["refuted"] is expected
+
+
+def test_a_claim_is_refuted_by_the_best_of_three_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--counts", "1000", "100", "90", "--delta", "1e-4", "--claimed-epsilon", "1.615"]
+    assert run(["audit", *words, "--json"]) == 0
+    claim = json.loads(capsys.readouterr().out)["claim"]
+    assert claim["refuted"] is True
+    assert claim["p_value"]["auditing.programme"] < 0.0467
+    assert claim["p_value"]["auditing.recursion"] > 0.05
+
+
+def test_scores_far_from_a_centre_are_guessed_more_often_right(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    scores, included = gaussian(3000, 1.5, 9)
+    file = written(tmp_path / "s.csv", scores + 4.0, included)
+    words = ("--scores", file, "--guesses", 1000)
+    halves, clearest = (content(capsys, *words, *more)["correct"] for more in ((), ("--clearest",)))
+    stated = content(capsys, *words, "--clearest", "--centre", 4.75)["correct"]
+    assert min(clearest, stated) >= halves - 10
+    assert abs(clearest - stated) <= 20
 
 
 def test_csv_and_parquet_lead_to_the_same_audit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -87,15 +108,17 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
     assert [line.endswith("for every mechanism") for line in lines[3:6]] == [True] * 3
-    assert lines[6].startswith("auditing.gaussian")
-    assert lines[6].endswith("model-based: only if the mechanism behaves like Gaussian noise")
-    assert lines[7].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
-    assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[8]
+    for line, name in zip(lines[7:9], ("programmedgaussian", "gaussian"), strict=True):
+        assert line.startswith(f"auditing.{name}")
+        assert line.endswith("model-based: only if the mechanism behaves like Gaussian noise")
+    assert lines[9].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
+    assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[10]
 
 
 def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture[str]) -> None:
     shown = content(capsys, "--counts", 1000, 100, 60, "--alternatives", 10)
-    assert list(shown["refuted_epsilon"]) == ["auditing.combined", "auditing.approximate"]
+    names = ["auditing.programmed", "auditing.combined", "auditing.approximate"]
+    assert list(shown["refuted_epsilon"]) == names
     assert shown["refuted_epsilon"]["auditing.combined"] > 2.0
 
 
@@ -117,11 +140,13 @@ def test_the_null_check_counts_what_the_audits_of_shuffled_bits_refute(tmp_path:
     file = written(tmp_path / "s.csv", *gaussian(400, 2.0, 2))
     counts = counted(file, "score", "included", 60, shuffles=300)
     shown = audited(counts, 1e-5, 0.9)
-    refuted = [
-        audited(Counted(canaries=400, guesses=60, correct=c), 1e-5, 0.9)["refuted_epsilon"]
-        for c in counts.shuffled
-    ]
-    assert shown["null_check"]["refuted"] == sum(x["auditing.combined"] > 0.0 for x in refuted)
+    question = {"canaries": 400, "guesses": 60, "delta": 1e-5, "audit_confidence": 0.9}
+    refuting = set()
+    for correct in set(counts.shuffled):
+        problem = find_problem("audit-epsilon").from_fields({**question, "correct": correct})
+        if evaluate(Point(problem=problem, method=find("auditing.programmed")())).lower > 0.0:
+            refuting.add(correct)
+    assert shown["null_check"]["refuted"] == sum(correct in refuting for correct in counts.shuffled)
     assert 0 < shown["null_check"]["refuted"] <= shown["null_check"]["nominal"] + 3.0 * math.sqrt(27.0)
     assert shown["null_check"]["nominal"] == pytest.approx(30.0)
 
@@ -142,7 +167,7 @@ COUNTS = ["--counts", "100", "20", "15"]
         ([*COUNTS, "--claimed-epsilon", "-1"], "Expected claimed_epsilon in [0, 700], got"),
         (
             [*COUNTS, "--guesses", "20"],
-            "Expected --guesses, --one-sided and --null-check with --scores only.",
+            "Expected --guesses, --one-sided, --clearest, --null-check with --scores only.",
         ),
         ([*COUNTS, "--scores", "x.csv"], "Expected either --scores or --counts."),
         ([], "Expected either --scores or --counts."),
@@ -152,6 +177,11 @@ COUNTS = ["--counts", "100", "20", "15"]
             "Expected a file with a column of numbers, but x.csv is not",
         ),
         (["--scores", "x.csv", "--guesses", "2", "--alternatives", "3"], "Expected --alternatives 2 with"),
+        ([*COUNTS, "--centre", "1"], "Expected --centre with --clearest only, and a number, got 1."),
+        (
+            ["--scores", "x.csv", "--guesses", "2", "--one-sided", "--clearest"],
+            "Expected --one-sided or --clearest, got both.",
+        ),
     ],
 )
 def test_misuse_gets_one_sentence(

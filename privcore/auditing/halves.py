@@ -1,0 +1,157 @@
+"""Number of wrong guesses if half of them are in, for the highest scores, and half out, for the lowest."""
+
+import math
+
+import numpy as np
+import scipy
+
+from privcore.auditing.optimal import thresholds
+from privcore.numerics.beta_rule import beta_rule
+from privcore.numerics.binomial import Array
+from privcore.numerics.rounding import HALF_GUESSES
+
+MOST_HALVES = 10_000
+"""Largest number of guesses for which the power is computed."""
+_CELLS, _NODES = 1000, 80
+
+
+def one_sided_error_rates(mu: float, shares: Array) -> Array:
+    r"""Return the probability that a canary whose score is among the highest is not in.
+
+    Args:
+        mu: Distance of the means of the scores with and without the canary, in standard deviations, >= 0.
+        shares: Probabilities of higher scores than the threshold, in (0, 1]; half the canaries are in.
+
+    Example:
+        >>> one_sided_error_rates(0.0, np.ones(1)).tolist(), one_sided_error_rates(1.0, np.ones(1)).tolist()
+        ([0.5], [0.5])
+    """
+    if mu == 0.0:
+        return np.full(np.shape(shares), 0.5)
+    t = _threshold(mu, shares)
+    wrong, right = scipy.special.ndtr(-t), scipy.special.ndtr(mu - t)
+    return np.asarray(wrong / (wrong + right))
+
+
+def few_errors_of_halves_bounds(canaries: int, guesses: int, errors: int, mu: float) -> tuple[float, float]:
+    r"""Return bounds of the probability of at most `errors` errors in guesses of half in and half out.
+
+    Let $h = c' / 2$. The h highest scores are independent given the next one, and so are the h lowest. The
+    probabilities $W_1$ and $W_2$ of scores beyond these two are Dirichlet with parameters
+    $(h + 1, h + 1, m - 2h - 1)$, so $W_1$ and $W_2 / (1 - W_1)$ are independent beta variables. The numbers
+    of errors are binomial with rates that grow with $W_1$ and $W_2$. So the probability lies between two
+    sums over cells. If fewer than two scores are left out, the same holds with one beta variable.
+
+    Args:
+        canaries: Number m of independent Gaussian canaries.
+        guesses: Number c' of guesses, even, from 2 to 10,000.
+        errors: Number of wrong guesses.
+        mu: As for `one_sided_error_rates`.
+
+    Returns:
+        Probabilities, rounded down and up; they differ by a few 1e-3 at most.
+
+    Reference:
+        David and Nagaraja (2003), Order Statistics, Section 2.5.
+
+    Example:
+        >>> low, high = few_errors_of_halves_bounds(50, 20, 5, 0.8)
+        >>> 0.0 < high - low < 5e-3
+        True
+    """
+    half, spare = guesses // 2, canaries - guesses
+    if errors >= guesses:
+        return 1.0, 1.0
+    if mu == 0.0:
+        lower = upper = float(scipy.special.betaincc(errors + 1.0, float(guesses - errors), 0.5))
+    elif spare >= 2:
+        lower, upper = _between(canaries, half, errors, mu)
+    else:
+        lower, upper = _adjacent(half, spare, errors, mu)
+    return max(0.0, lower - HALF_GUESSES), min(1.0, upper + HALF_GUESSES)
+
+
+def few_errors_of_halves(canaries: int, guesses: int, errors: int, mu: float) -> float:
+    """Return the probability itself by Gauss quadrature; arguments as for the bounds."""
+    half, spare = guesses // 2, canaries - guesses
+    if errors >= guesses or mu == 0.0:
+        return few_errors_of_halves_bounds(canaries, guesses, errors, mu)[0]
+    shares, weights = beta_rule(half + float(spare > 0), float(half + 1 + max(0, spare - 1)), _NODES)
+    if spare < 2:
+        rates = one_sided_error_rates(mu, shares), one_sided_error_rates(mu, 1.0 - shares)
+        return float((weights * _adjacent_tails(half, spare, errors, *rates, _at(mu, shares))).sum())
+    inner, inner_weights = beta_rule(half + 1.0, float(spare - 1), _NODES)
+    total = 0.0
+    highest = _masses(half, errors, one_sided_error_rates(mu, shares))
+    for share, weight, mass in zip(shares.tolist(), weights.tolist(), highest, strict=True):
+        lowest = np.cumsum(_masses(half, errors, one_sided_error_rates(mu, (1.0 - share) * inner)), axis=1)
+        total += weight * float(inner_weights @ (lowest[:, ::-1] @ mass))
+    return total
+
+
+def _between(canaries: int, half: int, errors: int, mu: float) -> tuple[float, float]:
+    """Return sums over cells from below and above if at least two scores are left out."""
+    spare = canaries - 2 * half
+    shares, masses = _cells(half + 1.0, float(canaries - half))
+    inner, inner_masses = _cells(half + 1.0, float(spare - 1))
+    highest = _masses(half, errors, one_sided_error_rates(mu, shares))
+    tails = highest @ np.cumsum(highest, axis=1)[:, ::-1].T  # of both rates at the ends of cells
+    # The share of the lowest scores is (1 - w) times an inner share; it is rounded to ends of cells.
+    least = np.searchsorted(shares, (1.0 - shares[1:, None]) * inner[None, :-1], side="right") - 1
+    most = np.searchsorted(shares, (1.0 - shares[:-1, None]) * inner[None, 1:], side="left")
+    lower = np.take_along_axis(tails[1:], np.minimum(most, _CELLS), axis=1)
+    upper = np.take_along_axis(tails[:-1], np.maximum(least, 0), axis=1)
+    return float(masses @ lower @ inner_masses), float(masses @ upper @ inner_masses)
+
+
+def _adjacent(half: int, spare: int, errors: int, mu: float) -> tuple[float, float]:
+    """Return sums over cells from below and above if one score is left out, or none."""
+    shares, masses = _cells(half + float(spare), half + 1.0)
+    high, low = one_sided_error_rates(mu, shares), one_sided_error_rates(mu, 1.0 - shares)
+    at = _at(mu, shares)
+    lower = _adjacent_tails(half, spare, errors, high[1:], low[:-1], at[1:])
+    upper = _adjacent_tails(half, spare, errors, high[:-1], low[1:], at[:-1])
+    return float(masses @ lower), float(masses @ upper)
+
+
+def _adjacent_tails(half: int, spare: int, errors: int, high: Array, low: Array, at: Array) -> Array:
+    """Return tails given the share beyond the score left out, or beyond the lowest score of a guess of in."""
+    lowest = np.cumsum(_masses(half, errors, low), axis=1)
+    if spare == 1:
+        return np.asarray((_masses(half, errors, high) * lowest[:, ::-1]).sum(axis=1))
+    highest = _masses(half - 1, errors, high)
+    right = (highest * lowest[:, ::-1]).sum(axis=1)
+    wrong = (highest[:, :-1] * lowest[:, -2::-1]).sum(axis=1)
+    return np.asarray((1.0 - at) * right + at * wrong)
+
+
+def _at(mu: float, shares: Array) -> Array:
+    """Return the probability that a canary with the score at the threshold is not in."""
+    return np.asarray(scipy.special.expit(mu * (0.5 * mu - _threshold(mu, shares))))
+
+
+def _threshold(mu: float, shares: Array) -> Array:
+    """Return the score that a share of the canaries exceeds; means are 0 without and mu with the canary."""
+    share = np.clip(np.asarray(shares, dtype=float), 1e-300, 1.0)
+    small = thresholds(mu, 2.0 * np.minimum(share, 0.5))
+    large = mu - thresholds(mu, np.maximum(2.0 * np.minimum(1.0 - share, 0.5), 1e-300))
+    return np.where(share <= 0.5, small, large)
+
+
+def _cells(a: float, b: float) -> tuple[Array, Array]:
+    """Return ends of cells of a beta variable and the probabilities of the cells."""
+    inner = scipy.special.betaincinv(a, b, np.linspace(0.0, 1.0, _CELLS + 1)[1:-1])
+    ends = np.concatenate([[0.0], np.maximum.accumulate(inner), [1.0]])
+    return ends, np.diff(scipy.special.betainc(a, b, ends))
+
+
+def _masses(trials: int, errors: int, rates: Array) -> Array:
+    """Return binomial probabilities of 0, ..., `errors` errors, shape (rates, errors + 1)."""
+    counts = np.arange(errors + 1.0)
+    inside = np.minimum(counts, trials)
+    whole = math.lgamma(trials + 1.0) - scipy.special.gammaln(inside + 1.0)
+    whole = whole - scipy.special.gammaln(trials - inside + 1.0)
+    rate = rates[:, None]
+    logarithm = whole + scipy.special.xlogy(inside, rate) + scipy.special.xlog1py(trials - inside, -rate)
+    with np.errstate(under="ignore"):
+        return np.asarray(np.where(counts <= trials, np.exp(logarithm), 0.0))

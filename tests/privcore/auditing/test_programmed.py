@@ -1,0 +1,107 @@
+"""Audits by the linear programme: they refute more, and never more than a private mechanism attains."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.auditing.best import best_guesses
+from privcore.auditing.planning_problems import AuditBestGuesses
+from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
+from privcore.auditing.programmed import programmed_mu, programmed_tail
+
+TIGHTER = 1.02
+"""Least ratio of the mu that the programme refutes to that of Algorithm 3 at these counts."""
+
+
+def answer(name: str, method: str, **fields: Any) -> Answer:
+    problem = find_problem(name).from_fields(fields)
+    return evaluate(Point(problem=problem, method=find(method)()))
+
+
+def test_the_programme_refutes_what_two_bounds_do_not() -> None:
+    counts = {"canaries": 1000, "guesses": 100, "correct": 90, "delta": 1e-4}
+    best = answer("audit-epsilon", "auditing.programmed", **counts).lower
+    assert best > 1.62 > answer("audit-epsilon", "auditing.combined", **counts).lower
+    tails = [
+        answer("audit-tail", method, claimed_epsilon=best, **counts).upper
+        for method in ("auditing.programme", "auditing.recursion", "auditing.revealed")
+    ]
+    assert tails[0] <= 0.05 < min(tails[1:])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "correct"),
+    [(1000, 100, 90), (100, 100, 70), (50, 50, 35), (100, 20, 18), (40, 10, 10), (30, 30, 12), (9, 4, 4)],
+)
+def test_a_refuted_epsilon_or_mu_is_below_the_ceiling_of_all_audits(
+    canaries: int, guesses: int, correct: int
+) -> None:
+    counts = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": 1e-4}
+    for family, method, end in (
+        ("approximate", "auditing.programmed", "lower"),
+        ("gaussian", "auditing.programmedgaussian", "value"),
+    ):
+        limits = answer("audit-ceiling", "auditing.ceiling", family=family, **counts)
+        found = getattr(answer("audit-epsilon", method, **counts), end)
+        assert limits.lower <= found <= limits.upper, (family, limits, found)
+
+
+@pytest.mark.thorough
+def test_a_refuted_mu_has_a_proved_bound_below_the_level() -> None:
+    for canaries, guesses, correct in ((1000, 100, 90), (50, 50, 35)):
+        counts = {"canaries": canaries, "guesses": guesses, "correct": correct}
+        mu = programmed_mu(AuditEpsilon(**counts, delta=1e-5))
+        assert programmed_tail(AuditGaussianTail(**counts, mu=mu)) <= 0.0505
+        old = answer("audit-epsilon", "auditing.gaussian", **counts, delta=1e-5).detail
+        assert mu > TIGHTER * float(old.partition("mu = ")[2].partition(" ")[0])
+
+
+def test_the_programme_of_pure_privacy_is_the_binomial_tail() -> None:
+    for epsilon in (0.0, 0.7, 2.0):
+        found = answer(
+            "audit-tail",
+            "auditing.programme",
+            canaries=50,
+            guesses=30,
+            correct=24,
+            claimed_epsilon=epsilon,
+            delta=1e-300,
+        )
+        truth = float(binom.sf(23, 30, 1.0 / (1.0 + math.exp(-epsilon))))
+        assert truth <= found.upper <= truth * (1.0 + 1e-6) + 1e-9
+
+
+@pytest.mark.thorough
+def test_a_private_mechanism_is_refuted_at_most_as_often_as_the_confidence_allows() -> None:
+    """Randomized responses for every canary: the most correct guesses that epsilon allows."""
+    epsilon, m = 1.0, 40
+    right = 1.0 / (1.0 + math.exp(-epsilon))
+    least = next(
+        c
+        for c in range(m + 1)
+        if answer("audit-epsilon", "auditing.programmed", canaries=m, guesses=m, correct=c, delta=1e-9).lower
+        > epsilon
+    )
+    assert binom.sf(least - 1, m, right) <= 0.05 < binom.sf(least - 3, m, right)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("family", ["approximate", "gaussian"])
+@pytest.mark.parametrize(("canaries", "mu"), [(100, 1.0), (50, 2.0), (200, 0.5), (500, 1.0), (501, 0.5)])
+def test_no_number_of_guesses_beats_the_best_one(canaries: int, mu: float, family: str) -> None:
+    problem = AuditBestGuesses(canaries=canaries, mu=mu, delta=1e-5, family=family)
+    epsilon, guesses = best_guesses(problem, range(2, canaries + 1, 2))
+    found = evaluate(Point(problem=problem, method=find("auditing.best")()))
+    assert found.value == guesses
+    assert found.detail.startswith(f"refutes epsilon {epsilon:.6g}")
+
+
+def test_forty_guesses_are_best_about_a_hundred_canaries() -> None:
+    fields = {"canaries": 100, "mu": 1.0, "delta": 1e-5, "family": "gaussian"}
+    assert answer("audit-best-guesses", "auditing.best", **fields).value == 40.0
+    assert np.isclose(best_guesses(AuditBestGuesses(**fields), [40])[0], 1.564996, atol=1e-6)
