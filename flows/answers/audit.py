@@ -9,8 +9,8 @@ from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_
 from privcore.auditing import check_included, correct_if_shuffled, guess, guess_clearest
 from privcore.distributions.columns import read_columns
 
-WITHOUT_MODEL = ("auditing.programmed", "auditing.combined", "auditing.approximate", "auditing.steinke")
-MODEL_BASED = ("auditing.programmedgaussian", "auditing.gaussian")
+WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
+MODEL_BASED = ("auditing.tightestgaussian", "auditing.gaussian")
 TAILS = ("auditing.programme", "auditing.recursion", "auditing.revealed")
 
 

@@ -1,5 +1,6 @@
 """The command about audits in one run: from scores of canaries, or their counts, to a refuted epsilon."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -85,9 +86,12 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     choices = int(domain("alternatives", alternatives))
     level, tolerated = float(CONFIDENCE.check(number(confidence))), float(DELTA.check(number(delta)))
     claim = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
-    middle = None if centre is None else number(centre)
-    if centre is not None and (not clearest or not isinstance(middle, int | float)):
-        raise DomainError(f"Expected --centre with --clearest only, and a number, got {centre}.")
+    middle = None
+    if centre is not None:
+        word = number(centre)
+        if not clearest or isinstance(word, str) or not math.isfinite(word):
+            raise DomainError(f"Expected --centre with --clearest only, and a number, got {centre}.")
+        middle = float(word)
     if counts is not None:
         if guesses is not None or one_sided or clearest or null_check is not None:
             raise DomainError("Expected --guesses, --one-sided, --clearest, --null-check with --scores only.")

@@ -82,9 +82,10 @@ def few_errors_of_halves(canaries: int, guesses: int, errors: int, mu: float) ->
         return float((weights * _adjacent_tails(half, spare, errors, *rates, _at(mu, shares))).sum())
     inner, inner_weights = beta_rule(half + 1.0, float(spare - 1), _NODES)
     total = 0.0
-    highest = _masses(half, errors, one_sided_error_rates(mu, shares))
+    highest = few_error_masses(half, errors, one_sided_error_rates(mu, shares))
     for share, weight, mass in zip(shares.tolist(), weights.tolist(), highest, strict=True):
-        lowest = np.cumsum(_masses(half, errors, one_sided_error_rates(mu, (1.0 - share) * inner)), axis=1)
+        low = one_sided_error_rates(mu, (1.0 - share) * inner)
+        lowest = np.cumsum(few_error_masses(half, errors, low), axis=1)
         total += weight * float(inner_weights @ (lowest[:, ::-1] @ mass))
     return total
 
@@ -94,7 +95,7 @@ def _between(canaries: int, half: int, errors: int, mu: float) -> tuple[float, f
     spare = canaries - 2 * half
     shares, masses = _cells(half + 1.0, float(canaries - half))
     inner, inner_masses = _cells(half + 1.0, float(spare - 1))
-    highest = _masses(half, errors, one_sided_error_rates(mu, shares))
+    highest = few_error_masses(half, errors, one_sided_error_rates(mu, shares))
     tails = highest @ np.cumsum(highest, axis=1)[:, ::-1].T  # of both rates at the ends of cells
     # The share of the lowest scores is (1 - w) times an inner share; it is rounded to ends of cells.
     least = np.searchsorted(shares, (1.0 - shares[1:, None]) * inner[None, :-1], side="right") - 1
@@ -116,10 +117,10 @@ def _adjacent(half: int, spare: int, errors: int, mu: float) -> tuple[float, flo
 
 def _adjacent_tails(half: int, spare: int, errors: int, high: Array, low: Array, at: Array) -> Array:
     """Return tails given the share beyond the score left out, or beyond the lowest score of a guess of in."""
-    lowest = np.cumsum(_masses(half, errors, low), axis=1)
+    lowest = np.cumsum(few_error_masses(half, errors, low), axis=1)
     if spare == 1:
-        return np.asarray((_masses(half, errors, high) * lowest[:, ::-1]).sum(axis=1))
-    highest = _masses(half - 1, errors, high)
+        return np.asarray((few_error_masses(half, errors, high) * lowest[:, ::-1]).sum(axis=1))
+    highest = few_error_masses(half - 1, errors, high)
     right = (highest * lowest[:, ::-1]).sum(axis=1)
     wrong = (highest[:, :-1] * lowest[:, -2::-1]).sum(axis=1)
     return np.asarray((1.0 - at) * right + at * wrong)
@@ -145,8 +146,21 @@ def _cells(a: float, b: float) -> tuple[Array, Array]:
     return ends, np.diff(scipy.special.betainc(a, b, ends))
 
 
-def _masses(trials: int, errors: int, rates: Array) -> Array:
-    """Return binomial probabilities of 0, ..., `errors` errors, shape (rates, errors + 1)."""
+def few_error_masses(trials: int, errors: int, rates: Array) -> Array:
+    """Return the binomial probabilities of 0, ..., `errors` errors.
+
+    Args:
+        trials: Number of guesses, >= 0.
+        errors: Largest number of errors, >= 0.
+        rates: Probabilities of an error, in (0, 1), shape (n,).
+
+    Returns:
+        Probabilities with an error of 1e-11 at most, shape (n, errors + 1).
+
+    Example:
+        >>> few_error_masses(2, 3, np.array([0.5])).round(9).tolist()
+        [[0.25, 0.5, 0.25, 0.0]]
+    """
     counts = np.arange(errors + 1.0)
     inside = np.minimum(counts, trials)
     whole = math.lgamma(trials + 1.0) - scipy.special.gammaln(inside + 1.0)

@@ -50,7 +50,7 @@ def test_counts_refute_what_the_methods_say(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_claim_is_refuted_where_the_refuted_epsilon_is_above_it(capsys: pytest.CaptureFixture[str]) -> None:
-    refuted = content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]["auditing.programmed"]
+    refuted = content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]["auditing.tightest"]
     for claim, expected in ((refuted * 0.999, True), (refuted * 1.001, False)):
         shown = content(capsys, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)
         assert shown["claim"]["refuted"] is expected
@@ -108,7 +108,7 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
     assert [line.endswith("for every mechanism") for line in lines[3:6]] == [True] * 3
-    for line, name in zip(lines[7:9], ("programmedgaussian", "gaussian"), strict=True):
+    for line, name in zip(lines[7:9], ("tightestgaussian", "gaussian"), strict=True):
         assert line.startswith(f"auditing.{name}")
         assert line.endswith("model-based: only if the mechanism behaves like Gaussian noise")
     assert lines[9].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
@@ -117,7 +117,7 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
 
 def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture[str]) -> None:
     shown = content(capsys, "--counts", 1000, 100, 60, "--alternatives", 10)
-    names = ["auditing.programmed", "auditing.combined", "auditing.approximate"]
+    names = ["auditing.tightest", "auditing.combined", "auditing.approximate"]
     assert list(shown["refuted_epsilon"]) == names
     assert shown["refuted_epsilon"]["auditing.combined"] > 2.0
 
@@ -144,7 +144,7 @@ def test_the_null_check_counts_what_the_audits_of_shuffled_bits_refute(tmp_path:
     refuting = set()
     for correct in set(counts.shuffled):
         problem = find_problem("audit-epsilon").from_fields({**question, "correct": correct})
-        if evaluate(Point(problem=problem, method=find("auditing.programmed")())).lower > 0.0:
+        if evaluate(Point(problem=problem, method=find("auditing.tightest")())).lower > 0.0:
             refuting.add(correct)
     assert shown["null_check"]["refuted"] == sum(correct in refuting for correct in counts.shuffled)
     assert 0 < shown["null_check"]["refuted"] <= shown["null_check"]["nominal"] + 3.0 * math.sqrt(27.0)

@@ -21,9 +21,10 @@ from privcore.allocation.utility_formula import squared_error
 from privcore.allocation.utility_problems import AllocationError, PoissonError
 from privcore.auditing.attaining import Attaining, _largest
 from privcore.auditing.expected import simplex_success, success_cap
+from privcore.auditing.halves import few_error_masses
 from privcore.auditing.nasr import refuted_mu
 from privcore.auditing.problems import AuditGaussianTail, AuditTail
-from privcore.auditing.programme import _profile, _solve, proved_bound
+from privcore.auditing.programme import _profile, proved_bound, solve
 from privcore.auditing.recursion import (
     APPROXIMATE,
     GAUSSIAN,
@@ -629,9 +630,10 @@ def test_bounds_of_a_programme_stay_within_their_slacks(often: int) -> None:
             )
         )
         slopes, profile = _profile(asked, 10)
-        weights = _solve(asked, slopes, profile)
-        if weights is None:
+        solution = solve(asked, slopes, profile)
+        if solution is None:
             continue
+        weights = solution.multipliers
         solved += 1
         total = [arb(int(i >= asked.correct)) for i in range(guesses + 1)]
         paid = arb(0)
@@ -645,6 +647,19 @@ def test_bounds_of_a_programme_stay_within_their_slacks(often: int) -> None:
         assert all(above(found, entry + paid) for entry in total), asked
         assert found >= float(paid) * (1.0 + 0.9 * rounding.PROGRAMME) + 0.9 * rounding.PROGRAMME_OFFSET
     assert solved > 10 * often
+
+
+def test_binomial_probabilities_of_half_guesses_stay_within_their_slack(often: int) -> None:
+    rng = random.Random(26)
+    for trials in (1, 30, 5000):
+        for _ in range(often):
+            rate = 10.0 ** rng.uniform(-6.0, -0.302)
+            masses = few_error_masses(trials, min(trials, 60), np.array([rate]))[0].tolist()
+            wrong = arb(0)
+            for count, mass in enumerate(masses):
+                truth = arb.bin_uiui(trials, count) * arb(rate) ** count * (1 - arb(rate)) ** (trials - count)
+                wrong += abs(truth - arb(mass))
+            assert wrong <= 0.25 * rounding.HALF_GUESSES, (trials, rate)
 
 
 def test_expected_guesses_stay_within_their_slack(often: int) -> None:

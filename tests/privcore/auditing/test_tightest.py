@@ -11,7 +11,7 @@ from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.best import best_guesses
 from privcore.auditing.planning_problems import AuditBestGuesses
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
-from privcore.auditing.programmed import programmed_mu, programmed_tail
+from privcore.auditing.tightest import programmed_tail, tightest_mu
 
 TIGHTER = 1.02
 """Least ratio of the mu that the programme refutes to that of Algorithm 3 at these counts."""
@@ -24,7 +24,7 @@ def answer(name: str, method: str, **fields: Any) -> Answer:
 
 def test_the_programme_refutes_what_two_bounds_do_not() -> None:
     counts = {"canaries": 1000, "guesses": 100, "correct": 90, "delta": 1e-4}
-    best = answer("audit-epsilon", "auditing.programmed", **counts).lower
+    best = answer("audit-epsilon", "auditing.tightest", **counts).lower
     assert best > 1.62 > answer("audit-epsilon", "auditing.combined", **counts).lower
     tails = [
         answer("audit-tail", method, claimed_epsilon=best, **counts).upper
@@ -43,8 +43,8 @@ def test_a_refuted_epsilon_or_mu_is_below_the_ceiling_of_all_audits(
 ) -> None:
     counts = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": 1e-4}
     for family, method, end in (
-        ("approximate", "auditing.programmed", "lower"),
-        ("gaussian", "auditing.programmedgaussian", "value"),
+        ("approximate", "auditing.tightest", "lower"),
+        ("gaussian", "auditing.tightestgaussian", "value"),
     ):
         limits = answer("audit-ceiling", "auditing.ceiling", family=family, **counts)
         found = getattr(answer("audit-epsilon", method, **counts), end)
@@ -55,7 +55,7 @@ def test_a_refuted_epsilon_or_mu_is_below_the_ceiling_of_all_audits(
 def test_a_refuted_mu_has_a_proved_bound_below_the_level() -> None:
     for canaries, guesses, correct in ((1000, 100, 90), (50, 50, 35)):
         counts = {"canaries": canaries, "guesses": guesses, "correct": correct}
-        mu = programmed_mu(AuditEpsilon(**counts, delta=1e-5))
+        mu = tightest_mu(AuditEpsilon(**counts, delta=1e-5))
         assert programmed_tail(AuditGaussianTail(**counts, mu=mu)) <= 0.0505
         old = answer("audit-epsilon", "auditing.gaussian", **counts, delta=1e-5).detail
         assert mu > TIGHTER * float(old.partition("mu = ")[2].partition(" ")[0])
@@ -84,7 +84,7 @@ def test_a_private_mechanism_is_refuted_at_most_as_often_as_the_confidence_allow
     least = next(
         c
         for c in range(m + 1)
-        if answer("audit-epsilon", "auditing.programmed", canaries=m, guesses=m, correct=c, delta=1e-9).lower
+        if answer("audit-epsilon", "auditing.tightest", canaries=m, guesses=m, correct=c, delta=1e-9).lower
         > epsilon
     )
     assert binom.sf(least - 1, m, right) <= 0.05 < binom.sf(least - 3, m, right)
@@ -102,6 +102,6 @@ def test_no_number_of_guesses_beats_the_best_one(canaries: int, mu: float, famil
 
 
 def test_forty_guesses_are_best_about_a_hundred_canaries() -> None:
-    fields = {"canaries": 100, "mu": 1.0, "delta": 1e-5, "family": "gaussian"}
-    assert answer("audit-best-guesses", "auditing.best", **fields).value == 40.0
-    assert np.isclose(best_guesses(AuditBestGuesses(**fields), [40])[0], 1.564996, atol=1e-6)
+    problem = AuditBestGuesses(canaries=100, mu=1.0, delta=1e-5, family="gaussian")
+    assert evaluate(Point(problem=problem, method=find("auditing.best")())).value == 40.0
+    assert np.isclose(best_guesses(problem, [40])[0], 1.564996, atol=1e-6)

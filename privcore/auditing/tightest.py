@@ -157,7 +157,7 @@ def _last(holds: Callable[[float], bool], near: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingProgrammed(Method[AuditEpsilon]):
+class AuditingTightest(Method[AuditEpsilon]):
     """Refute (epsilon, delta)-DP if any bound of the probability of the count is below 1 - confidence.
 
     The bounds are Algorithm 3, that of Steinke et al., and the linear programme of Theorem 9. All of them are
@@ -165,7 +165,7 @@ class AuditingProgrammed(Method[AuditEpsilon]):
     refuted epsilon needs no correction.
     """
 
-    name = "auditing.programmed"
+    name = "auditing.tightest"
     problems = (AuditEpsilon,)
     direction = Direction.LOWER
     reference = f"{MAHLOUJIFAR}, Theorem 9, and {STEINKE}, Theorem 5.2; the programme is ours"
@@ -191,14 +191,14 @@ class AuditingProgrammed(Method[AuditEpsilon]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingProgrammedGaussian(Method[AuditEpsilon]):
+class AuditingTightestGaussian(Method[AuditEpsilon]):
     """Epsilon of the least private Gaussian mechanism that any bound of the probability of the count refutes.
 
     The bounds are Algorithm 3 and the linear programme of Theorem 9. As for `auditing.gaussian`, the value
     depends on the model and may exceed the true epsilon of another mechanism.
     """
 
-    name = "auditing.programmedgaussian"
+    name = "auditing.tightestgaussian"
     problems = (AuditEpsilon,)
     direction = Direction.ESTIMATE
     reference = f"{MAHLOUJIFAR}, Theorem 9 and Definition 7, Gaussian family; the programme is ours"
@@ -211,14 +211,14 @@ class AuditingProgrammedGaussian(Method[AuditEpsilon]):
         return Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
-        mu = programmed_mu(problem)
+        mu = tightest_mu(problem)
         return Answer.about(
             epsilon_of(mu, problem.delta),
             detail=f"model-based: mu = {mu:.6g} of Gaussian noise, confidence {problem.audit_confidence:.4g}",
         )
 
 
-def programmed_mu(problem: AuditEpsilon) -> float:
+def tightest_mu(problem: AuditEpsilon) -> float:
     """Return the largest mu that Algorithm 3 or the linear programme refutes, rounded down."""
     start = refuted_mu(problem)
     if start >= _MOST_MU or too_many_guesses(problem) is not None:
