@@ -141,6 +141,7 @@ METHODS = {
     "labels.smoothing": "labels.smoothing:LabelsSmoothing",
     "labels.trained": "labels.trained:LabelsTrained",
     "labels.translated": "labels.translated:LabelsTranslated",
+    "labels.unchanged": "labels.unchanged:LabelsUnchanged",
     "labels.variation": "labels.variation:LabelsVariation",
     "labels.wu": "labels.dominated:LabelsWu",
     "auditing.trained": "auditing.trained:AuditingTrained",

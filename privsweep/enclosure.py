@@ -128,7 +128,7 @@ def enclosure(answer: Sourced, notes: Iterable[str] = ()) -> Enclosure:
 
 
 def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterable[str] = ()) -> Enclosure:
-    """Return a bracket of a problem as an enclosure; a note states what it assumes about a file."""
+    """Return a bracket of a problem as an enclosure; a note states the assumption about a file."""
     assumed = problem.assumption()
     return Enclosure(
         quantity=problem.asks,

@@ -1,16 +1,18 @@
 """Problems about a release on one bag with known etas: posterior, advantage, several classes."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privcore.distributions.prior_notation import class_rows, probabilities
+from privcore.errors import DomainError
 from privcore.labels import params as label_params
 from privcore.labels.problems import MECHANISM, Featured, ReleaseProblem
-from privcore.problem import CountOf, NoneOf, OneOf, grows, proved
+from privcore.problem import CountOf, NoneOf, grows, proved
 
 _LESS_NOISE = proved(
     label_epsilon=grows(
@@ -65,6 +67,19 @@ class BagPosterior(BagProblem):
     released: Annotated[float, label_params.RELEASED]
     member: Annotated[int, label_params.MEMBER] = 1
 
+    @classmethod
+    def asked(cls, given: Mapping[str, Any]) -> Self:
+        """Return the problem for a question; unlike `from_fields`, it refuses an impossible release."""
+        problem = super().asked(given)
+        least, most = int((problem.etas == 1.0).sum()), int((problem.etas > 0.0).sum())
+        if problem.mechanism == "llp" and not least <= problem.released <= most:
+            certain = f"{least} labels of this bag are 1 and {problem.bag_size - most} are 0 for certain"
+            raise DomainError(
+                f"Expected released in {{{least}, ..., {most}}} for llp, since {certain}, "
+                f"got {problem.released:g}."
+            )
+        return problem
+
 
 @dataclass(frozen=True, kw_only=True)
 class BagAdvantage(BagProblem):
@@ -89,16 +104,9 @@ class ClassAdvantage(ReleaseProblem):
     asks = "advantage"
     largest = 1.0
     monotone = _LESS_NOISE
-    constraints = (
-        OneOf(
-            "mechanism",
-            ("none", "rr", "llp"),
-            "Expected mechanism in {{none, rr, llp}} for classes, got {mechanism}.",
-        ),
-        *MECHANISM,
-    )
+    constraints = MECHANISM
 
-    mechanism: Annotated[str, label_params.MECHANISM]
+    mechanism: Annotated[str, label_params.CLASS_MECHANISM]
     classes: Annotated[str, label_params.CLASSES]
     label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 

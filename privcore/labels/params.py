@@ -1,5 +1,7 @@
 """Parameters of the releases of labels, declared once, as in `params`."""
 
+from dataclasses import replace
+
 from privcore.distributions.notation import file_assumption
 from privcore.distributions.prior_notation import canonical_bag, canonical_classes, canonical_prior
 from privcore.parameter import Choice, Integer, Real, Text
@@ -11,6 +13,14 @@ MECHANISM = Choice(
     meaning=(
         "Release of the labels: none at all, each label by randomized response (rr), or only the sum of the "
         "labels in a bag, exact (llp), with Laplace noise or with clipped two-sided geometric noise"
+    ),
+)
+CLASS_MECHANISM = replace(
+    MECHANISM,
+    choices=("none", "rr", "llp"),
+    meaning=(
+        "Release of the classes: none at all, each class by randomized response (rr), or only the number of "
+        "examples of each class in the bag (llp)"
     ),
 )
 LABEL_EPSILON = Real(

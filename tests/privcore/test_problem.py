@@ -56,7 +56,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (
         "class-advantage",
         {"mechanism": "llp-laplace", **CLASSES},
-        "Expected mechanism in {none, rr, llp} for classes, got llp-laplace.",
+        "Expected mechanism in {none, rr, llp}, got mechanism='llp-laplace'.",
     ),
     (
         "class-advantage",

@@ -1,0 +1,102 @@
+"""Exact zeros of advantages, against enumeration in rational numbers; impossible releases are refused."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+
+from flows.answers.ask import ask
+from flows.answers.labels import LabelComparison
+from privcore import DomainError, Point, Status, evaluate, find, find_problem
+from privcore.labels.bag_problems import BagPosterior, ClassAdvantage
+
+
+def enumerated(etas: list[Fraction], odds: Fraction) -> Fraction:
+    """Return the mean advantage over a bag with geometric noise (unclipped sums differ by a post-processing).
+
+    The release is the sum with two-sided geometric noise, clipped to {0, ..., k}; odds is e^epsilon.
+    """
+    k, r = len(etas), 1 / odds
+
+    def noisy(s: int, z: int) -> Fraction:
+        inside = (1 - r) / (1 + r) * r ** abs(z - s)
+        return inside / (1 - r) if z in (0, k) else inside
+
+    total = Fraction(0)
+    for j, eta in enumerate(etas):
+        given = {y: [Fraction(0)] * (k + 1) for y in (0, 1)}
+        others = etas[:j] + etas[j + 1 :]
+        for labels in itertools.product((0, 1), repeat=k - 1):
+            weight = Fraction(1)
+            for label, p in zip(labels, others, strict=True):
+                weight *= p if label else 1 - p
+            for y in (0, 1):
+                for z in range(k + 1):
+                    given[y][z] += weight * noisy(sum(labels) + y, z)
+        best = sum(
+            (max(eta * one, (1 - eta) * no) for no, one in zip(*given.values(), strict=True)), Fraction(0)
+        )
+        total += best - max(eta, 1 - eta)
+    return total / k
+
+
+@pytest.mark.parametrize("odds", [Fraction(3, 2), Fraction(3), Fraction(20)])
+def test_the_advantage_is_zero_only_if_enumeration_says_so(odds: Fraction) -> None:
+    for etas in (["1/10", "9/10", "1/5"], ["3/10", "3/10"], ["0", "1", "0"], ["1/4", "0"], ["1/100", "1/2"]):
+        bag = [Fraction(eta) for eta in etas]
+        fields = {
+            "mechanism": "llp-geometric",
+            "bag": ",".join(str(float(eta)) for eta in bag),
+            "label_epsilon": math.log(odds),
+        }
+        problem = find_problem("label-bag-advantage").from_fields(fields)
+        found = evaluate(Point(problem=problem, method=find("labels.unchanged")()))
+        truth = enumerated(bag, odds)
+        if found.ok:
+            assert truth == 0
+            assert (found.lower, found.upper) == (0.0, 0.0)
+        else:
+            assert found.status is Status.NOT_APPLICABLE
+            assert max(min(eta, 1 - eta) / max(eta, 1 - eta) for eta in bag) * odds >= 1
+        assert ask(problem).lower <= truth <= ask(problem).upper
+
+
+def test_zeros_are_exact_and_one_example_may_suffice() -> None:
+    comparison = LabelComparison(prior="point(0)")
+    assert comparison.response("advantage", 1.0).bracket.upper == 0.0
+    assert comparison.bags("advantage", 8).value == 0.0
+    assert comparison.equal_bag_size("advantage", 1.0).value == 1
+    assert LabelComparison(prior="point(0.3)").response("advantage", 0.5).value == 0.0
+    assert LabelComparison(prior="point(0.3)").response("advantage", 0.9).value > 0.0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon", "bag", "released", "possible"),
+    [
+        ("llp", math.inf, "0.5,0.5,0", 3.0, False),
+        ("llp", math.inf, "0.5,0.5,0", 2.0, True),
+        ("llp", math.inf, "0.5,1,1", 1.0, False),
+        ("llp-geometric", 1.0, "0.5,0.5,0", 3.0, True),
+        ("llp-laplace", 1.0, "0,0", 7.5, True),
+    ],
+)
+def test_a_question_about_an_impossible_release_is_refused(
+    mechanism: str, epsilon: float, bag: str, released: float, possible: bool
+) -> None:
+    fields = {"mechanism": mechanism, "bag": bag, "released": released, "label_epsilon": epsilon}
+    if possible:
+        assert BagPosterior.asked(fields).released == released
+        return
+    with pytest.raises(DomainError, match="are 0 for certain, got"):
+        BagPosterior.asked(fields)
+    assert BagPosterior.from_fields(fields).released == released, "rows of stores stay readable"
+
+
+def test_classes_list_only_the_mechanisms_that_are_answered() -> None:
+    mechanisms = ClassAdvantage.parameters["mechanism"]
+    for word in mechanisms.typical_values():
+        epsilon = 1.0 if word == "rr" else math.inf
+        fields = {"mechanism": word, "classes": "0.2,0.3,0.5", "label_epsilon": epsilon}
+        assert ask(find_problem("class-advantage").from_fields(fields)).ok
+    assert mechanisms.domain == "{none, rr, llp}"
