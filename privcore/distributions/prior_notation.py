@@ -1,7 +1,6 @@
 """Notation of priors and bags: the grammar, and the canonical spelling of each."""
 
 import math
-from functools import lru_cache
 
 from privcore.distributions.notation import CALL, canonical_reference, number, spelled
 from privcore.distributions.prior import Prior
@@ -10,6 +9,7 @@ from privcore.distributions.prior_column import column_prior, fingerprint
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_logit_normal import LogitNormal
 from privcore.errors import DomainError
+from privcore.numerics.kept import kept
 
 MOST_MEMBERS = 10_000
 """Largest number of examples in a bag that is written out."""
@@ -41,7 +41,7 @@ def canonical_prior(text: str) -> str | None:
     return None if parsed is None else parsed.text
 
 
-@lru_cache(maxsize=256)
+@kept()
 def prior(text: str) -> Prior:
     """Return the prior of a canonical spelling.
 

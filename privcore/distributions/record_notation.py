@@ -1,7 +1,6 @@
 """Notation of record distributions: the grammar, and the canonical spelling of each."""
 
 import math
-from functools import lru_cache
 
 from privcore.distributions.notation import CALL, file_assumption, number, spelled
 from privcore.distributions.record import RecordDistribution
@@ -9,6 +8,7 @@ from privcore.distributions.record_column import canonical_column, column_law
 from privcore.distributions.record_finite import FiniteRecord, written
 from privcore.distributions.record_infinite import Geometric, Mixed, Zipf
 from privcore.errors import DomainError
+from privcore.numerics.kept import kept
 
 _COLUMNS = ("column", "counts")
 _MOST_ATOMS = 10**7
@@ -56,7 +56,7 @@ def law_assumption(text: str) -> str:
     return assumed and f"{assumed}; for a sample of records use membership-sample-advantage, or --sample"
 
 
-@lru_cache(maxsize=8)
+@kept()
 def law(text: str) -> RecordDistribution:
     """Return the distribution of a canonical spelling.
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from privcore.distributions.columns import read_categories
 from privcore.distributions.notation import CALL, canonical_reference, referenced
 from privcore.errors import DomainError
+from privcore.numerics.kept import kept
 
 Counts = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ def canonical_sample(text: str) -> str | None:
     return ",".join(map(str, counts))
 
 
-@lru_cache(maxsize=16)
+@kept()
 def sample_counts(text: str) -> Counts:
     """Return the counts of a canonical spelling, in falling order; the array is read-only.
 
