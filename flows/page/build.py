@@ -9,7 +9,8 @@ from importlib.metadata import version
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from flows.page.data import ProblemTable, catalogue, content, tables
+from flows.page.data import catalogue
+from flows.page.stored import ProblemTable, content, tables
 from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError

@@ -1,105 +1,18 @@
-"""Data of the page: a catalogue of problems, and for each problem the columns of its stored brackets."""
+"""Catalogue of the page: its tabs, problems and methods."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
 from flows.answers.typical import typical_row
 from flows.page.statements import SENTENCES, neighbours_of
+from flows.page.stored import ProblemTable, without_rows
 from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, ENGINE, TABS
 from privcore import METHODS, Problem
 from privcore.parameter import Choice, Integer, Parameter, Real
 from privcore.problem import Constraint
-from privcore.registry import versions
 from privcore.training import MORE_STEPS, SIZES, sampler_of
-from storage import Store
-
-_ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
-_STATED = ("lower", "upper", "confidence", "method", "point")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProblemTable:
-    """The stored answers to one problem.
-
-    Attributes:
-        kind: The problem.
-        tie: How a lookup chooses among equal ends: `nearest` corner, or the `first` row.
-        brackets: Columns of the best rigorous brackets, sorted by the fields.
-        stated: Columns of answers with a confidence below 1, which hold only for their own problem.
-        date: Date of the latest answer.
-    """
-
-    kind: type[Problem]
-    tie: str
-    brackets: Mapping[str, Sequence[Any]]
-    stated: Mapping[str, Sequence[Any]]
-    date: str
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(self.brackets["lower"]) + len(self.stated["lower"])
-
-    @property
-    def methods(self) -> list[str]:
-        """Names of the methods of the answers."""
-        names = {*self.brackets["lower_method"], *self.brackets["upper_method"], *self.stated["method"]}
-        return sorted(names - {None})
-
-
-def tables(store: Store) -> list[ProblemTable]:
-    """Return the stored answers of each problem that has answers, in the order of the registry."""
-    stored = set(store.sql("select distinct problem from results where status = 'ok'")["problem"].to_pylist())
-    found = (_table(store, kind) for tab in TABS for kind in tab.problems if kind.name in stored)
-    return [table for table in found if table.rows]
-
-
-def _table(store: Store, kind: type[Problem]) -> ProblemTable:
-    view, names = kind.name.replace("-", "_"), list(kind.parameters)
-    fields = ", ".join(f'"{name}"' for name in names)
-    tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]
-    brackets = store.sql(f'select {fields}, {", ".join(_ENDS)} from brackets."{view}" order by {fields}')
-    current = " or ".join(f"(method = '{name}' and method_version >= {n})" for name, n in versions().items())
-    stated = store.sql(
-        f"""
-        select {fields}, lower, upper, confidence, method, point_id as point from "{view}"
-        where status = 'ok' and confidence < 1 and (lower > 0 or upper < 'inf') and ({current})
-        order by {fields}, method, point
-        """
-    )
-    date = store.sql(f"select max(finished_at)::varchar as t from \"{view}\" where status = 'ok'")
-    return ProblemTable(
-        kind=kind,
-        tie="nearest" if tabulated else "first",
-        brackets=_columns(brackets, [*names, *_ENDS]),
-        stated=_columns(stated, [*names, *_STATED]),
-        date=(date["t"].to_pylist()[0] or "")[:10],
-    )
-
-
-def _without_rows(kind: type[Problem]) -> ProblemTable:
-    """Return a table for a problem whose answers only the browser computes."""
-    ends: dict[str, Sequence[Any]] = {name: [] for name in (*kind.parameters, *_ENDS)}
-    stated: dict[str, Sequence[Any]] = {name: [] for name in (*kind.parameters, *_STATED)}
-    return ProblemTable(kind=kind, tie="first", brackets=ends, stated=stated, date="")
-
-
-def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
-    return {name: table[name].to_pylist() for name in names}
-
-
-def content(table: ProblemTable) -> dict[str, list[Any]]:
-    """Return the columns of a problem: its brackets, then its answers with a confidence below 1."""
-    brackets, stated = table.brackets, table.stated
-    columns = {name: [*brackets[name], *stated[name]] for name in (*table.kind.parameters, "lower", "upper")}
-    columns["confidence"] = [1.0] * len(brackets["lower"]) + list(stated["confidence"])
-    for end in ("lower", "upper"):
-        columns[f"{end}_method"] = [*brackets[f"{end}_method"], *stated["method"]]
-        columns[f"{end}_point"] = [*brackets[f"{end}_point"], *stated["point"]]
-    return columns
 
 
 def catalogue(
@@ -115,7 +28,7 @@ def catalogue(
     """
     stored = {table.kind.name: table for table in found}
     kinds = [kind for tab in TABS for kind in tab.problems if kind.name in stored or kind.name in ENGINE]
-    shown = {kind.name: stored.get(kind.name) or _without_rows(kind) for kind in kinds}
+    shown = {kind.name: stored.get(kind.name) or without_rows(kind) for kind in kinds}
     used = {name for table in found for name in table.methods}
     return {
         "release": release,

@@ -2,11 +2,16 @@
 
 from flows.answers.run_phases import relation_of
 from flows.answers.samplers import SAMPLING
-from flows.answers.statement import ASSUMED_SENTENCE, EXCLUDED_SENTENCE, unit_sentence
+from flows.answers.statement import (
+    ASSUMED_SENTENCE,
+    EXCLUDED_SENTENCE,
+    IMPORTED_SENTENCE,
+    unit_sentence,
+)
 from privcore import Problem
 from privcore.parameter import Choice
 
-SENTENCES = {"assumed": ASSUMED_SENTENCE, "not_covered": EXCLUDED_SENTENCE}
+SENTENCES = {"assumed": ASSUMED_SENTENCE, "not_covered": EXCLUDED_SENTENCE, "imported": IMPORTED_SENTENCE}
 """Sentences that are the same for every training run."""
 
 

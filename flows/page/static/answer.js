@@ -35,6 +35,12 @@ function difference(question, from) {
   return names.map((name) => `${name}=${exactly(from[name])}`).join(" ") || VERY;
 }
 
+/** The sentence about imported rows of an answer, or "". */
+export const importedIn = ({ imported }) =>
+  imported?.length ? `imported from the table ${imported.join(" and ")}, and not recomputed here` : "";
+
+const certainty = (found) => importedIn(found) || "proved, with certainty";
+
 /**
  * Show an answer.
  *
@@ -48,7 +54,7 @@ export function show(state, go) {
     fill(
       "bracket",
       html("p", { class: "number", id: "number" }, bracket(problem.symbol, found)),
-      html("p", { class: "kind" }, `${problem.asks}: proved, with certainty; rounded outwards`),
+      html("p", { class: "kind" }, `${problem.asks}: ${certainty(found)}; rounded outwards`),
     );
   } else if (stated.length) {
     fill("bracket", stated.flatMap((each) => confident(problem, each)));
@@ -60,11 +66,13 @@ export function show(state, go) {
   fill("origin", found ? origin(state) : stated.length ? reported(state) : null);
 }
 
+const by = (each) => [each.method, importedIn(each)].filter(Boolean).join(", ");
+
 /** Answers with a confidence below 1, if nothing is proved. */
 function confident(problem, each) {
   return [
     html("p", { class: "number" }, bracket(problem.symbol, each)),
-    html("p", { class: "kind" }, `${problem.asks}: with confidence ${exactly(each.confidence)}, by ${each.method}`),
+    html("p", { class: "kind" }, `${problem.asks}: with confidence ${exactly(each.confidence)}, by ${by(each)}`),
   ];
 }
 
@@ -74,7 +82,7 @@ function simulated(problem, stated) {
     html(
       "p",
       { class: "stated" },
-      `${bracket(problem.symbol, each)} with confidence ${exactly(each.confidence)}, by ${each.method}`,
+      `${bracket(problem.symbol, each)} with confidence ${exactly(each.confidence)}, by ${by(each)}`,
     ),
   );
 }
@@ -155,6 +163,7 @@ function origin({ catalogue, table, question, found }) {
     terms([
       ["adjacency", question.adjacency],
       ...entries,
+      ...(found.imported.length ? [["imported", `from the table ${found.imported.join(" and ")}, computed by its author`]] : []),
       ["table", `${catalogue.version}, ${catalogue.date}`],
     ]),
     html("details", {}, html("summary", {}, "All digits, and why it holds"), terms(digits)),

@@ -1,5 +1,6 @@
 // A question and its answer as text to copy: Python, command line, LaTeX, citation, privacy statement.
 
+import { importedIn } from "./answer.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 import { statement } from "./statement.js";
 
@@ -83,7 +84,9 @@ function asLatex(state) {
   const bracket = onlyStated(state) && !tight
     ? `${inMath(problem, stated[0])} with confidence ${exactly(stated[0].confidence)}`
     : inMath(problem, tight ?? found);
-  const source = tight ? catalogue.release : `table ${catalogue.version}`;
+  const source = tight
+    ? catalogue.release
+    : [`table ${catalogue.version}`, importedIn(found ?? stated[0] ?? {})].filter(Boolean).join(", ");
   return `${bracket} for \\texttt{${problem.name}} at ${where.join(", ")} (privsweep ${source}).`;
 }
 
@@ -102,7 +105,9 @@ function asCitation({ catalogue, found, stated, tight }) {
   if (tight) return cited("computed", `privsweep ${release}`, "Bracket computed by the engine of its page");
   const methods = [...new Set((found ? [found.lower_method, found.upper_method] : [stated[0]?.method]).filter(Boolean))];
   const by = methods.map((name) => `${name}: ${catalogue.methods[name]?.reference ?? ""}`);
-  const note = `Brackets computed until ${date}${by.length ? `; ${by.map(escaped).join("; ")}` : ""}`;
+  const from = importedIn(found ?? stated[0] ?? {});
+  const parts = [`Brackets computed until ${date}`, ...by.map(escaped), from].filter(Boolean);
+  const note = parts.join("; ");
   return cited(version, `Table ${version} of privsweep ${release}`, note, `  year = {${date.slice(0, 4)}},`);
 }
 

@@ -26,7 +26,7 @@ export function prepare(problem, content) {
     const made = {};
     for (const [name, values] of Object.entries(source)) {
       const field = problem.fields.find((each) => each.name === name);
-      const words = name === "point" || name.endsWith("_point") || ["text", "choice"].includes(field?.kind);
+      const words = /^point$|_(point|imported)$/.test(name) || ["text", "choice"].includes(field?.kind);
       made[name] = words ? values : Float64Array.from(decoded(values));
     }
     return made;
@@ -47,6 +47,12 @@ export function prepare(problem, content) {
     table.groups.get(key).push(row);
   });
   return table;
+}
+
+/** The lookup tables of the imported ones among some rows, each the row of an end. */
+function importedFrom({ brackets }, ends) {
+  const tables = ends.map(([end, row]) => brackets[`${end}_imported`]?.[row]);
+  return [...new Set(tables.filter(Boolean))].sort();
 }
 
 /** The fields without a proved trend: rows must share them for one to bound the other. */
@@ -198,6 +204,7 @@ export function lookup(table, question) {
     upper_also_method: method("upper", highAlso),
     lower_row: low,
     upper_row: high,
+    imported: importedFrom(table, [["lower", low], ["upper", high], ["upper", lowAlso], ["upper", highAlso]]),
   };
   if (found.lower > found.upper) {
     throw new Contradiction(
@@ -231,6 +238,7 @@ export function stated(table, question) {
       confidence: columns.confidence[row],
       method: methods[columns.method[row]],
       point: columns.point[row],
+      imported: [columns.lower_imported?.[row]].filter(Boolean),
     });
   });
   return found;

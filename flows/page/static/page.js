@@ -246,7 +246,7 @@ function footer({ file, name }) {
   const { release, version, date, rows } = state.catalogue;
   const link = (href, text) => html("a", { href, download: true }, text);
   return [
-    html("p", {}, `privsweep ${release}, table ${version} of ${date}, ${rows} rows. Every end is proved, unless a confidence is shown with it.`),
+    html("p", {}, `privsweep ${release}, table ${version} of ${date}, ${rows} rows. Every end is proved, unless a confidence or an import is shown with it.`),
     html(
       "p",
       {},

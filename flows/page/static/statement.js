@@ -20,6 +20,12 @@ function proofs(catalogue, { lower_method: below, upper_method: above }) {
 
 const ENGINE = "both ends: the engine of the page, a second program for the algorithm of docs/certified.md";
 
+/** The program, and the lookup tables of imported rows. */
+function origin({ release, statement: { imported: sentence } }, { imported }) {
+  if (!imported?.length) return `privsweep ${release}, rounding errors included.`;
+  return `${sentence.replace("{}", imported.join(" and "))} Looked up by privsweep ${release}.`;
+}
+
 /** The statement about the answer of a state, or null without a proved upper end; a computed bracket comes first. */
 export function statement({ catalogue, table, question, found, tight }) {
   const { problem } = table;
@@ -36,7 +42,7 @@ export function statement({ catalogue, table, question, found, tight }) {
     ["Proof", `${tight ? ENGINE : proofs(catalogue, found)}.`],
     ["Assumed", assumed],
     ["Not covered", excluded],
-    ["Computed by", `privsweep ${catalogue.release}, rounding errors included.`],
+    ["Computed by", origin(catalogue, known)],
   ];
   return parts.map(([name, sentence]) => `${name}: ${sentence}`).join(" ");
 }

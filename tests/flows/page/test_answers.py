@@ -56,7 +56,7 @@ def ask_page(browser: webdriver.Chrome, questions: list[Question]) -> list[Any]:
 
 
 def ask_python(store: Store, question: Question) -> Any:
-    """Return the answer of the Python API, in the format of the page, which does not name imports."""
+    """Return the answer of the Python API, in the format of the page."""
     name, texts = question
     kind = find_problem(name)
     try:
@@ -67,7 +67,7 @@ def ask_python(store: Store, question: Question) -> Any:
         return "contradiction"
     if found is None:
         return None
-    return {name: _plain(value) for name, value in vars(found).items() if name != "imported"}
+    return {name: _plain(value) for name, value in vars(found).items()}
 
 
 def asked(kind: type[Problem], texts: Mapping[str, str]) -> Problem:
@@ -79,6 +79,8 @@ def asked(kind: type[Problem], texts: Mapping[str, str]) -> Problem:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return list(value)
     return "inf" if value == math.inf else value
 
 

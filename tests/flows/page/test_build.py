@@ -7,8 +7,8 @@ import pytest
 
 from flows.cli.app import run
 from flows.page import build as building
-from flows.page import data
 from flows.page.build import build
+from flows.page.stored import tables
 from flows.page.tabs import TABS, Tab
 from flows.spec.sweep import load
 from privcore import PROBLEMS, Answer, DomainError, find, find_problem
@@ -193,8 +193,8 @@ def test_intervals_of_a_superseded_version_of_a_method_are_not_on_the_page(
         earlier.setattr(method, "version", method.version - 1)
         put(tmp_path / "store", row(asked, likely, method=method()))
     with open_store(tmp_path / "store") as store:
-        assert data.tables(store) == []
+        assert tables(store) == []
     put(tmp_path / "store", row(asked, likely, method=method()))
     with open_store(tmp_path / "store") as store:
-        (table,) = data.tables(store)
+        (table,) = tables(store)
     assert (table.rows, table.stated["upper"]) == (1, [0.2])
