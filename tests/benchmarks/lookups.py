@@ -4,9 +4,10 @@ import math
 import random
 import statistics
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
-from flows.answers.ask import ask, is_tight
+from flows.answers.ask import Asked, ask, is_tight
 from flows.answers.held import any_held
 from flows.answers.tightened import WIDE, tightened
 from privcore import Problem, find_problem
@@ -102,13 +103,25 @@ def table() -> Iterator[str]:
 
 
 def _ratio(store: Store, problem: Problem, *, compute: bool = False) -> float:
-    """Return an answer's upper end, or with only a lower one its inverse, relative to the computed one."""
-    true = ask(problem, until=lambda asked: is_tight(asked, 0.01))
+    """Return the ratio of an answer of the store, or with `compute` of a tight one."""
     answer = any_held(store, problem)
     if compute:
         answer = tightened(problem, answer)
-    if answer is None:
+    ends = None if answer is None else (answer.bracket.lower, answer.bracket.upper)
+    return upper_ratio(problem, true_bracket(problem), ends)
+
+
+@cache
+def true_bracket(problem: Problem) -> Asked:
+    """Return the computed bracket of a question."""
+    return ask(problem, until=lambda asked: is_tight(asked, 0.01))
+
+
+def upper_ratio(problem: Problem, true: Asked, ends: tuple[float, float] | None) -> float:
+    """Return an answer's upper end, or with only a lower one its inverse, relative to the computed one."""
+    if ends is None:
         return math.inf
+    lower, upper = ends
     if true.upper < problem.largest:
-        return answer.bracket.upper / true.upper if true.upper > 0.0 else 1.0
-    return true.lower / answer.bracket.lower if answer.bracket.lower > 0.0 else math.inf
+        return upper / true.upper if true.upper > 0.0 else 1.0
+    return true.lower / lower if lower > 0.0 else math.inf

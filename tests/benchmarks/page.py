@@ -10,6 +10,7 @@ from pathlib import Path
 
 from flows.page.build import build
 from storage import open_store
+from tests.benchmarks import page_questions
 from tests.flows.page.browser import call, chromium, file_server, visit, wait
 from tests.flows.page.drawn import Asked, asked
 from tests.flows.page.stores import sample
@@ -96,6 +97,8 @@ def table() -> Iterator[str]:
     yield _target(f"at most {WORST} s, worst", max(times), WORST)
     slow = max(rows, key=lambda row: row[3])[0]
     yield f"* The slowest question: `{json.dumps(slow.content)}`."
+    yield ""
+    yield from page_questions.table()
 
 
 def _target(words: str, value: float, most: float) -> str:
