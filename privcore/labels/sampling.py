@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, get_args
 
 import numpy as np
@@ -26,15 +27,17 @@ from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_advantage
+from privcore.labels.sub_bags import cut_ends
 from privcore.labels.typical_bags import cap
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.bounded_mean import Tally
-from privcore.numerics.sums import dot
-from privcore.papers import BUSA_FEKETE, MAURER_PONTIL
+from privcore.numerics.betting import BETTING, betting_lower, betting_upper
+from privcore.papers import BUSA_FEKETE
 from privcore.point import Point
 
 _TRIED = 64
-"""Number of bags for choosing the quadrature over Laplace noise."""
+"""Bags for choosing the quadrature over Laplace noise."""
+_WIDE = 12.0
+"""Spread of samples, times the root of their number and relative to their range, at which no range is cut."""
 _PILOT = 2**21
 """Largest number of outputs that are sorted to choose the tested quantiles."""
 
@@ -79,15 +82,16 @@ class LabelsSampling(Method[Answered]):
 
     The samples of an advantage lie between 0 and the advantage for a clean label, for randomized response
     with the same epsilon, or a cap that holds except for bags of negligible probability. The value is their
-    mean. The lower and upper ends are confidence bounds that hold for every distribution of bounded samples
-    (Chernoff's bound in Hoeffding's form, and the empirical Bernstein bound). For a quantile, one half of the
-    bags chooses two thresholds around it, and the other half tests that it lies between them.
+    mean, and the ends are bounds by bets, for every distribution of bounded samples. If the range is much
+    larger than the spread, it is cut. For a quantile, one half of the bags chooses two thresholds around it,
+    and the other half tests that it lies between them.
     """
 
     name = "labels.sampling"
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
-    reference = f"{BUSA_FEKETE}, Lemma A.1; {MAURER_PONTIL}, Theorem 4"
+    reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}"
+    version = 2
     shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
@@ -106,11 +110,10 @@ class LabelsSampling(Method[Answered]):
                 return Cost(seconds=0.05 + 4e-8 * n * problem.bags, bytes=2e7 + 16.0 * n)
             bag = 5e-5 + 1e-7 * k + (4e-8 + 4e-10 * math.log2(k + 1.0)) * k * k
             return Cost(seconds=0.05 + n * problem.bags * bag, bytes=1e6 + 60.0 * k * k + 16.0 * n)
-        nodes = 1 if discrete(problem.mechanism) else _nodes(problem)
+        nodes = 1 if discrete(problem.mechanism) else 6.0 + 60.0 / problem.bag_size
         atoms = problem.distribution.atoms
-        few = 1.0 if atoms is None else min(8.0, float(atoms[0].size))
-        width = min(k, 60.0 * math.sqrt(k))  # of the distributions, up to negligible probabilities
-        seconds = 0.1 + n * k * (6e-8 + 6e-10 * width + 1.2e-8 * nodes * few)
+        few, width = 1.0 if atoms is None else min(8.0, float(atoms[0].size)), min(k, 60.0 * math.sqrt(k))
+        seconds = 0.2 + 2.0 * n * k * (6e-8 + 6e-10 * width + 1.2e-8 * nodes * few) + 2e-6 * n
         if isinstance(problem, LabelRatioQuantile):
             searched = min(0.5 * n * k, float(_PILOT))  # in about 80 steps, if the distribution is continuous
             seconds += 6e-8 * n * k + searched * (2e-7 if discrete(problem.mechanism) else 4e-6)
@@ -121,10 +124,7 @@ class LabelsSampling(Method[Answered]):
         if isinstance(problem, LabelRatioQuantile):
             return self._quantile(problem)
         drawn = self._samples(problem, seed)
-        error = 0.5 * (1.0 - self.confidence)
-        scale = drawn.largest if drawn.largest > 0.0 else 1.0
-        tally = tally_of(np.minimum(1.0, drawn.usual / scale))
-        low, high = scale * tally.lower(error), scale * tally.upper(error) + drawn.unusual
+        low, high = self._ends(problem, drawn)
         value = float(drawn.samples.mean())
         spread = float(drawn.samples.std()) / math.sqrt(drawn.samples.size - 1.0)
         if not isinstance(problem, LabelAdvantageTail | LabelRatioTail):
@@ -138,8 +138,38 @@ class LabelsSampling(Method[Answered]):
             min(problem.largest, high),
             value=min(problem.largest, value),
             confidence=self.confidence,
-            detail=f"{tally.samples} bags, standard error {spread:.2g}",
+            detail=f"{drawn.samples.size} bags, standard error {spread:.2g}",
         )
+
+    def _ends(self, problem: Answered, drawn: BagDraws) -> tuple[float, float]:
+        """Return confidence bounds of the mean, not counting the error of each sample."""
+        atoms, error = problem.distribution.atoms, 0.5 * (1.0 - self.confidence)
+        if atoms is not None and atoms[0].size == 1 and not isinstance(problem, LabelAdvantageTail):
+            return float(drawn.samples.min()), float(drawn.samples.max())  # all bags are equal
+        if drawn.largest <= 0.0:
+            return 0.0, drawn.unusual
+        scale = drawn.largest
+        shares = np.minimum(1.0, drawn.usual / scale)
+        others = problem.bag_size - 1
+        spread = float(shares.std()) * math.sqrt(shares.size)
+        if isinstance(problem, LabelAdvantageTail | LabelRatioTail) or others < 2 or spread > _WIDE:
+            low, high = betting_lower(shares, error), betting_upper(shares, error)
+            return scale * low, scale * high + drawn.unusual
+        low, high = cut_ends(
+            drawn.usual, drawn.largest, others, error, drawn.error, partial(self._of_parts, problem)
+        )
+        return low, high + drawn.unusual
+
+    def _of_parts(self, problem: LabelProblem, others: int, number: int) -> Array:
+        """Return advantages in random bags with fewer other examples."""
+        mechanism, epsilon, law = problem.mechanism, problem.label_epsilon, problem.attacked
+        parts: list[Array] = []
+        nodes, error = laplace.FEWEST, 0.0
+        for laws in laws_of_others(problem.prior, others + 1, number):
+            if not parts and not discrete(mechanism):
+                nodes, error = nodes_needed(laws[:_TRIED], epsilon, law)
+            parts.append(quick_advantage(laws, mechanism, epsilon, law, nodes))
+        return np.concatenate(parts) * (1.0 + 4.0 * error)
 
     def releases(self, problem: LabelProblem, number: int) -> Releases:
         """Return simulated releases for figures, about one member of each of `number` independent bags."""
@@ -194,15 +224,16 @@ class LabelsSampling(Method[Answered]):
         )
         error = 0.5 * (1.0 - self.confidence)
         value = ratio_quantile(law, problem.level, 1e-6)[0 if discrete(mechanism) else 1]
-        near = tally_of(row_tails(laws[:half], mechanism, epsilon, rate, _below(value)))
-        margin = 1.5 * max(near.upper(error) - near.mean, near.mean - near.lower(error))
+        near = row_tails(laws[:half], mechanism, epsilon, rate, _below(value))
+        mean = float(near.mean())
+        margin = 1.5 * max(betting_upper(near, error) - mean, mean - betting_lower(near, error))
         low = ratio_quantile(law, max(1e-9, problem.level - margin), 1e-6)[0]
         upwards = problem.level + margin
         high = ratio_quantile(law, upwards, 1e-6)[1] if upwards < 1.0 else epsilon
         allowed = 1.0 - problem.level
-        tested = tally_of(row_tails(laws[half:], mechanism, epsilon, rate, _below(low)))
-        low = 0.0 if tested.lower(error) <= allowed else low if math.isinf(low) else _below(low)
-        if tally_of(row_tails(laws[half:], mechanism, epsilon, rate, high)).upper(error) > allowed:
+        tested = row_tails(laws[half:], mechanism, epsilon, rate, _below(low))
+        low = 0.0 if betting_lower(tested, error) <= allowed else low if math.isinf(low) else _below(low)
+        if betting_upper(row_tails(laws[half:], mechanism, epsilon, rate, high), error) > allowed:
             high = epsilon
         return Answer.enclosure(
             min(low, high),
@@ -216,13 +247,3 @@ class LabelsSampling(Method[Answered]):
 def _below(ratio: float) -> float:
     """Return a threshold that the ratio certainly exceeds, despite rounding."""
     return 1e4 if math.isinf(ratio) else max(0.0, ratio * (1.0 - 1e-9) - 1e-9)
-
-
-def tally_of(samples: Array) -> Tally:
-    """Return the sufficient statistics of samples in [0, 1]: number, sum and sum of squares."""
-    return Tally(samples=samples.size, total=float(samples.sum()), squares=float(dot(samples, samples)))
-
-
-def _nodes(problem: LabelProblem) -> float:
-    """Return the approximate number of nodes between two counts for Laplace noise, for the cost."""
-    return 6.0 + 60.0 / problem.bag_size

@@ -189,6 +189,10 @@ HALF_GUESSES = 1e-9
 """Checked: absolute error of the probability of few errors in guesses of half in and half out, for up to
 10,000 guesses; binomial probabilities from logarithms of gamma functions err by 1e-11."""
 
+BETTED_WEALTH = 1e-7
+"""Counted: absolute and relative error of the logarithm of a wealth of up to 1e7 bets; each logarithm errs by
+two roundings of at most 5, and the pairwise sum by 30 more."""
+
 EXPECTED_GUESSES = 1e-10
 """Checked: relative error of the cap on correct guesses and of the two attacks; the normal quantile and the
 trapezoidal rule err by 1e-13."""

@@ -14,6 +14,7 @@ from privcore.answer import Answer, Status
 from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
 from privcore.membership.regression.likelihood_ratio import UNIFORMS, draw, log_ratio
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.betting import BETTING, betting_lower, betting_upper
 from privcore.numerics.bounded_mean import Tally
 from privcore.numerics.rounding import BESSEL_RATIO
 from privcore.papers import AUBINAIS, MAURER_PONTIL
@@ -59,6 +60,8 @@ def gain_cost(draws: int, block: int) -> Cost:
 
 
 _BLOCK = 2**16
+_MOST_KEPT = 4_000_000
+"""Largest number of draws that are kept for bounds by bets; more draws are summed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +69,17 @@ class MembershipSampling(Method[MembershipRegressionAdvantage]):
     """Draw releases with a record, and average the gain of the best attack, which lies in [0, 1].
 
     The distribution of the draws and the likelihood ratio are exact, so the interval holds for every number
-    of draws, by the bounds of Hoeffding and of Maurer and Pontil.
+    of draws: by bets, and beyond four million draws by the bounds of Hoeffding and of Maurer and Pontil.
     """
 
     name = "membership.sampling"
     problems = (MembershipRegressionAdvantage,)
     direction = Direction.ENCLOSURE
     reference = (
-        f"{AUBINAIS}, equation 7, for least squares with Gaussian features; {MAURER_PONTIL}, Theorem 4"
+        f"{AUBINAIS}, equation 7, for least squares with Gaussian features; {BETTING}; "
+        f"{MAURER_PONTIL}, Theorem 4"
     )
+    version = 2
 
     samples: Annotated[int, params.SAMPLES] = 20_000
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
@@ -85,16 +90,25 @@ class MembershipSampling(Method[MembershipRegressionAdvantage]):
     def cost(self, problem: MembershipRegressionAdvantage) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
-        return gain_cost(self.samples, _BLOCK)
+        drawing = gain_cost(self.samples, _BLOCK)
+        kept = float(min(self.samples, _MOST_KEPT))
+        return Cost(seconds=drawing.seconds + 1e-6 * kept, bytes=drawing.bytes + 40.0 * kept)
 
     def answer(self, problem: MembershipRegressionAdvantage, seed: int) -> Answer:
         rng = np.random.default_rng(seed)
-        tally = Tally()
+        tally, kept = Tally(), []
         for size in block_sizes(self.samples, _BLOCK):
             found = gains(problem, rng.random((UNIFORMS, size)))
             tally += Tally(samples=size, total=float(found.sum()), squares=float((found * found).sum()))
+            if self.samples <= _MOST_KEPT:
+                kept.append(found)
         error = 0.5 * (1.0 - self.confidence)
-        lower, upper = tally.lower(error) - BESSEL_RATIO, tally.upper(error) + BESSEL_RATIO
+        if kept:
+            drawn = np.concatenate(kept)
+            ends = betting_lower(drawn, error), betting_upper(drawn, error)
+        else:
+            ends = tally.lower(error), tally.upper(error)
+        lower, upper = ends[0] - BESSEL_RATIO, ends[1] + BESSEL_RATIO
         known = upper <= 2.0 * tally.mean and tally.mean <= 2.0 * lower
         return Answer.enclosure(
             max(0.0, lower),
