@@ -16,7 +16,7 @@ from privcore.likelihood_ratio.distribution import (
     product_of,
 )
 from privcore.likelihood_ratio.enclose import FIRST_DELTA, SHARE, SMALLEST_DELTA, Question, tier
-from privcore.likelihood_ratio.k_of_t import Level, k_of_t
+from privcore.likelihood_ratio.k_of_t import MOST_STEPS, k_of_t, levels_of
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.saddle import saddle
 from privcore.likelihood_ratio.steps import Step
@@ -24,24 +24,8 @@ from privcore.likelihood_ratio.tilted import Participation
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 
-MOST_STEPS = 10**6
-"""Largest number of steps; more would need more sums than are affordable."""
-LAWS = (
-    Level(degree=0, nodes=0.2, lattice=0.15, fineness=0.05),
-    Level(degree=16, nodes=0.1, lattice=0.1, fineness=0.03),
-    Level(degree=32, nodes=0.06, lattice=0.06, fineness=0.02),
-)
-"""Resolutions of the distribution of one epoch, for several epochs."""
-MANY = 6.0
-"""Variance of the number of participations from which its place decides little."""
 FEW = 12.0
 """Variance below which the distributions of an epoch take long."""
-LAWS_OF_MANY = (
-    Level(degree=0, nodes=0.2, lattice=0.15, fineness=0.05),
-    Level(degree=0, nodes=0.1, lattice=0.1, fineness=0.03),
-    Level(degree=16, nodes=0.07, lattice=0.08, fineness=0.03),
-)
-"""The same for many participations."""
 MOST_LOOKS = 3
 """Number of distributions that may be computed to find the order of magnitude of a delta."""
 PRODUCT = 0.5
@@ -82,34 +66,79 @@ class AllocationConditional(Method[Answered]):
     def cost(self, problem: Answered) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
-        k, t, epochs = problem.participations, problem.steps, problem.epochs
-        sums = min(2.0**18, 150.0 * math.sqrt(t * epochs))
-        overlaps = min(k, 16.0 * math.sqrt(k * (1.0 - k / t) + 1.0))
-        seconds = len(DIRECTIONS[problem.adjacency]) * (0.2 + 1e-8 * sums * (overlaps + 20.0))
-        if epochs > 1 or rate_of(problem) < 1.0:
-            seconds += 10.0 if k * (1.0 - k / t) < FEW else 3.0  # the second level of the distributions
-        return Cost(seconds=seconds, bytes=4e8)
+        return cost_of_choice(_choice(problem), rate_of(problem), question_of(problem))
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        question, bracket, detail = question_of(problem), closed_form(problem), "closed-form bounds"
-        sampled = rate_of(problem) < 1.0
-        if not sampled:
-            bracket, detail = _summed(problem, question, bracket, self.tolerance)
-        if (problem.epochs > 1 or sampled) and not narrow(bracket, question, self.tolerance):
-            bracket, detail = _composed(problem, question, bracket, self.tolerance)
-        if bracket[1] > bracket[0] * (1.0 + self.tolerance):
-            detail += f"; wider than the tolerance of {self.tolerance:g}"
-        return Answer.enclosure(*bracket, detail=detail)
+        choice = Participation(
+            participations=problem.participations, steps=problem.steps, epochs=problem.epochs
+        )
+        lower, upper, detail = enclosed_choice(
+            step_of(problem),
+            choice,
+            rate_of(problem),
+            question_of(problem),
+            self.tolerance,
+            closed_form(problem),
+        )
+        return Answer.enclosure(lower, upper, detail=detail)
+
+
+def _choice(problem: Answered) -> Participation:
+    return Participation(participations=problem.participations, steps=problem.steps, epochs=problem.epochs)
+
+
+def cost_of_choice(choice: Participation, rate: float, question: Question) -> Cost:
+    """Return a conservative estimate of the cost of `enclosed_choice`.
+
+    Args:
+        choice: Numbers of participations, steps and epochs, 1 < k < t.
+        rate: Probability that an epoch includes the example.
+        question: Whether epsilon or delta is computed, and where.
+    """
+    k, t, epochs = choice.participations, choice.steps, choice.epochs
+    sums = min(2.0**18, 150.0 * math.sqrt(t * epochs))
+    overlaps = min(k, 16.0 * math.sqrt(k * (1.0 - k / t) + 1.0))
+    seconds = len(DIRECTIONS[question.adjacency]) * (0.2 + 1e-8 * sums * (overlaps + 20.0))
+    if epochs > 1 or rate < 1.0:
+        seconds += 10.0 if k * (1.0 - k / t) < FEW else 3.0  # the second level of the distributions
+    return Cost(seconds=seconds, bytes=4e8)
+
+
+def enclosed_choice(
+    step: Step,
+    choice: Participation,
+    rate: float,
+    question: Question,
+    tolerance: float,
+    outer: tuple[float, float],
+) -> tuple[float, float, str]:
+    """Return a bracket of k out of t over several epochs, and a note.
+
+    Args:
+        step: Mechanism of a step.
+        choice: Numbers of participations, steps and epochs, 1 < k < t.
+        rate: Probability that an epoch includes the example.
+        question: Whether epsilon or delta is computed, and where.
+        tolerance: Requested relative width.
+        outer: A known bracket; the result lies within it.
+    """
+    bracket, detail = outer, "closed-form bounds"
+    if rate == 1.0:
+        bracket, detail = _summed(step, choice, question, bracket, tolerance)
+    if (choice.epochs > 1 or rate < 1.0) and not narrow(bracket, question, tolerance):
+        bracket, detail = _composed(step, choice, rate, question, bracket, tolerance)
+    if bracket[1] > bracket[0] * (1.0 + tolerance):
+        detail += f"; wider than the tolerance of {tolerance:g}"
+    return *bracket, detail
 
 
 def _summed(
-    problem: Answered, question: Question, outer: tuple[float, float], tolerance: float
+    step: Step, choice: Participation, question: Question, outer: tuple[float, float], tolerance: float
 ) -> tuple[tuple[float, float], str]:
     """Return both ends from the sums of the losses of all epochs, and a note."""
-    choice = Participation(participations=problem.participations, steps=problem.steps, epochs=problem.epochs)
     lower, upper, details = 0.0, 0.0, []
-    for direction in DIRECTIONS[problem.adjacency]:
-        run = OneDirection(step_of(problem), choice, direction, question, tolerance)
+    for direction in DIRECTIONS[question.adjacency]:
+        run = OneDirection(step, choice, direction, question, tolerance)
         low, high, detail = run.enclosed((max(lower, outer[0]), outer[1]))
         lower, upper = max(lower, low), max(upper, high)
         details.append(f"{direction}: {detail}")
@@ -117,19 +146,23 @@ def _summed(
 
 
 def _composed(
-    problem: Answered, question: Question, outer: tuple[float, float], tolerance: float
+    step: Step,
+    choice: Participation,
+    rate: float,
+    question: Question,
+    outer: tuple[float, float],
+    tolerance: float,
 ) -> tuple[tuple[float, float], str]:
     """Return both ends from the distributions of one epoch, and a note."""
-    step, rate = step_of(problem), rate_of(problem)
-    k, t, epochs = problem.participations, problem.steps, problem.epochs
+    k, t, epochs = choice.participations, choice.steps, choice.epochs
     (lower, upper), note = outer, "closed-form bounds"
     scouting = question.asks == "delta"
     try:
-        delta = _expected(step, Participation(participations=k, steps=t, epochs=epochs), question)
+        delta = _expected(step, choice, question)
     except LikelihoodRangeError as error:
         return (lower, upper), f"{note}; {error}"
     looks = 0
-    levels = list(LAWS if k * (1.0 - k / t) < MANY else LAWS_OF_MANY)
+    levels = list(levels_of(k, t))
     while levels and delta >= SMALLEST_DELTA:
         level = levels[0] if scouting else levels.pop(0)
         tail = tier(SHARE * delta / epochs)

@@ -31,6 +31,8 @@ from privcore.likelihood_ratio.tilted import Participation
 APART = 1.0
 """Distance of two centres, in standard deviations of the sums."""
 MOST_CENTRES = 200
+MOST_STEPS = 10**6
+"""Largest number of steps; more would need more sums than are affordable."""
 FAR = 0.6
 """Share of the logarithm of the tail from which on"""
 COARSER = 2.0
@@ -52,6 +54,48 @@ class Level:
     nodes: float
     lattice: float
     fineness: float
+
+
+LEVELS = (
+    Level(degree=0, nodes=0.2, lattice=0.15, fineness=0.05),
+    Level(degree=16, nodes=0.1, lattice=0.1, fineness=0.03),
+    Level(degree=32, nodes=0.06, lattice=0.06, fineness=0.02),
+)
+"""Resolutions of the distribution of one epoch, for several epochs."""
+MANY = 6.0
+"""Variance of the number of participations from which its place decides little."""
+LEVELS_OF_MANY = (
+    Level(degree=0, nodes=0.2, lattice=0.15, fineness=0.05),
+    Level(degree=0, nodes=0.1, lattice=0.1, fineness=0.03),
+    Level(degree=16, nodes=0.07, lattice=0.08, fineness=0.03),
+)
+"""The same for many participations."""
+APART_OF_CELLS = 1.3
+"""Distance of two nodes over the width of a cell of a product."""
+
+
+def levels_of(participations: int, steps: int) -> tuple[Level, ...]:
+    """Return the resolutions of k out of t, the coarsest first."""
+    return LEVELS if participations * (1.0 - participations / steps) < MANY else LEVELS_OF_MANY
+
+
+def level_of(participations: int, steps: int, fineness: float) -> Level:
+    """Return the resolution, between those of `levels_of`, that suits products in cells of a width.
+
+    Args:
+        participations: Number of steps k that use the example.
+        steps: Number of steps t.
+        fineness: Width of a cell in local standard deviations.
+    """
+    levels = levels_of(participations, steps)[::-1]
+    known = [level.nodes for level in levels]
+    nodes = float(np.clip(APART_OF_CELLS * fineness, known[0], known[-1]))
+    return Level(
+        degree=next(level.degree for level in levels if level.nodes >= nodes),
+        nodes=nodes,
+        lattice=float(np.interp(nodes, known, [level.lattice for level in levels])),
+        fineness=float(np.interp(nodes, known, [level.fineness for level in levels])),
+    )
 
 
 @lru_cache(maxsize=16)

@@ -4,12 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from privcore.allocation.conditional import cost_of_choice, enclosed_choice
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError
 from privcore.likelihood_ratio.enclose import Question, cost
 from privcore.likelihood_ratio.ratios import Gaussian, Ratio, enclosed, halved
 from privcore.method import Cost
 from privcore.numerics.rounding import FEW_OPERATIONS, NOISE_BRACKET, probability_at_most
 from privcore.training.bounds import Above, Bounds
+from privcore.training.chosen import chosen_alone
 
 Ends = tuple[float, float]
 LARGEST_LOSS = 600.0
@@ -37,6 +39,9 @@ def enclosed_run(
         if isinstance(ratio, Gaussian):
             return *closed_form(question, ratio.mu), "closed form"
         outer = outermost(question, unamplified)
+        alone = chosen_alone(ratio) if question.asks in ("epsilon", "delta") else None
+        if alone is not None:
+            return enclosed_choice(*alone, 1.0, question, tolerance, outer)
         lower, upper, note = enclosed(ratio, question, tolerance, outer)
         if note.endswith(BEYOND):
             proved = attained(ratio, question, tolerance, outer)
@@ -183,6 +188,9 @@ def _moved_power(above: Above, question: Question, tolerance: float, most: float
 
 def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
     """Return a conservative estimate of the cost of `enclosed_run`."""
+    alone = chosen_alone(bounds.above[0].ratio) if bounds.tight else None
+    if alone is not None and question.asks in ("epsilon", "delta"):
+        return cost_of_choice(alone[1], 1.0, question)
     ratios = [each.ratio for each in bounds.above] * (3 if any(each.moved for each in bounds.above) else 1)
     ratios += [] if bounds.tight else bounds.below
     one = [cost(question, ratio.width, tolerance, ratio.levels) for ratio in ratios]

@@ -72,6 +72,7 @@ class BinsCertified(Certified[BallsInBinsEpsilon | BallsInBinsDelta]):
     name = "bins.certified"
     problems = (BallsInBinsEpsilon, BallsInBinsDelta)
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); {CHUA_BALLS} (bins); {CONVEX}"
+    version = 2
     shares = ("sigma", "steps")
 
 
@@ -118,4 +119,5 @@ class RunsCertified(Certified[RunEpsilon | RunDelta]):
     name = "runs.certified"
     problems = (RunEpsilon, RunDelta)
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11; {CONVEX}"
+    version = 2
     shares = ("phases", "adjacency")

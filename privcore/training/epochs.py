@@ -5,19 +5,18 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
-from privcore.allocation.reduction import MOST_CHOSEN, blocks, exact
 from privcore.allocation.shuffling_counts import counts
 from privcore.allocation.shuffling_one_epoch import Clones
 from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.enclose import powering
 from privcore.likelihood_ratio.opposed import opposed
-from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, product, repeated
-from privcore.likelihood_ratio.symmetric import chosen
+from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, repeated
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds
+from privcore.training.chosen import ChosenSteps
 from privcore.training.counts import occupancies
 from privcore.training.phase import Owned, Phase
 
@@ -160,32 +159,6 @@ class ShuffledBelow(Ratio):
         return 3 * powering(self.steps)
 
 
-@dataclass(frozen=True)
-class ChosenBelow(Ratio):
-    """Ratio of k of t steps with Gaussian noise; only the lower distribution is valid.
-
-    For more than `MOST_CHOSEN` participations it is that of `MOST_CHOSEN` of them, which k of t dominates.
-    """
-
-    s: float
-    participations: int
-    steps: int
-
-    def build(self, res: Resolution) -> RatioBracket:
-        k = min(self.participations, MOST_CHOSEN)
-        coarse = Resolution(fineness=max(res.fineness, 0.1 if k <= 16 else 0.2), tail=res.tail)
-        ratio = chosen(Gaussian(self.s).bracket(coarse).lower, k, self.steps, coarse)
-        return RatioBracket(lower=ratio, upper=ratio)
-
-    @property
-    def width(self) -> float:
-        return self.s
-
-    @property
-    def combinations(self) -> int:
-        return 8 * (1 + min(self.participations, MOST_CHOSEN) // 8)
-
-
 def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds:
     """Return the bounds of allocation to k of t steps over several epochs.
 
@@ -209,13 +182,9 @@ def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds
             above=(Above(repeated(several, epochs)),),
             below=(repeated(alone, epochs), repeated(blind, epochs)),
         )
-    parts = [
-        repeated(OneOfSteps(Gaussian(s), size) if size > 1 else Gaussian(s), copies)
-        for size, copies in blocks(t, k, epochs)
-    ]
-    above = product(tuple(parts))
-    below = above if exact(t, k) else repeated(ChosenBelow(s, k, t), epochs)
+    once = alone if k == 1 else ChosenSteps(s, k, t)
+    ratio = repeated(once, epochs)
     if relation == "replace-one":
         blind = Gaussian(2.0 * k * s * math.sqrt(epochs / t))
-        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(below, blind))
-    return Bounds(above=(Above(above),), below=(below,))
+        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(ratio, blind))
+    return Bounds.exact(ratio)

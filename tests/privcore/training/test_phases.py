@@ -61,13 +61,38 @@ SAME = [
         "none(sigma=2,steps=2); poisson(sigma=1,sampling_probability=0.1,steps=4); none(sigma=2,steps=1)",
         "add-remove",
     ),
+    (
+        "balls-in-bins(sigma=3,steps=9,participations=3,epochs=4,redraw=once)",
+        "allocation(sigma=1.5,steps=9,participations=3)",
+        "zero-out",
+    ),
 ]
+SEVERAL = "allocation(sigma=2,steps=9,participations=3)"
 
 
 @pytest.mark.parametrize(("one", "other", "adjacency"), SAME)
 def test_limits_of_a_sampler_are_samplers_that_are_known(one: str, other: str, adjacency: str) -> None:
     for at in ({"delta": 1e-6}, {"epsilon": 0.7}):
         assert meet(answered(one, adjacency, **at), answered(other, adjacency, **at)), at
+
+
+@pytest.mark.thorough
+def test_several_participations_composed_with_no_information_are_those_alone() -> None:
+    """The first is a product of distributions, the second the sums of all losses."""
+    for at in ({"delta": 1e-6}, {"epsilon": 0.7}):
+        composed, alone = (
+            answered(run, "add-remove", **at) for run in (f"{SEVERAL}; none(sigma=900000,steps=1)", SEVERAL)
+        )
+        assert meet(composed, alone), at
+        assert composed.upper <= 1.011 * composed.lower, at
+
+
+def test_several_participations_beyond_a_million_steps_have_a_bracket_by_reduction_to_one() -> None:
+    many, one = (
+        answered(f"allocation(sigma=3,steps={steps},participations={k})", delta=1e-6)
+        for steps, k in ((2_000_000, 7), (300_000, 1))
+    )
+    assert one.lower < many.lower <= many.upper <= 1.02 * many.lower
 
 
 MORE_PRIVATE = [  # the first is at least as private as the second
@@ -176,7 +201,7 @@ def test_drawn_runs_have_a_lower_end_below_the_upper_end() -> None:
             f"fixed-size(sigma={2.0 * sigma},sampling_probability={rate},steps={steps})",
             f"shuffling(sigma={sigma},steps={steps},epochs=2,redraw=each-epoch)",
             f"balls-in-bins(sigma={sigma},steps={steps},epochs=3,redraw=once)",
-            f"allocation(sigma={sigma},steps={steps + 2},participations=2)",
+            f"allocation(sigma={sigma},steps={steps},epochs=2)",
         ]
         run = "; ".join(rng.sample(kinds, 2))
         for adjacency in ("zero-out", "replace-one"):
