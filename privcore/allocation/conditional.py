@@ -26,6 +26,10 @@ from privcore.papers import FELDMAN_SHENFELD
 
 FEW = 12.0
 """Variance below which the distributions of an epoch take long."""
+WIDE = 0.6
+"""Width of one step, as in `Step.width`, from which the sums of few participations take long."""
+RARE = 0.01
+"""Share of the steps below which they take long, too."""
 MOST_LOOKS = 3
 """Number of distributions that may be computed to find the order of magnitude of a delta."""
 PRODUCT = 0.5
@@ -66,7 +70,7 @@ class AllocationConditional(Method[Answered]):
     def cost(self, problem: Answered) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
-        return cost_of_choice(_choice(problem), rate_of(problem), question_of(problem))
+        return cost_of_choice(step_of(problem), _choice(problem), rate_of(problem), question_of(problem))
 
     def answer(self, problem: Answered, seed: int) -> Answer:
         choice = Participation(
@@ -87,10 +91,11 @@ def _choice(problem: Answered) -> Participation:
     return Participation(participations=problem.participations, steps=problem.steps, epochs=problem.epochs)
 
 
-def cost_of_choice(choice: Participation, rate: float, question: Question) -> Cost:
+def cost_of_choice(step: Step, choice: Participation, rate: float, question: Question) -> Cost:
     """Return a conservative estimate of the cost of `enclosed_choice`.
 
     Args:
+        step: Mechanism of a step.
         choice: Numbers of participations, steps and epochs, 1 < k < t.
         rate: Probability that an epoch includes the example.
         question: Whether epsilon or delta is computed, and where.
@@ -98,7 +103,10 @@ def cost_of_choice(choice: Participation, rate: float, question: Question) -> Co
     k, t, epochs = choice.participations, choice.steps, choice.epochs
     sums = min(2.0**18, 150.0 * math.sqrt(t * epochs))
     overlaps = min(k, 16.0 * math.sqrt(k * (1.0 - k / t) + 1.0))
-    seconds = len(DIRECTIONS[question.adjacency]) * (0.2 + 1e-8 * sums * (overlaps + 20.0))
+    one = 0.2 if question.asks == "epsilon" else 0.8  # a delta needs finer levels more often
+    seconds = len(DIRECTIONS[question.adjacency]) * (one + 2e-8 * sums * (overlaps + 20.0))
+    if (k * (1.0 - k / t) < FEW) + (step.width() > WIDE) + (k < RARE * t) >= 2:
+        seconds += 3.0
     if epochs > 1 or rate < 1.0:
         seconds += 10.0 if k * (1.0 - k / t) < FEW else 3.0  # the second level of the distributions
     return Cost(seconds=seconds, bytes=4e8)

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product as combinations_of
+from itertools import zip_longest
 from typing import Any
 
 from privcore.likelihood_ratio.ratios import Ratio, product, repeated
 
 MOST_COMBINATIONS = 4
 """Largest number of products of the ratios of different phases that are tried for one end."""
+SLOW = 1000
+"""Number of combinations from which a ratio is slow: it is tried where the others leave a wide bracket."""
 MANY = 16
 """Number of phases from which only the first ratios of all phases are multiplied."""
 
@@ -53,6 +56,18 @@ class Bounds:
             for each in self.above
         )
         return Bounds(tuple(above), tuple(repeated(ratio, times) for ratio in self.below))
+
+    @property
+    def stages(self) -> tuple["Bounds", ...]:
+        """The bounds in the order in which they are tried: all quick ratios, then pairs of slow ones."""
+        quick = Bounds(
+            tuple(each for each in self.above if each.ratio.combinations < SLOW),
+            tuple(ratio for ratio in self.below if ratio.combinations < SLOW),
+        )
+        above = [(each,) for each in self.above if each not in quick.above]
+        below = [(ratio,) for ratio in self.below if ratio not in quick.below]
+        pairs = zip_longest(above, below, fillvalue=())
+        return (*((quick,) if quick.above or quick.below else ()), *(Bounds(*pair) for pair in pairs))
 
     @property
     def tight(self) -> bool:

@@ -34,6 +34,17 @@ def enclosed_run(
         unamplified: Distance mu of the Gaussian mechanism that reveals the steps of the example; it bounds
             the run from above.
     """
+    stages = bounds.stages
+    if len(stages) > 1:
+        lower, upper = outermost(question, unamplified)
+        found = list[str]()
+        for stage in stages:
+            low, high, note = enclosed_run(stage, question, tolerance, unamplified)
+            lower, upper = max(lower, low), min(upper, high)
+            found.append(note)
+            if upper <= lower * (1.0 + tolerance):
+                break
+        return lower, upper, "; ".join(found)
     if bounds.tight:
         ratio = bounds.above[0].ratio
         if isinstance(ratio, Gaussian):
@@ -188,9 +199,13 @@ def _moved_power(above: Above, question: Question, tolerance: float, most: float
 
 def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
     """Return a conservative estimate of the cost of `enclosed_run`."""
+    stages = bounds.stages
+    if len(stages) > 1:
+        costs = [estimated(stage, question, tolerance) for stage in stages]
+        return Cost(seconds=sum(each.seconds for each in costs), bytes=max(each.bytes for each in costs))
     alone = chosen_alone(bounds.above[0].ratio) if bounds.tight else None
     if alone is not None and question.asks in ("epsilon", "delta"):
-        return cost_of_choice(alone[1], 1.0, question)
+        return cost_of_choice(*alone, 1.0, question)
     ratios = [each.ratio for each in bounds.above] * (3 if any(each.moved for each in bounds.above) else 1)
     ratios += [] if bounds.tight else bounds.below
     one = [cost(question, ratio.width, tolerance, ratio.levels) for ratio in ratios]

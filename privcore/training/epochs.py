@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
+from privcore.allocation.reduction import blocks
 from privcore.allocation.shuffling_counts import counts
 from privcore.allocation.shuffling_one_epoch import Clones
 from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.enclose import powering
+from privcore.likelihood_ratio.k_of_t import MOST_STEPS
 from privcore.likelihood_ratio.opposed import opposed
-from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, repeated
+from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, product, repeated
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds
-from privcore.training.chosen import ChosenSteps
+from privcore.training.chosen import ChosenBelow, ChosenSteps
 from privcore.training.counts import occupancies
 from privcore.training.phase import Owned, Phase
 
@@ -182,9 +184,20 @@ def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds
             above=(Above(repeated(several, epochs)),),
             below=(repeated(alone, epochs), repeated(blind, epochs)),
         )
-    once = alone if k == 1 else ChosenSteps(s, k, t)
-    ratio = repeated(once, epochs)
+    ratios = _several(s, t, k, epochs) if k > 1 else [(repeated(alone, epochs),) * 2]
+    below = tuple(ratio for _, ratio in ratios)
     if relation == "replace-one":
         blind = Gaussian(2.0 * k * s * math.sqrt(epochs / t))
-        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(ratio, blind))
-    return Bounds.exact(ratio)
+        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(*below, blind))
+    return Bounds(above=tuple(Above(ratio) for ratio, _ in ratios), below=below)
+
+
+def _several(s: float, steps: int, participations: int, epochs: int) -> list[tuple[Ratio, Ratio]]:
+    """Return pairs of an upper and a lower ratio of k of t steps, 1 < k < t; the first is quick."""
+    reduced = [
+        repeated(OneOfSteps(Gaussian(s), size) if size > 1 else Gaussian(s), copies)
+        for size, copies in blocks(steps, participations, epochs)
+    ]
+    below = repeated(ChosenBelow(s, participations, steps), epochs)
+    itself = repeated(ChosenSteps(s, participations, steps), epochs)
+    return [(product(tuple(reduced)), below), *([(itself, itself)] if steps <= MOST_STEPS else [])]

@@ -11,7 +11,7 @@ from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.questions import PowerQuestion
 from privcore.likelihood_ratio.ratios import Gaussian, Ratio, halved
 from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
-from privcore.training.bounds import composed
+from privcore.training.bounds import SLOW, composed
 from privcore.training.brackets import Ends, closed_form, dominated_run, outermost
 from privcore.training.phase import RELATIONS, Phase, unamplified
 
@@ -89,7 +89,8 @@ class Profile:
 
     def _build(self, fineness: float) -> bool:
         """Build the distributions with cells of this width, and return whether that was possible."""
-        ratios = dict.fromkeys([*(above.ratio for above in self.bounds.above), *self.bounds.below])
+        all_ratios = dict.fromkeys([*(above.ratio for above in self.bounds.above), *self.bounds.below])
+        ratios = [each for each in all_ratios if each.combinations < SLOW or each not in self.brackets]
         if sum(self._seconds(ratio, fineness) for ratio in ratios) > AFFORDABLE and self.brackets:
             return False
         built = False
