@@ -83,7 +83,9 @@ class AllocationSums(Method[Answered]):
         rate, delta = rate_of(problem), FIRST_DELTA if question.asks == "delta" else question.at
         most = FIRST_THRESHOLD if question.asks == "epsilon" else max(0.0, question.at)
         if most > LARGEST_THRESHOLD or delta < SMALLEST_DELTA:
-            return Answer.at_least(question.trivial, detail="beyond the range of double precision")
+            return Answer.enclosure(
+                question.trivial, problem.largest, detail="beyond the range of double precision"
+            )
         run = _Run(step_of(problem), problem.participations, problem.steps, problem.epochs, rate)
 
         def found(sampling: float, wanted: tuple[float, int, int], *, multiplied: bool = rate < 1.0) -> float:
@@ -105,7 +107,7 @@ class AllocationSums(Method[Answered]):
         if problem.epochs > 1:
             rates = [share * run.participations / run.steps for share in EPOCH_RATES]
             lower = max(lower, *(found(each, FACTORS, multiplied=True) for each in rates))
-        return Answer.at_least(lower, detail=f"rate {sampling:.3g} of the losses")
+        return Answer.enclosure(lower, problem.largest, detail=f"rate {sampling:.3g} of the losses")
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,8 @@ def _refined(problem: AuditGaussianTail, slopes: Array, rounds: int) -> tuple[Ar
         peaks = np.flatnonzero(inner & (violated[1:-1] > 1e-6)) + 1
         worst = peaks[np.argsort(-violated[peaks])][:_ADDED]
         slopes = np.union1d(slopes[solved.multipliers.max(axis=1) > 1e-12], searched[worst])
+        if slopes.size == 0:  # every count has a p-value of 1, for example no correct guess
+            return found
     return found
 
 

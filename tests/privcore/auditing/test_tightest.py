@@ -105,3 +105,17 @@ def test_forty_guesses_are_best_about_a_hundred_canaries() -> None:
     problem = AuditBestGuesses(canaries=100, mu=1.0, delta=1e-5, family="gaussian")
     assert evaluate(Point(problem=problem, method=find("auditing.best")())).value == 40.0
     assert np.isclose(best_guesses(problem, [40])[0], 1.564996, atol=1e-6)
+
+
+def test_an_audit_without_a_correct_guess_refutes_nothing() -> None:
+    found = answer(
+        "audit-epsilon",
+        "auditing.tightestgaussian",
+        canaries=1000,
+        guesses=10,
+        correct=0,
+        alternatives=31,
+        delta=5e-11,
+    )
+    assert found.ok
+    assert found.value == 0.0
