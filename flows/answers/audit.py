@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from flows.answers.audit_scores import Scored
 from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_problem, intersect
 from privcore.auditing import check_included, correct_if_shuffled, guess, guess_clearest
-from privcore.distributions.columns import read_columns
 
 WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
 MODEL_BASED = ("auditing.tightestgaussian", "auditing.gaussian")
@@ -32,9 +31,7 @@ class Counted:
 
 
 def counted(
-    file: Path,
-    score_column: str,
-    included_column: str,
+    scored: Scored,
     guesses: int,
     *,
     one_sided: bool = False,
@@ -42,12 +39,10 @@ def counted(
     centre: float | None = None,
     shuffles: int = 0,
 ) -> Counted:
-    """Return the counts of guesses that are made from the scores in a Parquet or CSV file.
+    """Return the counts of guesses that are made from the scores.
 
     Args:
-        file: The file, one row for every canary that was randomised.
-        score_column: Name of the column of scores.
-        included_column: Name of the column of inclusion bits.
+        scored: Scores and inclusion bits of every canary that was randomised.
         guesses: Number of guesses, fixed beforehand.
         one_sided: Whether to guess only that the highest scores are in.
         clearest: Whether to guess about the scores farthest from the centre, instead of half and half.
@@ -55,9 +50,9 @@ def counted(
         shuffles: Number of times that guesses are also counted with shuffled inclusion bits.
 
     Raises:
-        DomainError: The file cannot be read, or its columns are not valid for an audit.
+        DomainError: The scores or the inclusion bits are not valid for an audit.
     """
-    scores, included = read_columns(file, [score_column, included_column], "numbers")
+    scores, included = scored.scores, scored.included
     check_included(included)
     if clearest:
         made = guess_clearest(scores, guesses, centre)
@@ -89,8 +84,10 @@ def audited(
         claimed_epsilon: Claimed epsilon whose p-value is bounded.
 
     Returns:
-        Epsilons of the audits without a model, each refuted at the confidence; the model-based epsilon; the
-        bounds of the p-value of a claim; and the number of audits with shuffled bits that refute.
+        The neighbouring relation of the refuted guarantee (a canary is added or removed, or replaced by
+        another alternative); epsilons of the audits without a model, each refuted at the confidence; the
+        model-based epsilon; the bounds of the p-value of a claim; and the number of audits with shuffled
+        bits that refute.
 
     Raises:
         DomainError: The counts contradict one another.
@@ -106,6 +103,7 @@ def audited(
     )
     content: dict[str, Any] = {
         **fields,
+        "neighbours": "add-remove" if alternatives == 2 else "replace-one",
         "delta": delta,
         "confidence": confidence,
         "refuted_epsilon": _answers(question, WITHOUT_MODEL, "lower"),

@@ -1,15 +1,15 @@
 """The command about audits in one run: from scores of canaries, or their counts, to a refuted epsilon."""
 
 import math
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from flows.cli.audited import show_audit
 from flows.cli.options import Json
-from flows.printing import as_json, exactly, rounded_down, rounded_up, show
+from flows.printing import as_json
 from flows.spec.words import checked, number
 from privcore import DomainError
 from privcore.params import CONFIDENCE, DELTA, REPETITIONS
@@ -18,14 +18,28 @@ from privcore.params import CONFIDENCE, DELTA, REPETITIONS
 def audit(  # noqa: PLR0913  the options of a command are its arguments
     *,
     scores: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Parquet or CSV file with one row for each canary.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Parquet, CSV, JSONL, NPY or NPZ file with one row for each canary."
+        ),
+    ] = None,
+    scores_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the canaries left out; --scores then has the included ones.",
+        ),
     ] = None,
     score_column: Annotated[
         str, typer.Option(metavar="NAME", help="Column of scores; a higher score means more likely included.")
     ] = "score",
     included_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Column of inclusion bits: true, false, 1 or 0.")
+        str, typer.Option(metavar="NAME", help="Column of inclusion bits: true, false, 1, 0, in or out.")
     ] = "included",
+    lower_is_member: Annotated[
+        bool,
+        typer.Option("--lower-is-member", help="A lower score means more likely included, as for losses."),
+    ] = False,
     guesses: Annotated[
         str | None,
         typer.Option(
@@ -66,6 +80,26 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     claimed_epsilon: Annotated[
         str | None, typer.Option(metavar="EPSILON", help="Claimed epsilon; prints bounds of its p-value.")
     ] = None,
+    rates: Annotated[
+        bool,
+        typer.Option(
+            "--rates",
+            help="Also report AUROC, TPR at FPR, and epsilon by error rates, for independent scores.",
+        ),
+    ] = False,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Threshold for --rates, fixed beforehand; repeatable. Default: one from half of the scores.",
+        ),
+    ] = None,
+    false_positive_rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER", help="False positive rate for --rates; repeatable. Default: 0.001, 0.01, 0.1."
+        ),
+    ] = None,
     null_check: Annotated[
         str | None,
         typer.Option(metavar="NUMBER", help="Number of audits to repeat with shuffled inclusion bits."),
@@ -79,6 +113,9 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     are broken at random, with a hash of the scores as the seed.
     """
     from flows.answers.audit import Counted, audited, counted
+    from flows.answers.audit_rates import FALSE_POSITIVE_RATES
+    from flows.answers.audit_rates import rates as error_rates
+    from flows.answers.audit_scores import read_scores
 
     domain = partial(checked, "audit-tail")
     if (scores is None) == (counts is None):
@@ -92,9 +129,14 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
         if not clearest or isinstance(word, str) or not math.isfinite(word):
             raise DomainError(f"Expected --centre with --clearest only, and a number, got {centre}.")
         middle = float(word)
+    if (threshold or false_positive_rate) and not rates:
+        raise DomainError("Expected --threshold and --false-positive-rate with --rates only.")
+    scored = None
     if counts is not None:
         if guesses is not None or one_sided or clearest or null_check is not None:
             raise DomainError("Expected --guesses, --one-sided, --clearest, --null-check with --scores only.")
+        if scores_out is not None or lower_is_member or rates:
+            raise DomainError("Expected --scores-out, --lower-is-member and --rates with --scores only.")
         m, made, right = (
             domain(name, x) for name, x in zip(("canaries", "guesses", "correct"), counts, strict=True)
         )
@@ -107,10 +149,15 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             raise DomainError(f"Expected --alternatives 2 with --scores, got {choices}.")
         if one_sided and clearest:
             raise DomainError("Expected --one-sided or --clearest, got both.")
-        found = counted(
+        scored = read_scores(
             scores.expanduser(),
             score_column,
             included_column,
+            out_file=None if scores_out is None else scores_out.expanduser(),
+            lower_is_member=lower_is_member,
+        )
+        found = counted(
+            scored,
             int(domain("guesses", guesses)),
             one_sided=one_sided,
             clearest=clearest,
@@ -118,32 +165,28 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             shuffles=0 if null_check is None else int(REPETITIONS.check(number(null_check))),
         )
     content = audited(found, tolerated, level, alternatives=choices, claimed_epsilon=claim)
-    print(as_json(content)) if json else _show(content)
-
-
-def _show(content: Mapping[str, Any]) -> None:
-    """Print an audit as text."""
-    level, delta = exactly(content["confidence"]), exactly(content["delta"])
-    print(
-        f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct"
-    )
-    rows = [
-        [name, rounded_down(epsilon), "for every mechanism"]
-        for name, epsilon in content["refuted_epsilon"].items()
-    ]
-    rows += [
-        [name, rounded_down(epsilon), "model-based: only if the mechanism behaves like Gaussian noise"]
-        for name, epsilon in content["model_based_epsilon"].items()
-    ]
-    show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
-    if "claim" in content:
-        claim = content["claim"]
-        bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
-        verdict = "refuted" if claim["refuted"] else "not refuted"
-        print(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
-    if "null_check" in content:
-        check = content["null_check"]
-        print(
-            f"null check: {check['refuted']} of {check['audits']} audits with shuffled inclusion bits refute "
-            f"some epsilon > 0; expected are at most about {check['nominal']:.4g}"
+    if rates and scored is not None:
+        content["rates"] = error_rates(
+            scored,
+            tolerated,
+            level,
+            thresholds=[_finite("threshold", text) for text in threshold or []],
+            false_positive_rates=[_rate(text) for text in false_positive_rate or []] or FALSE_POSITIVE_RATES,
         )
+    print(as_json(content)) if json else show_audit(content)
+
+
+def _finite(name: str, text: str) -> float:
+    """Return a finite number."""
+    value = number(text)
+    if isinstance(value, str) or not math.isfinite(value):
+        raise DomainError(f"Expected a number for --{name}, got {text[:60]}.")
+    return float(value)
+
+
+def _rate(text: str) -> float:
+    """Return a rate between 0 and 1."""
+    value = _finite("false-positive-rate", text)
+    if not 0.0 < value < 1.0:
+        raise DomainError(f"Expected --false-positive-rate in (0, 1), got {text[:60]}.")
+    return value

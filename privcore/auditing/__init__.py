@@ -1,14 +1,26 @@
 """Audits of differential privacy in one run: from counts of correct guesses to a refuted epsilon."""
 
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail, AuditTail
+from privcore.auditing.rates import (
+    area_interval,
+    area_under_curve,
+    best_threshold,
+    first_half,
+    true_positive_rate,
+)
 from privcore.auditing.scores import check_included, correct_if_shuffled, guess, guess_clearest
 
 __all__ = [
     "AuditEpsilon",
     "AuditGaussianTail",
     "AuditTail",
+    "area_interval",
+    "area_under_curve",
+    "best_threshold",
     "check_included",
     "correct_if_shuffled",
+    "first_half",
     "guess",
     "guess_clearest",
+    "true_positive_rate",
 ]

@@ -1,27 +1,30 @@
-"""Columns of numbers or categories from Parquet or CSV files; no other numerics read files."""
+"""Columns of numbers or categories from files of tables; no other numerics read files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privcore.distributions.tables import MOST_ROWS, read_table
 from privcore.errors import DomainError
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_MOST_ROWS = 10**8
 
-
-def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
+def read_columns(
+    path: Path, names: Sequence[str], what: str, words: Mapping[str, float] = MappingProxyType({})
+) -> list[Array]:
     """Return columns of a file as numbers; true and false count as 1 and 0.
 
     Args:
-        path: A Parquet or CSV file; its first bytes determine the format.
+        path: A Parquet, CSV, JSONL, NPY or NPZ file; its first bytes determine the format.
         names: Names of the columns.
         what: Content of the columns, such as `probabilities`, for the messages.
+        words: Numbers of words, in lower case, that a column of text may have instead of numbers.
 
     Returns:
         One array per column, of equal lengths, without NaN.
@@ -36,14 +39,15 @@ def read_columns(path: Path, names: Sequence[str], what: str) -> list[Array]:
     try:
         if not path.is_file():
             raise DomainError(f"Expected a file with a column of {what}, but {path} is not a file.")
-        table = _table(path, names)
+        table = read_table(path, names)
         # Missing values become NaN.
-        arrays = [table.column(name).cast(pa.float64()).to_numpy() for name in names]
+        columns = [_in_numbers(table.column(name), words) for name in names]
+        arrays = [column.cast(pa.float64()).to_numpy() for column in columns]
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
         reason = _sentence(error)
         raise DomainError(f"Cannot read {what} from the {column} {listed} of {path}: {reason}") from None
-    if not 1 <= arrays[0].size <= _MOST_ROWS:
-        raise DomainError(f"Expected 1 to {_MOST_ROWS} rows in {path}, got {arrays[0].size}.")
+    if not 1 <= arrays[0].size <= MOST_ROWS:
+        raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got {arrays[0].size}.")
     for name, values in zip(names, arrays, strict=True):
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values))) + 1
@@ -55,7 +59,7 @@ def read_categories(path: Path, name: str) -> Counts:
     """Return the number of occurrences of each distinct value of a column of any type, in no order.
 
     Args:
-        path: A Parquet or CSV file; its first bytes determine the format.
+        path: A Parquet, CSV, JSONL, NPY or NPZ file; its first bytes determine the format.
         name: Name of the column.
 
     Raises:
@@ -67,7 +71,7 @@ def read_categories(path: Path, name: str) -> Counts:
     try:
         if not path.is_file():
             raise DomainError(f"Expected a file with a column of categories, but {path} is not a file.")
-        column = _table(path, [name]).column(name)
+        column = read_table(path, [name]).column(name)
         if pa.types.is_floating(column.type):
             column = pyarrow.compute.add(column, 0.0)  # merges -0.0 and 0.0
         missing = column.is_null(nan_is_null=True)
@@ -78,28 +82,22 @@ def read_categories(path: Path, name: str) -> Counts:
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
         reason = _sentence(error)
         raise DomainError(f"Cannot read categories from the column {name} of {path}: {reason}") from None
-    if not 1 <= len(column) <= _MOST_ROWS:
-        raise DomainError(f"Expected 1 to {_MOST_ROWS} rows in {path}, got {len(column)}.")
+    if not 1 <= len(column) <= MOST_ROWS:
+        raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got {len(column)}.")
     return np.asarray(counts, dtype=np.int64)
 
 
-def _table(path: Path, names: Sequence[str]) -> Any:
-    """Return a table with these columns, after checking that each exists once."""
-    import pyarrow.csv
-    import pyarrow.parquet
+def _in_numbers(column: Any, words: Mapping[str, float]) -> Any:
+    """Return a column of text with each of these words, in any case, in place of its number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    with path.open("rb") as file:
-        parquet = file.read(4) == b"PAR1"
-    table = pyarrow.parquet.ParquetFile(path) if parquet else pyarrow.csv.read_csv(path)
-    present = table.schema_arrow.names if parquet else table.column_names
-    for name in names:
-        if name not in present:
-            raise DomainError(
-                f"Expected a column named {name} in {path}; its columns are {', '.join(present)[:200]}."
-            )
-        if present.count(name) > 1:
-            raise DomainError(f"Expected one column named {name} in {path}, got {present.count(name)}.")
-    return table.read(columns=list(dict.fromkeys(names))) if parquet else table
+    if not words or not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    found = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(column)), pa.array(list(words)))
+    if found.null_count > column.null_count:
+        return column  # the cast to numbers names the first word that is no number
+    return pc.take(pa.array(list(words.values())), found)
 
 
 def _sentence(error: Exception) -> str:

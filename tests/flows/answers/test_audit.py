@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from flows.answers.audit import audited, counted
+from flows.answers.audit_scores import read_scores
 from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem
 
@@ -107,12 +108,12 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
     assert run(["audit", *words, "--null-check", "20"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
-    assert [line.endswith("for every mechanism") for line in lines[3:6]] == [True] * 3
-    for line, name in zip(lines[7:9], ("tightestgaussian", "gaussian"), strict=True):
+    assert [line.endswith("for every mechanism") for line in lines[4:7]] == [True] * 3
+    for line, name in zip(lines[8:10], ("tightestgaussian", "gaussian"), strict=True):
         assert line.startswith(f"auditing.{name}")
         assert line.endswith("model-based: only if the mechanism behaves like Gaussian noise")
-    assert lines[9].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
-    assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[10]
+    assert lines[10].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
+    assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[11]
 
 
 def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,7 +139,7 @@ def test_scores_without_a_leak_are_suspected_at_most_17_times_in_200() -> None:
 
 def test_the_null_check_counts_what_the_audits_of_shuffled_bits_refute(tmp_path: Path) -> None:
     file = written(tmp_path / "s.csv", *gaussian(400, 2.0, 2))
-    counts = counted(file, "score", "included", 60, shuffles=300)
+    counts = counted(read_scores(file, "score", "included"), 60, shuffles=300)
     shown = audited(counts, 1e-5, 0.9)
     question = {"canaries": 400, "guesses": 60, "delta": 1e-5, "audit_confidence": 0.9}
     refuting = set()

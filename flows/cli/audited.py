@@ -1,0 +1,74 @@
+"""Printing of an audit: refuted epsilons, claims, and error rates of the attack."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flows.printing import exactly, rounded_down, rounded_up, show
+
+_NEIGHBOURS = {
+    "add-remove": "neighbouring data sets: one canary is added or removed (add-remove)",
+    "replace-one": "neighbouring data sets: one canary is replaced by another alternative (replace-one)",
+}
+
+
+def show_audit(content: Mapping[str, Any]) -> None:
+    """Print an audit as text."""
+    level, delta = exactly(content["confidence"]), exactly(content["delta"])
+    print(
+        f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct"
+    )
+    rows = [
+        [name, rounded_down(epsilon), "for every mechanism"]
+        for name, epsilon in content["refuted_epsilon"].items()
+    ]
+    rows += [
+        [name, rounded_down(epsilon), "model-based: only if the mechanism behaves like Gaussian noise"]
+        for name, epsilon in content["model_based_epsilon"].items()
+    ]
+    print(_NEIGHBOURS[content["neighbours"]])
+    show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
+    if "claim" in content:
+        claim = content["claim"]
+        bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
+        verdict = "refuted" if claim["refuted"] else "not refuted"
+        print(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
+    if "null_check" in content:
+        check = content["null_check"]
+        print(
+            f"null check: {check['refuted']} of {check['audits']} audits with shuffled inclusion bits refute "
+            f"some epsilon > 0; expected are at most about {check['nominal']:.4g}"
+        )
+    if "rates" in content:
+        _show_rates(content["rates"], level)
+
+
+def _show_rates(content: Mapping[str, Any], level: str) -> None:
+    """Print the error rates of the attack as text."""
+    print(f"if {content['assumption']}, each with confidence {level}:")
+    for each in content["thresholds"]:
+        print(
+            f"scores {each['in_if']} {each['threshold']:.6g}: "
+            f"{each['true_positives']} of {each['runs_with']} in, "
+            f"{each['false_positives']} of {each['runs_without']} out; "
+            f"epsilon >= {rounded_down(each['epsilon'])}, "
+            f"{rounded_down(each['gaussian'])} if the mechanism behaves like Gaussian noise"
+        )
+    area = content["area_under_curve"]
+    rows = [
+        [
+            "AUROC",
+            f"{area['estimate']:.6g}",
+            rounded_down(area["interval"][0]),
+            rounded_up(area["interval"][1]),
+        ]
+    ]
+    rows += [
+        [
+            f"TPR at FPR {exactly(each['false_positive_rate'])}",
+            "",
+            rounded_down(each["interval"][0]),
+            rounded_up(each["interval"][1]),
+        ]
+        for each in content["true_positive_rate"]
+    ]
+    show(["rate", "estimate", "at least", "at most"], rows)

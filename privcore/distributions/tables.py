@@ -1,0 +1,97 @@
+"""Tables from Parquet, CSV, JSONL, NPY and NPZ files; the first bytes of a file determine its format."""
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privcore.errors import DomainError
+
+MOST_ROWS = 10**8
+_NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
+
+
+def read_table(path: Path, names: Sequence[str]) -> Any:
+    """Return an Arrow table with these columns, after checking that each exists once.
+
+    Args:
+        path: A Parquet, CSV, JSONL (one object per line), NPY or NPZ file. An NPY file has a structured
+            array, or one plain column, which then has every single name; an NPZ file has one array for each
+            column.
+        names: Names of the columns.
+
+    Raises:
+        DomainError: A column is missing or listed twice, or an array is not a column.
+        OSError, RuntimeError, UnicodeError, pyarrow.ArrowException: The file cannot be read.
+    """
+    import pyarrow.csv
+    import pyarrow.json
+    import pyarrow.parquet
+
+    with path.open("rb") as file:
+        start = file.read(64)
+    if start.startswith((_NPY, _ZIP)):
+        return _arrays(path, names, zipped=start.startswith(_ZIP))
+    parquet = start.startswith(b"PAR1")
+    if parquet:
+        table = pyarrow.parquet.ParquetFile(path)
+    elif start.lstrip().startswith(b"{"):
+        table = pyarrow.json.read_json(path)
+    else:
+        table = pyarrow.csv.read_csv(path)
+    present = table.schema_arrow.names if parquet else table.column_names
+    _check_present(path, names, present)
+    return table.read(columns=list(dict.fromkeys(names))) if parquet else table
+
+
+def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:
+    for name in names:
+        if name not in present:
+            raise DomainError(
+                f"Expected a column named {name} in {path}; its columns are {', '.join(present)[:200]}."
+            )
+        if present.count(name) > 1:
+            raise DomainError(f"Expected one column named {name} in {path}, got {present.count(name)}.")
+
+
+def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
+    """Return the columns of a file of numpy, none of which may hold Python objects."""
+    import pyarrow as pa
+
+    try:
+        if zipped:
+            with zipfile.ZipFile(path) as archive:
+                present = [name.removesuffix(".npy") for name in archive.namelist()]
+                _check_present(path, names, present)
+                columns = {name: _member(archive, name) for name in names}
+        else:
+            # a map of the file cannot be larger than the file, whatever its header says
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            fields = array.dtype.names
+            if fields is not None:
+                _check_present(path, names, list(fields))
+            elif len(set(names)) > 1:
+                raise DomainError(f"Expected an NPY file with named fields, but {path} has a plain array.")
+            columns = {name: array if fields is None else array[name] for name in names}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise OSError(str(error) or "damaged file") from None
+    for name, column in columns.items():
+        if column.ndim != 1:
+            raise DomainError(f"Expected a column of numbers, but {name} of {path} has shape {column.shape}.")
+    return pa.table({name: np.array(column) for name, column in columns.items()})
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
+    """Return one array of an NPZ file, after a check of the size that its header states."""
+    with archive.open(f"{name}.npy") as file:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, kind = read(file)
+        if int(np.prod([float(side) for side in shape])) > MOST_ROWS or kind.itemsize > 1024:
+            raise ValueError(f"{name} has shape {shape}")
+    with archive.open(f"{name}.npy") as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

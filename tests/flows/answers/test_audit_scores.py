@@ -1,0 +1,202 @@
+"""`privsweep audit` from score files as people have them, and the error rates of their scores."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from scipy.stats import beta, norm
+from sklearn.metrics import roc_auc_score
+
+from flows.cli.app import run
+
+CANARIES, GUESSES = 300, 60
+_RNG = np.random.default_rng(5)
+INCLUDED = _RNG.integers(0, 2, CANARIES)
+SCORES = np.round(_RNG.normal(2.0 * INCLUDED), 3)
+WORDS = np.where(INCLUDED == 1, "in", "Out")
+
+
+def jsonl(file: Path) -> None:
+    rows = zip(SCORES.tolist(), WORDS.tolist(), strict=True)
+    file.write_text("\n".join(json.dumps({"score": score, "included": word}) for score, word in rows))
+
+
+def csv(file: Path) -> None:
+    rows = zip(SCORES.tolist(), WORDS.tolist(), strict=True)
+    file.write_text("\n".join(["score,included", *(f"{score},{word}" for score, word in rows)]))
+
+
+def npy(file: Path) -> None:
+    rows = list(zip(SCORES.tolist(), INCLUDED.tolist(), strict=True))
+    np.save(file, np.array(rows, dtype=[("score", "f8"), ("included", "?")]))
+
+
+FORMATS: dict[str, Callable[[Path], None]] = {
+    "parquet": lambda file: pyarrow.parquet.write_table(
+        pa.table({"score": SCORES, "included": INCLUDED}), file
+    ),
+    "csv": csv,
+    "jsonl": jsonl,
+    "npy": npy,
+    "npz": lambda file: np.savez_compressed(file, score=SCORES, included=WORDS),
+}
+
+
+def audit(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    """Return what an audit of these scores prints as JSON."""
+    common = ["--delta", "1e-5", "--guesses", str(GUESSES), "--json"]
+    assert run(["audit", *map(str, words), *common]) == 0, capsys.readouterr().err
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
+
+
+@pytest.fixture
+def npz(tmp_path: Path) -> Path:
+    FORMATS["npz"](tmp_path / "s.npz")
+    return tmp_path / "s.npz"
+
+
+def test_every_format_of_a_file_gives_the_same_audit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = []
+    for name, write in FORMATS.items():
+        write(tmp_path / f"s.{name}")
+        found.append(audit(capsys, "--scores", tmp_path / f"s.{name}"))
+    assert all(each == found[0] for each in found)
+    ranked = INCLUDED[np.argsort(SCORES, kind="stable")]
+    correct = int(ranked[-GUESSES // 2 :].sum() + (1 - ranked[: GUESSES // 2]).sum())
+    assert abs(found[0]["correct"] - correct) <= 1, "ties are broken at random"
+
+
+@pytest.mark.thorough
+def test_losses_in_two_files_give_the_counts_of_scores_in_one(
+    tmp_path: Path, npz: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, bit in (("in", 1), ("out", 0)):
+        np.save(tmp_path / f"{name}.npy", -SCORES[bit == INCLUDED])
+    files = ["--scores", tmp_path / "in.npy", "--scores-out", tmp_path / "out.npy"]
+    losses = audit(capsys, *files, "--lower-is-member", "--rates", "--threshold", -1.5)
+    whole = audit(capsys, "--scores", npz, "--rates", "--threshold", 1.5)
+    assert abs(losses["correct"] - whole["correct"]) <= 1, "ties are broken by other seeds"
+    (first,), (second,) = (each["rates"].pop("thresholds") for each in (losses, whole))
+    assert losses["rates"] == whole["rates"]
+    assert (first.pop("in_if"), first.pop("threshold")) == ("below", -1.5)
+    assert (second.pop("in_if"), second.pop("threshold")) == ("above", 1.5)
+    assert first == second
+
+
+def test_several_thresholds_share_the_error_of_exact_binomial_bounds(
+    npz: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = audit(capsys, "--scores", npz, "--rates", "--threshold", 1.5, "--threshold", 2.0)["rates"]
+    inside, outside = SCORES[INCLUDED == 1], SCORES[INCLUDED == 0]
+    error = 1.0 - math.sqrt(1.0 - 0.05 / 2)
+    for each in found["thresholds"]:
+        hits, wrong = int(np.sum(inside > each["threshold"])), int(np.sum(outside > each["threshold"]))
+        assert (each["true_positives"], each["false_positives"]) == (hits, wrong)
+        least = beta.ppf(error, hits, inside.size - hits + 1)
+        most = beta.ppf(1.0 - error, wrong + 1, outside.size - wrong)
+        epsilon = max(math.log((least - 1e-5) / most), math.log((1.0 - most - 1e-5) / (1.0 - least)))
+        assert each["epsilon"] == pytest.approx(max(0.0, epsilon), abs=1e-6)
+        assert each["epsilon"] <= max(0.0, epsilon)
+        mu = norm.ppf(least) - norm.ppf(most)
+        delta = norm.cdf(mu / 2 - each["gaussian"] / mu) - math.exp(each["gaussian"]) * norm.cdf(
+            -mu / 2 - each["gaussian"] / mu
+        )
+        assert delta == pytest.approx(1e-5, rel=1e-4)
+    assert found["refuted_epsilon"] == max(each["epsilon"] for each in found["thresholds"])
+
+
+def test_a_threshold_from_one_half_is_used_for_the_other(
+    npz: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = audit(capsys, "--scores", npz, "--rates", "--false-positive-rate", 0.2)["rates"]
+    (only,) = found["thresholds"]
+    assert only["runs_with"] + only["runs_without"] == CANARIES // 2
+    assert found["area_under_curve"]["estimate"] == pytest.approx(roc_auc_score(INCLUDED, SCORES), rel=1e-14)
+    (rate,) = found["true_positive_rate"]
+    assert rate["interval"][0] < norm.sf(norm.isf(0.2) - 2.0) < rate["interval"][1]
+    assert found["assumption"] == "the scores of the canaries are independent"
+
+
+@pytest.mark.parametrize(
+    ("words", "neighbours"),
+    [
+        (["--counts", "1000", "100", "90"], "add-remove"),
+        (["--counts", "1000", "100", "40", "--alternatives", "5"], "replace-one"),
+    ],
+)
+def test_every_output_names_the_neighbouring_relation(
+    words: list[str], neighbours: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", *words, "--delta", "1e-5"]) == 0
+    assert f"({neighbours})" in capsys.readouterr().out
+    assert run(["audit", *words, "--delta", "1e-5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["neighbours"] == neighbours
+
+
+@pytest.mark.thorough
+def test_rates_are_printed_as_text(npz: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "--scores", str(npz), "--guesses", "60", "--delta", "1e-5", "--rates"]) == 0
+    out = capsys.readouterr().out
+    assert "if the scores of the canaries are independent, each with confidence 0.95:" in out
+    assert "TPR at FPR 0.01" in out
+    assert "AUROC" in out
+
+
+def _damaged(name: str, folder: Path) -> list[str]:
+    """Return the words of an audit of a file that is no table of scores."""
+    file = folder / name
+    if name == "objects.npz":
+        np.savez(file, score=np.array([{}], dtype=object), included=np.array([1]))
+    elif name == "matrix.npy":
+        np.save(file, np.ones((3, 2)))
+    elif name == "infinite.npz":
+        np.savez(file, score=np.array([0.5, -math.inf]), included=np.array([1, 0]))
+    elif name == "word.csv":
+        file.write_text("score,included\n1,maybe\n")
+    else:
+        FORMATS["npz"](file)
+        file.write_bytes(file.read_bytes()[:-30])
+    return ["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("objects.npz", "Object arrays cannot be loaded"),
+        ("matrix.npy", "Expected an NPY file with named fields"),
+        ("infinite.npz", "Expected finite scores, got -inf in row 2."),
+        ("word.csv", "maybe"),
+        ("cut.npz", "Cannot read numbers from the columns score and included"),
+    ],
+)
+def test_a_file_that_is_no_table_of_scores_is_refused_in_a_sentence(
+    name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(_damaged(name, tmp_path)) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert len(error) < 400
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--threshold", "1"], "Expected --threshold and --false-positive-rate with --rates only."),
+        (["--rates", "--threshold", "nan"], "Expected a number for --threshold, got nan."),
+        (["--rates", "--false-positive-rate", "1"], "Expected --false-positive-rate in (0, 1), got 1."),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    words: list[str], sentence: str, npz: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "--scores", str(npz), "--guesses", "60", "--delta", "1e-5", *words]) == 2
+    assert sentence in capsys.readouterr().err
