@@ -50,7 +50,7 @@ def source(kind: type[Problem]) -> str:
     return "{" + ", ".join(f"'{name}': b.{name}" for name in kind.parameters) + "}"
 
 
-def ends(kind: type[Problem], asked: str) -> str:
+def ends(kind: type[Problem], asked: str, carried: str = "") -> str:
     """Return a query with the columns `low` and `high`: each is a struct, or null without a bound.
 
     Its members are `bound`, which is the end, or its negative for a lower end; `method`, `source` and
@@ -59,8 +59,10 @@ def ends(kind: type[Problem], asked: str) -> str:
 
     Args:
         kind: The problem.
-        asked: The relation of one row with the question, named `asked`.
+        asked: The relation with the questions, named `asked`.
+        carried: A column of this relation that the query returns too.
     """
+    also = f", {carried}" if carried else ""
     if not kind.exp_convex:
         low, high = (
             f"(select min({_corner(kind, end)}) {_corners(kind, end)})" for end in ("lower", "upper")
@@ -68,8 +70,8 @@ def ends(kind: type[Problem], asked: str) -> str:
         none = "also := null, also_method := null, also_point := null::varchar"
         return f"""
             select case when low is not null then struct_insert(low, {none}) end as low,
-                   case when high is not null then struct_insert(high, {none}) end as high
-            from (select {low} as low, {high} as high from {asked})"""
+                   case when high is not null then struct_insert(high, {none}) end as high{also}
+            from (select {low} as low, {high} as high{also} from {asked})"""
     (name,) = kind.exp_convex
     by_value = {
         end: f"""(
@@ -79,16 +81,16 @@ def ends(kind: type[Problem], asked: str) -> str:
         for end in ("lower", "upper")
     }
     return f"""
-        select {_better("low", "0")} as low, {_better("high", "'inf'::double")} as high
+        select {_better("low", "0")} as low, {_better("high", "'inf'::double")} as high{also}
         from (
-            select low, high, {_chord_below()} as low_chord, {_chord_above()} as high_chord
+            select low, high, {_chord_below()} as low_chord, {_chord_above()} as high_chord{also}
             from (
                 select place, {_best("lows", name, ">=", "place")} as low,
                        {_best("highs", name, "<=", "place")} as high,
-                       {_each("lows", name, ">=")} as lows, {_each("highs", name, "<=")} as highs
+                       {_each("lows", name, ">=")} as lows, {_each("highs", name, "<=")} as highs{also}
                 from (
                     select asked.{name} as place, {_nearby(kind, name)} as nearby,
-                           {by_value["lower"]} as lows, {by_value["upper"]} as highs
+                           {by_value["lower"]} as lows, {by_value["upper"]} as highs{also}
                     from {asked}
                 ) as found
             ) as found

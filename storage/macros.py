@@ -9,9 +9,8 @@ from privcore import PROBLEMS, find_problem
 from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.problem import Problem
 from privcore.training import sampler_of
-from storage.macro_ends import SERIES, ends, is_corner, source
+from storage.macro_ends import SERIES, ends
 from storage.macro_sizes import RATE_AT_LEAST, sized, sizes_of, sound_sizes
-from storage.monotone_index import relation
 from storage.views import view_name
 
 SHORT = {
@@ -198,25 +197,27 @@ def _imported(*points: str) -> str:
 
 
 def _noise(kind: type[Problem], noise: str) -> str:
+    """Return the query for the least stored noise whose upper end, also by convexity, meets the target.
+
+    An end from two stored problems holds for the larger one of their noises.
+    """
     given = {name: name for name in kind.parameters if name != noise}
-    origin = f"'source': {source(kind)}, 'method': b.upper_method, 'point': b.upper_point"
-    smallest = f"{{'noise': b.{noise}, 'upper': b.upper, {origin}}}"
-    brackets = f"brackets.{view_name(kind.name)} as b"
-    axis = next(axis for axis in kind.lookup_axes() if axis.name == noise)
-    below = f"{is_corner(kind, 'lower', noise)} and b.{noise} {relation(axis, 'lower')} asked.least.noise"
+    question = _asked(kind, given, {kind.asks: kind.asks})
+    stored = f"(select distinct b.{noise} from brackets.{view_name(kind.name)} as b) as stored"
+    every = f"(select * from {question}, {stored}) as asked"
     return f"""
         select '{kind.name}' as problem, found.least.noise as {noise}, found.least.upper as upper,
-               found.least.method as upper_method, found.least.source as upper_from,
-               {_imported("found.least.point")}
+               found.least.high.method as upper_method, found.least.high.source as upper_from,
+               found.least.high.also as upper_also, found.least.high.also_method as upper_also_method,
+               {_imported(*(f"found.least.high.{point}" for point in _POINTS))}
         from (
-            select asked.least as least, (select max(b.lower) from {brackets} where {below}) as lower
-            from (
-                select asked.*, (select min({smallest}) from {brackets} where
-                    {is_corner(kind, "upper", noise)} and b.upper <= asked.{kind.asks}) as least
-                from {_asked(kind, given, {kind.asks: kind.asks})}
-            ) as asked
+            select min({{
+                'noise': greatest(high.source.{noise}, high.also.{noise}),
+                'upper': high.bound, 'lower': low.bound, 'high': high
+            }}) filter (high.bound <= {kind.asks}) as least
+            from ({ends(kind, every, kind.asks)})
         ) as found
-        where found.least is not null and {_sound(kind, "found.lower", "found.least.upper")}"""
+        where found.least is not null and {_sound(kind, "-found.least.lower", "found.least.upper")}"""
 
 
 def _compare() -> str:

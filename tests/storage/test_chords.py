@@ -189,3 +189,21 @@ def test_every_problem_about_epsilon_at_a_delta_of_a_mechanism_is_declared_conve
         kind.name for kind in PROBLEMS if kind.topic in ("allocation", "training") and kind.asks == "epsilon"
     }
     assert declared == profiles
+
+
+@pytest.mark.thorough
+def test_the_noise_for_a_target_has_the_ends_of_lookups_between_deltas(root: Path) -> None:
+    noises = (1.0, 1.5, 2.0, 3.0)
+    stored = [epsilon(sigma=sigma, delta=delta) for sigma in noises for delta in (1e-8, 1e-6, 1e-4)]
+    put(root, [answered(each, EXACT) for each in stored])
+    by_convexity = 0
+    with open_store(root) as store:
+        for delta in (1e-8, 1e-7, 3e-5):
+            uppers = [found.upper for n in noises if (found := store.lookup(epsilon(sigma=n, delta=delta)))]
+            for target in (*uppers, 1.001 * uppers[1], 0.999 * uppers[2]):
+                query = f"from unamplified_epsilon_noise(epsilon := {target!r}, delta := {delta!r})"
+                (said,) = store.sql(query).to_pylist()
+                least = next(k for k, upper in enumerate(uppers) if upper <= target)
+                assert (said["sigma"], said["upper"]) == (noises[least], uppers[least])
+                by_convexity += said["upper_also"] is not None
+    assert by_convexity > 6
