@@ -63,7 +63,7 @@ def _ranks(n: int, rate: float, error: float) -> tuple[int, int]:
     The share of a distribution beyond its k-th highest of n draws is below the rate with probability
     P(Bin(n, rate) >= k), and above it with probability P(Bin(n, rate) < k); ties make the first share of
     strictly higher scores smaller, and the second share, of scores at least as high, larger. A rank of 0, or
-    of n + 1, means that there is no such score.
+    of n + 1, means that no score qualifies.
     """
     k = np.arange(1, n + 1)
     below = scipy.special.bdtr(k - 1.0, n, rate) * (1.0 + _SLACK)  # P(Bin < k)
@@ -126,7 +126,7 @@ def first_half(size: int) -> NDArray[np.bool_]:
     """Return a random half of the canaries, from their number alone.
 
     The split does not depend on the scores, so a threshold that is chosen on one half is independent of the
-    scores of the other half, in whatever order the canaries are listed.
+    scores of the other half, in any order of the canaries.
 
     Example:
         >>> int(first_half(6).sum())

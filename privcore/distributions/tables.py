@@ -57,7 +57,7 @@ def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> 
 
 
 def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
-    """Return the columns of a file of numpy, none of which may hold Python objects."""
+    """Return the columns of a file of numpy; Python objects are refused."""
     import pyarrow as pa
 
     try:
@@ -67,7 +67,7 @@ def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
                 _check_present(path, names, present)
                 columns = {name: _member(archive, name) for name in names}
         else:
-            # a map of the file cannot be larger than the file, whatever its header says
+            # a map of the file cannot be larger than the file, even if its header lies
             array = np.load(path, mmap_mode="r", allow_pickle=False)
             fields = array.dtype.names
             if fields is not None:

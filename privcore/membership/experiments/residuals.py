@@ -56,19 +56,20 @@ def sphere(rng: np.random.Generator, number: int, coordinates: int) -> Array:
 
 
 def linear(
-    coordinates: int, records: int, noise: float, seed: tuple[int, ...]
+    coordinates: int, records: int, noise: float, seed: tuple[int, ...], slope: float = math.pi
 ) -> tuple[Residuals, Residuals]:
     r"""Return the residuals of training records and of fresh records, for least squares of minimum norm.
 
-    With the projection $P = X^+ X$ and the leverages h, a training residual has the standard deviation
-    $s \sqrt{1 - h_i}$, and a fresh residual has the mean $\pi x^T (P - I) e_1$ and the standard deviation
-    $s \sqrt{1 + |X^{+T} x|^2}$.
+    The target is $b x_1$. With the projection $P = X^+ X$ and the leverages h, a training residual has the
+    standard deviation $s \sqrt{1 - h_i}$, and a fresh residual has the mean $b x^T (P - I) e_1$ and the
+    standard deviation $s \sqrt{1 + |X^{+T} x|^2}$. So b matters only for fresh records, and only if d > n.
 
     Args:
         coordinates: Number d of features, >= 2.
         records: Number n of training records.
         noise: Standard deviation s of the noise.
         seed: Seed of the features.
+        slope: Slope b of the target; pi in the authors' program, and 1 in their appendix D.1.
 
     Example:
         >>> fitted, fresh = linear(20, 10, 0.1, (1,))
@@ -89,7 +90,7 @@ def linear(
         fresh = sphere(rng, size, coordinates)
         seen = fresh @ basis
         weights = np.linalg.solve(root, seen.T).T
-        means.append(math.pi * (dot(seen, basis[0]) - fresh[:, 0]))
+        means.append(slope * (dot(seen, basis[0]) - fresh[:, 0]))
         deviations.append(noise * np.sqrt(1.0 + dot(weights, weights)))
     return Residuals(np.zeros(records), spread), Residuals(np.concatenate(means), np.concatenate(deviations))
 

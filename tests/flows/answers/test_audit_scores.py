@@ -49,7 +49,7 @@ FORMATS: dict[str, Callable[[Path], None]] = {
 
 
 def audit(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    """Return what an audit of these scores prints as JSON."""
+    """The JSON output of an audit of these scores."""
     common = ["--delta", "1e-5", "--guesses", str(GUESSES), "--json"]
     assert run(["audit", *map(str, words), *common]) == 0, capsys.readouterr().err
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -152,7 +152,7 @@ def test_rates_are_printed_as_text(npz: Path, capsys: pytest.CaptureFixture[str]
 
 
 def _damaged(name: str, folder: Path) -> list[str]:
-    """Return the words of an audit of a file that is no table of scores."""
+    """The command line of an audit of a damaged file."""
     file = folder / name
     if name == "objects.npz":
         np.savez(file, score=np.array([{}], dtype=object), included=np.array([1]))

@@ -19,6 +19,7 @@ from privcore import METHODS, find, find_problem
 from privcore.distributions.record_notation import law
 from privcore.membership.discrete.deviation import largest_constant, least_constant
 from privcore.membership.discrete.diversity import LARGEST, LEAST, diversity_bound
+from privcore.membership.experiments.residuals import linear
 from tests.flows.support.claims import ROOT, Claims, agree, made
 
 CLAIMS = Claims("reproduction-membership.md")
@@ -131,6 +132,15 @@ def one_record() -> list[float]:
     return [0.5 + 0.5 * math.sqrt(2.0 / math.pi), 1.0]
 
 
+def linear_target() -> list[float]:
+    """Shares of fresh losses of least squares up to 1e-6 and 0.01 for d = 1200 and 2000, with target x_1."""
+    shares = []
+    for d in (1200, 2000):
+        fresh = [linear(d, 1000, 0.1, (d, 1000, run), 1.0)[1] for run in range(3)]
+        shares.append([float(np.mean([each.share(level) for each in fresh])) for level in (1e-6, 1e-2)])
+    return [shares[0][0], shares[1][0], shares[0][1], shares[1][1]]
+
+
 def constant() -> list[float]:
     """Advantage on a learner that is deterministic and ignores its records, so that it is 0-DP."""
     return [advantage(lambda z: {0: 1.0}, (0.7, 0.3), 3)]
@@ -187,6 +197,7 @@ def infinitely_many() -> list[float]:
 
 TESTS: dict[str, Callable[[], list[float]]] = {
     "table": table,
+    "linear-target": linear_target,
     "constants": constants,
     "maximum": maximum,
     "response": response,
@@ -205,7 +216,10 @@ TESTS: dict[str, Callable[[], list[float]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TESTS)
+MINUTES = pytest.param("linear-target", marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("name", [MINUTES, *(name for name in TESTS if name not in MINUTES.values)])
 def test_a_number_without_a_query_is_what_its_test_computes(name: str) -> None:
     assert agree(TESTS[name](), CLAIMS.printed_of(name))
 

@@ -1,23 +1,54 @@
-"""The queries of the pages about papers: a store understands each of them before anything is computed."""
+"""The queries of the pages about papers print the numbers of the pages, on a kept store of their sweeps."""
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from flows.spec.grid import expand
+from flows.spec.sweep import load
+from privcore import evaluate
 from storage import open_store
-from tests.flows.small_store import point, store_of
-from tests.flows.support.claims import ROOT, Claims
+from tasks.limits import estimate
+from tests.docs.kept import KEPT, PAGES, written
+from tests.flows.support.claims import Claims, made
 
-PAGES = sorted(path.name for path in (ROOT / "docs").glob("reproduction-*.md"))
+PAPERS = ("allocation", "labels", "auditing", "membership")
+
+QUICK = 0.05
+"""Seconds of computation up to which a kept row is computed again."""
+SAMPLE = 40
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tables = {path.stem: pq.read_table(path, partitioning=None) for path in KEPT.glob("*.parquet")}
+    return written(tmp_path_factory.mktemp("kept") / "store", tables)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", PAGES)
-def test_every_query_of_a_page_can_be_asked(page: str, tmp_path: Path) -> None:
-    stored = point("unamplified-epsilon", "unamplified.exact", sigma=1, delta=1e-5)
+def test_every_query_of_a_page_prints_its_numbers(page: str, kept: Path) -> None:
     queries = Claims(page).queries
     assert queries
-    with open_store(store_of(tmp_path / "store", [stored])) as store:
-        for _, printed, query in queries:
-            found = store.sql(query)
-            assert found.num_columns == len(printed.split(", ")), query
+    with open_store(kept) as store:
+        for number, printed, query in queries:
+            (row,) = store.sql(query).to_pylist()
+            assert list(map(float, row.values())) == list(map(float, printed.split(", "))), number
+
+
+@pytest.mark.thorough
+def test_kept_rows_are_those_of_the_sweeps_and_today_s_code_computes_them(kept: Path) -> None:
+    """Else: `python -m tests.docs.kept STORE`, with a store in which the sweeps were run again."""
+    points = {
+        point.id: point for paper in PAPERS for name in made(paper) for point in expand(load(name).grids)
+    }
+    with open_store(kept) as store:
+        rows = store.sql("select point_id, lower, upper, value from results order by point_id").to_pylist()
+    assert {row["point_id"] for row in rows} <= points.keys()
+    quick = [row for row in rows if estimate(points[row["point_id"]]).seconds <= QUICK]
+    assert len(quick) > 10 * SAMPLE
+    for row in quick[:: len(quick) // SAMPLE]:
+        answer = evaluate(points[row["point_id"]])
+        for name in ("lower", "upper", "value"):
+            assert getattr(answer, name) == pytest.approx(row[name], rel=1e-9), (name, row)
