@@ -10,6 +10,7 @@ from privcore.auditing import check_included, correct_if_shuffled, guess, guess_
 
 WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
 MODEL_BASED = ("auditing.tightestgaussian", "auditing.gaussian")
+MU = "auditing.mu"
 TAILS = ("auditing.programme", "auditing.recursion", "auditing.revealed")
 
 
@@ -78,7 +79,7 @@ def audited(
 
     Args:
         counts: The counts.
-        delta: Delta at which epsilon is refuted, in (0, 1).
+        delta: Delta at which epsilon is refuted, in [0, 1); at 0 no epsilon depends on the Gaussian family.
         confidence: Confidence of the refutation, in [1/2, 1).
         alternatives: Number of alternatives for each canary, 2 for in or out.
         claimed_epsilon: Claimed epsilon whose p-value is bounded.
@@ -108,6 +109,9 @@ def audited(
         "confidence": confidence,
         "refuted_epsilon": _answers(question, WITHOUT_MODEL, "lower"),
         "model_based_epsilon": _answers(question, MODEL_BASED, "value"),
+        "refuted_mu": _answers(
+            find_problem("audit-mu").from_fields({**fields, "audit_confidence": confidence}), (MU,), "lower"
+        ),
     }
     if claimed_epsilon is not None:
         claim = find_problem("audit-tail").from_fields(

@@ -12,7 +12,7 @@ from flows.cli.options import Json
 from flows.printing import as_json
 from flows.spec.words import checked, number
 from privcore import DomainError
-from privcore.params import CONFIDENCE, DELTA, REPETITIONS
+from privcore.params import CONFIDENCE, REPETITIONS
 
 
 def audit(  # noqa: PLR0913  the options of a command are its arguments
@@ -121,7 +121,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     if (scores is None) == (counts is None):
         raise DomainError("Expected either --scores or --counts.")
     choices = int(domain("alternatives", alternatives))
-    level, tolerated = float(CONFIDENCE.check(number(confidence))), float(DELTA.check(number(delta)))
+    level, tolerated = float(CONFIDENCE.check(number(confidence))), float(domain("delta", delta))
     claim = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
     middle = None
     if centre is not None:

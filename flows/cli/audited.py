@@ -27,6 +27,8 @@ def show_audit(content: Mapping[str, Any]) -> None:
     ]
     print(_NEIGHBOURS[content["neighbours"]])
     show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
+    for name, mu in content["refuted_mu"].items():
+        print(f"refuted mu of Gaussian differential privacy: {rounded_down(mu)} by {name}")
     if "claim" in content:
         claim = content["claim"]
         bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.problems import MOST, AuditDpsgdEpsilon, AuditEpsilon, recursion_cost, refuted
+from privcore.auditing.problems import MOST, AuditDpsgdEpsilon, AuditEpsilon, AuditMu, recursion_cost, refuted
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, LAPLACE, largest_refuted
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
@@ -56,6 +56,9 @@ class AuditingGaussian(Method[AuditEpsilon]):
     reference = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, Gaussian family"
     version = 2
 
+    def applies(self, problem: AuditEpsilon) -> str | None:
+        return no_gaussian_epsilon(problem.delta)
+
     def cost(self, problem: AuditEpsilon) -> Cost:
         return recursion_cost(problem)
 
@@ -67,7 +70,12 @@ class AuditingGaussian(Method[AuditEpsilon]):
         )
 
 
-def refuted_mu(problem: AuditEpsilon | AuditDpsgdEpsilon) -> float:
+def no_gaussian_epsilon(delta: float) -> str | None:
+    """Return the reason why a Gaussian mechanism has no epsilon at this delta, or None."""
+    return None if delta > 0.0 else "A Gaussian mechanism has no finite epsilon at delta = 0; see audit-mu."
+
+
+def refuted_mu(problem: AuditEpsilon | AuditDpsgdEpsilon | AuditMu) -> float:
     """Return the largest mu that the counts refute, rounded down."""
     mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.audit_confidence, _MOST_MU)
     return min(mu, _MOST_MU) * (1.0 - AUDIT_SEARCH)

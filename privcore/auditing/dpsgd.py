@@ -8,7 +8,7 @@ from typing import Annotated
 from privcore import params
 from privcore.answer import Answer
 from privcore.auditing.approximate import refuted_mu
-from privcore.auditing.problems import AuditDpsgdEpsilon
+from privcore.auditing.problems import AuditDpsgdEpsilon, AuditDpsgdNoise
 from privcore.auditing.recursion import LINES, lines_of, unlikely
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
@@ -61,28 +61,83 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
         return Cost(seconds=depth * seconds, bytes=2e7)
 
     def answer(self, problem: AuditDpsgdEpsilon, seed: int) -> Answer:
-        mu = refuted_mu(problem)
-        if mu == 0.0:
-            return Answer.about(0.0, detail="model-based: no noise multiplier is refuted")
-        # By the central limit theorem mu is about q sqrt(t (e^(1 / sigma^2) - 1)).
-        limit = (mu / problem.sampling_probability) ** 2 / problem.steps
-        start = min(max(1.0 / math.sqrt(math.log1p(limit)), _LEAST_NOISE), _MOST_NOISE)
-        fine = _resolution(problem, first_fineness("epsilon", self.tolerance, powering(problem.steps)))
-        scout = Resolution(fineness=min(0.25, _SCOUT * fine.fineness), tail=fine.tail)
-        beyond: list[float] = []
-        rough = _least_refuted(lambda noise: _refuted(problem, noise, scout, beyond), start, 0.05, 0.01)
-        beyond.clear()
-        noise = _least_refuted(
-            lambda noise: _refuted(problem, noise, fine, beyond), rough or start, 0.02, 0.03 * self.tolerance
-        )
-        if noise is None:
-            detail = f"model-based: no noise multiplier up to {_MOST_NOISE:g} is refuted"
-            return Answer.about(0.0, detail=detail)
+        found = refuted_noise(problem, self.tolerance)
+        if isinstance(found, str):
+            return Answer.about(0.0, detail=f"model-based: {found}")
+        noise, least = found
+        fine = _finest(problem, self.tolerance)
         epsilon = epsilon_lower(_law(problem, noise, fine).lower, problem.delta, "add-remove")
         detail = f"model-based: noise multiplier {noise:.6g} of DP-SGD"
-        if noise <= _LEAST_NOISE or noise < max(beyond, default=0.0) * (1.0 + self.tolerance):
+        if least:
             detail += ", the least that can be computed"
         return Answer.about(epsilon, detail=f"{detail}, confidence {problem.audit_confidence:.4g}")
+
+
+def refuted_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float, bool] | str:
+    """Return the smallest refuted noise multiplier, and whether it is the least that can be computed.
+
+    Args:
+        problem: The counts, the sampling and the steps; delta only sets the resolution.
+        tolerance: Relative precision of epsilon.
+
+    Returns:
+        Noise multiplier that is refuted, as are all larger ones; or the reason why there is not one.
+    """
+    mu = refuted_mu(problem)
+    if mu == 0.0:
+        return "no noise multiplier is refuted"
+    # By the central limit theorem mu is about q sqrt(t (e^(1 / sigma^2) - 1)).
+    limit = (mu / problem.sampling_probability) ** 2 / problem.steps
+    start = min(max(1.0 / math.sqrt(math.log1p(limit)), _LEAST_NOISE), _MOST_NOISE)
+    fine = _finest(problem, tolerance)
+    scout = Resolution(fineness=min(0.25, _SCOUT * fine.fineness), tail=fine.tail)
+    beyond: list[float] = []
+    rough = _least_refuted(lambda noise: _refuted(problem, noise, scout, beyond), start, 0.05, 0.01)
+    beyond.clear()
+    noise = _least_refuted(
+        lambda noise: _refuted(problem, noise, fine, beyond), rough or start, 0.02, 0.03 * tolerance
+    )
+    if noise is None:
+        return f"no noise multiplier up to {_MOST_NOISE:g} is refuted"
+    return noise, noise <= _LEAST_NOISE or noise < max(beyond, default=0.0) * (1.0 + tolerance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingNoise(Method[AuditDpsgdNoise]):
+    """Smallest noise multiplier that the counts refute, at the given sampling and steps, as `auditing.dpsgd`.
+
+    Larger ones are refuted, too, so the noise multiplier of DP-SGD is at most this one with the confidence.
+    """
+
+    name = "auditing.noise"
+    problems = (AuditDpsgdNoise,)
+    direction = Direction.UPPER
+    reference = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, composed DP-SGD"
+
+    tolerance: Annotated[float, params.TOLERANCE] = 0.004
+
+    def applies(self, problem: AuditDpsgdNoise) -> str | None:
+        return AuditingDpsgd(tolerance=self.tolerance).applies(_with_delta(problem))
+
+    def cost(self, problem: AuditDpsgdNoise) -> Cost:
+        return AuditingDpsgd(tolerance=self.tolerance).cost(_with_delta(problem))
+
+    def answer(self, problem: AuditDpsgdNoise, seed: int) -> Answer:
+        found = refuted_noise(_with_delta(problem), self.tolerance)
+        noise, detail = (math.inf, found) if isinstance(found, str) else (found[0], "DP-SGD")
+        if not isinstance(found, str) and found[1]:
+            detail += ", the least that can be computed"
+        return Answer.enclosure(0.0, noise, confidence=problem.audit_confidence, detail=detail)
+
+
+def _with_delta(problem: AuditDpsgdNoise) -> AuditDpsgdEpsilon:
+    """Return the problem about epsilon with the same counts; its delta does not limit the resolution."""
+    return AuditDpsgdEpsilon(**problem.as_fields(), delta=0.5)  # type: ignore[arg-type]
+
+
+def _finest(problem: AuditDpsgdEpsilon, tolerance: float) -> Resolution:
+    """Return the resolution of the last search."""
+    return _resolution(problem, first_fineness("epsilon", tolerance, powering(problem.steps)))
 
 
 def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import epsilon_of
+from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.problems import AuditEpsilon
 from privcore.method import Cost, Direction, Method
@@ -25,6 +25,8 @@ class AuditingIndependent(Method[AuditEpsilon]):
     reference = XIANG
 
     def applies(self, problem: AuditEpsilon) -> str | None:
+        if problem.delta == 0.0:
+            return no_gaussian_epsilon(problem.delta)
         if problem.alternatives != 2:
             return "The distribution of the scores is for guesses of inclusion only (alternatives=2)."
         return None if problem.guesses > 0 else "The audit needs at least one guess."

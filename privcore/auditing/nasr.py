@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import scipy
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import epsilon_of
+from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon
 from privcore.auditing.planning_problems import AuditRunsEpsilon
 from privcore.auditing.runs import error_rates, runs_cost
 from privcore.method import Cost, Direction, Method
@@ -27,6 +27,9 @@ class AuditingNasr(Method[AuditRunsEpsilon]):
     problems = (AuditRunsEpsilon,)
     direction = Direction.ESTIMATE
     reference = NASR
+
+    def applies(self, problem: AuditRunsEpsilon) -> str | None:
+        return no_gaussian_epsilon(problem.delta)
 
     def cost(self, problem: AuditRunsEpsilon) -> Cost:
         return runs_cost(problem)

@@ -48,6 +48,15 @@ MU = Real(
         "N(mu, 1)"
     ),
 )
+AUDIT_DELTA = Real(
+    name="delta",
+    symbol=r"\delta",
+    lower=0.0,
+    upper=1.0,
+    upper_open=True,
+    typical=(1e-10, 1e-8, 1e-6, 1e-4, 1e-2),
+    meaning="Delta of (epsilon, delta)-differential privacy; 0 means pure differential privacy",
+)
 PROFILE_POINTS = Integer(
     name="profile_points",
     symbol="-",

@@ -132,7 +132,7 @@ class AuditRunsEpsilon(AuditProblem):
     true_positives: Annotated[int, audit_params.TRUE_POSITIVES]
     runs_without: Annotated[int, audit_params.RUNS_WITHOUT]
     false_positives: Annotated[int, audit_params.FALSE_POSITIVES]
-    delta: Annotated[float, params.DELTA]
+    delta: Annotated[float, audit_params.AUDIT_DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 

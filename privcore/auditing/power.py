@@ -13,9 +13,9 @@ from privcore.auditing.params import MU
 from privcore.auditing.planning_problems import AuditPower
 from privcore.auditing.problems import AuditGaussianTail, AuditTail
 from privcore.auditing.programme import MOST_GUESSES
+from privcore.auditing.programme_search import programmed_tail
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
-from privcore.auditing.tightest import programmed_tail
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import last_true, log_gaussian_delta

@@ -63,7 +63,37 @@ class AuditEpsilon(Counts):
     name = "audit-epsilon"
     asks = "epsilon"
 
-    delta: Annotated[float, params.DELTA]
+    delta: Annotated[float, audit_params.AUDIT_DELTA]
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditMu(Counts):
+    """Largest mu of Gaussian differential privacy that the number of correct guesses refutes.
+
+    If the mechanism is mu-GDP, the probability that its true mu is smaller is at most 1 - confidence.
+    """
+
+    name = "audit-mu"
+    asks = "mu"
+    monotone = proved(correct=grows(MORE_CORRECT))
+
+    audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditDpsgdNoise(Counts):
+    """Smallest noise multiplier of DP-SGD that the number of correct guesses refutes.
+
+    The sampling and the number of steps are as for `audit-dpsgd-epsilon`. If the mechanism is DP-SGD, the
+    probability that its true noise multiplier is larger is at most 1 - confidence.
+    """
+
+    name = "audit-dpsgd-noise"
+    asks = "noise_multiplier"
+
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    steps: Annotated[int, params.STEPS]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 
@@ -96,7 +126,7 @@ class AuditTail(Counts):
     )
 
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
-    delta: Annotated[float, params.DELTA]
+    delta: Annotated[float, audit_params.AUDIT_DELTA]
 
 
 @dataclass(frozen=True, kw_only=True)

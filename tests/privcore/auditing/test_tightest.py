@@ -11,7 +11,8 @@ from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.best import best_guesses
 from privcore.auditing.planning_problems import AuditBestGuesses
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
-from privcore.auditing.tightest import programmed_tail, tightest_mu
+from privcore.auditing.programme_search import programmed_tail
+from privcore.auditing.tightest import tightest_mu
 
 TIGHTER = 1.02
 """Least ratio of the mu that the programme refutes to that of Algorithm 3 at these counts."""
