@@ -75,6 +75,22 @@ class Asked(Bracket):
         """Whether there is an answer and no contradiction."""
         return self.status == Status.OK
 
+    def likely(self) -> Bracket | None:
+        """Return the narrower bracket that also uses intervals with a confidence, or None.
+
+        All its intervals hold together with its confidence, by the union bound. None if the bracket is not a
+        proof or not wider, or if the intervals contradict a proof.
+        """
+        answered = [reply for reply in self.replies if reply.answer.ok]
+        doubtful = _uncovered([reply for reply in answered if not reply.answer.rigorous])
+        if not self.ok or self.confidence < 1.0 or not doubtful:
+            return None
+        used = [reply.answer.said_by(reply.method.name) for reply in doubtful]
+        proof = Bracket(lower=self.lower, upper=self.upper, lower_by=self.lower_by, upper_by=self.upper_by)
+        found = intersect([proof, *used], self.problem.largest)
+        narrower = found.lower > self.lower or found.upper < self.upper
+        return found if narrower and found.confidence > 0.0 and not found.crossed else None
+
     def as_content(self) -> dict[str, Any]:
         """Return the content of one JSON line; `detail` is present only if the status is not `ok`."""
         content: dict[str, Any] = {
@@ -88,6 +104,12 @@ class Asked(Bracket):
         }
         if assumed := self.problem.assumption():
             content["assumed"] = assumed
+        if (likely := self.likely()) is not None:
+            content["likely"] = {
+                "lower": likely.lower,
+                "upper": likely.upper,
+                "confidence": likely.confidence,
+            }
         return content if self.ok else content | {"detail": self.detail}
 
 

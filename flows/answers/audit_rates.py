@@ -79,7 +79,8 @@ def _refuted(scored: Scored, delta: float, confidence: float, thresholds: Sequen
             raise DomainError("Expected more canaries, or --threshold: half of them give no threshold.")
         thresholds = [best_threshold(chosen.inside, chosen.outside)]
     share = 1.0 - (1.0 - confidence) / len(thresholds)
-    answers = []
+    answers: list[dict[str, Any]] = []
+    modelled: list[float] = []
     for threshold in thresholds:
         counts = {
             "runs_with": tested.inside.size,
@@ -91,17 +92,19 @@ def _refuted(scored: Scored, delta: float, confidence: float, thresholds: Sequen
             {**counts, "delta": delta, "audit_confidence": share}
         )
         proved, model = (evaluate(Point(problem=problem, method=find(name)())) for name in METHODS)
+        if model.ok:
+            modelled.append(model.value or 0.0)
         answers.append(
             {
                 "in_if": "below" if scored.lower_is_member else "above",
                 "threshold": sign * threshold,
                 **counts,
                 "epsilon": proved.lower,
-                "gaussian": model.value or 0.0,
+                "gaussian": (model.value or 0.0) if model.ok else None,
             }
         )
     return {
         "thresholds": answers,
         "refuted_epsilon": max(each["epsilon"] for each in answers),
-        "model_based_epsilon": max(each["gaussian"] for each in answers),
+        "model_based_epsilon": max(modelled, default=None),
     }

@@ -30,15 +30,25 @@ _SIMULATION, _QUADRATURE = "labels.sampling", "labels.gauss"
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A bracket of one quantity, and its best single value between the ends."""
+    """A bracket of one quantity, and its best single value between the ends.
+
+    Attributes:
+        bracket: The tightest bracket, with its confidence.
+        value: The value.
+        certain: The bracket from proofs alone, if the tightest one is not proved; else None.
+    """
 
     bracket: Bracket
     value: float
+    certain: Bracket | None = None
 
     def as_content(self) -> dict[str, float]:
-        """Return it for JSON."""
+        """Return it for JSON; `certain_lower` and `certain_upper` are the ends from proofs alone."""
         lower, upper = self.bracket.lower, self.bracket.upper
-        return {"lower": lower, "upper": upper, "value": self.value, "confidence": self.bracket.confidence}
+        content = {"lower": lower, "upper": upper, "value": self.value, "confidence": self.bracket.confidence}
+        if self.certain is None:
+            return content
+        return content | {"certain_lower": self.certain.lower, "certain_upper": self.certain.upper}
 
 
 def read(problem: Problem, evaluated: Evaluated = evaluate) -> Quantity:
@@ -58,7 +68,13 @@ def read(problem: Problem, evaluated: Evaluated = evaluate) -> Quantity:
         bracket = Bracket(lower=asked.lower, upper=asked.upper)
     values = {name: answer.value for name, answer in answers.items() if answer.value is not None}
     value = values.get(_QUADRATURE, values.get(_SIMULATION, _middle(bracket)))
-    return Quantity(bracket=bracket, value=min(max(value, bracket.lower), bracket.upper))
+    certain = None
+    if bracket.confidence < 1.0:
+        proved = asked.confidence == 1.0
+        certain = Bracket(
+            lower=asked.lower if proved else 0.0, upper=asked.upper if proved else problem.largest
+        )
+    return Quantity(bracket=bracket, value=min(max(value, bracket.lower), bracket.upper), certain=certain)
 
 
 def read_proof(problem: Problem, enough: Callable[[Bracket], bool], evaluated: Evaluated) -> Quantity | None:

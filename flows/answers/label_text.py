@@ -67,9 +67,18 @@ def _reading(reading: Mapping[str, float]) -> str:
     )
     sure = reading["confidence"] == 1.0
     if close:
-        return f"{reading['value']:.6g}" + ("" if sure else f" [{100.0 * reading['confidence']:.4g} %]")
-    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %"
+        doubt = "" if sure else f" [{100.0 * reading['confidence']:.4g} %{_certain(reading)}]"
+        return f"{reading['value']:.6g}{doubt}"
+    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %{_certain(reading)}"
     return f"{reading['value']:.4g} [{low}, {high}{doubt}]"
+
+
+def _certain(reading: Mapping[str, float]) -> str:
+    """Return the ends that are proved, for a reading with a confidence."""
+    if "certain_upper" not in reading:
+        return ""
+    ends = rounded_down(reading["certain_lower"], 4), rounded_up(reading["certain_upper"], 4)
+    return f"; certain {ends[0]} to {ends[1]}"
 
 
 def _in_bits(reading: Mapping[str, float]) -> dict[str, float]:

@@ -138,7 +138,9 @@ def sandwich(known: Known) -> dict[str, Any]:
             "Expected at least one fact: --law, --sample, --epsilon, --bits, --information or --attack."
         )
     ends = ("lower", "upper", "confidence")
-    bracket = intersect(Bracket(**{end: row[end] for end in ends}) for row in rows)
+    brackets = [Bracket(**{end: row[end] for end in ends}) for row in rows]
+    bracket = intersect(brackets)
+    certain = intersect([Bracket(upper=1.0), *(each for each in brackets if each.confidence == 1.0)])
     content: dict[str, Any] = {
         "nonmember_share": known.tested.nonmember_share,
         "member_weight": known.tested.member_weight,
@@ -150,13 +152,18 @@ def sandwich(known: Known) -> dict[str, Any]:
     }
     if bracket.crossed:
         return content
-    return content | {
+    content |= _quantities(bracket, known.tested)
+    if bracket.confidence < 1.0 and not certain.crossed:
+        content["certain"] = _quantities(certain, known.tested)
+    return content
+
+
+def _quantities(bracket: Bracket, tested: AccuracyWeights) -> dict[str, dict[str, float]]:
+    """Return the brackets of the advantage, of the security and of the best accuracy."""
+    return {
         "advantage": {"lower": bracket.lower, "upper": bracket.upper},
         "security": {"lower": 1.0 - bracket.upper, "upper": 1.0 - bracket.lower},
-        "accuracy": {
-            "lower": known.tested.accuracy(bracket.lower),
-            "upper": known.tested.accuracy(bracket.upper),
-        },
+        "accuracy": {"lower": tested.accuracy(bracket.lower), "upper": tested.accuracy(bracket.upper)},
     }
 
 

@@ -69,6 +69,8 @@ def ask(
     print(f"{question.name} {listed(question.as_fields())}")
     if asked.ok:
         answers.show_headline(question, asked, answers.estimates_of(asked) if chosen else {})
+        if (likely := asked.likely()) is not None:
+            print(answers.bracket_text(question, likely))
     answers.show_replies(asked)
     answers.show_assumption(question)
     return finish(asked)

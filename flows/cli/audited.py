@@ -52,8 +52,7 @@ def _show_rates(content: Mapping[str, Any], level: str) -> None:
             f"scores {each['in_if']} {each['threshold']:.6g}: "
             f"{each['true_positives']} of {each['runs_with']} in, "
             f"{each['false_positives']} of {each['runs_without']} out; "
-            f"epsilon >= {rounded_down(each['epsilon'])}, "
-            f"{rounded_down(each['gaussian'])} if the mechanism behaves like Gaussian noise"
+            f"epsilon >= {rounded_down(each['epsilon'])}{_modelled(each['gaussian'])}"
         )
     area = content["area_under_curve"]
     rows = [
@@ -74,3 +73,10 @@ def _show_rates(content: Mapping[str, Any], level: str) -> None:
         for each in content["true_positive_rate"]
     ]
     show(["rate", "estimate", "at least", "at most"], rows)
+
+
+def _modelled(epsilon: float | None) -> str:
+    """Return the epsilon of the Gaussian family; it has none at delta = 0."""
+    return (
+        "" if epsilon is None else f", {rounded_down(epsilon)} if the mechanism behaves like Gaussian noise"
+    )

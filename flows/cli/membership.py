@@ -140,4 +140,9 @@ def _show(content: Mapping[str, Any]) -> None:
     given = ", for the values of the file alone" if content["assumed"] else ""
     for name in ("advantage", "security", "accuracy"):
         ends = content[name]
-        print(f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]{doubt}{given}")
+        sure_too = ""
+        if "certain" in content:
+            proved = content["certain"][name]
+            sure_too = f"; certain [{rounded_down(proved['lower'])}, {rounded_up(proved['upper'])}]"
+        text = f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]"
+        print(f"{text}{doubt}{sure_too}{given}")

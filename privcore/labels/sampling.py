@@ -226,7 +226,7 @@ class LabelsSampling(Method[Answered]):
         value = ratio_quantile(law, problem.level, 1e-6)[0 if discrete(mechanism) else 1]
         near = row_tails(laws[:half], mechanism, epsilon, rate, _below(value))
         mean = float(near.mean())
-        margin = 1.5 * max(betting_upper(near, error) - mean, mean - betting_lower(near, error))
+        margin = 2.5 * max(betting_upper(near, error) - mean, mean - betting_lower(near, error))
         low = ratio_quantile(law, max(1e-9, problem.level - margin), 1e-6)[0]
         upwards = problem.level + margin
         high = ratio_quantile(law, upwards, 1e-6)[1] if upwards < 1.0 else epsilon

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from flows.answers.ask import Asked, Reply, ask, combined, is_tight
 from flows.answers.show import bracket_text
+from flows.cli.app import run
 from privcore import METHODS, Answer, Method, PrivsweepError, Status, find, find_problem
 
 QUESTION = find_problem("unamplified-epsilon").from_fields({"sigma": 1, "delta": 1e-5})
@@ -75,6 +76,31 @@ def test_intervals_with_a_confidence_count_only_where_nothing_is_proved() -> Non
     assert (asked.lower, asked.upper, asked.confidence) == (1.0, 2.0, 1.0)
     alone = replies(likely)
     assert (alone.lower, alone.upper, alone.confidence) == (1.5, 1.6, 0.95)
+
+
+def test_the_tightest_interval_stands_beside_the_certain_bracket() -> None:
+    asked = replies(
+        Answer.enclosure(1.5, 1.6, confidence=0.95),
+        Answer.enclosure(1.0, 2.0),
+        Answer.at_least(1.55, confidence=0.99),
+    )
+    likely = asked.likely()
+    assert likely is not None
+    assert (likely.lower, likely.upper) == (1.55, 1.6)
+    assert likely.confidence == pytest.approx(0.94)
+    assert asked.as_content()["likely"]["upper"] == 1.6
+    assert replies(Answer.enclosure(0.5, 2.5, confidence=0.95), Answer.enclosure(1.0, 2.0)).likely() is None
+    assert replies(Answer.enclosure(3.0, 4.0, confidence=0.95), Answer.enclosure(1.0, 2.0)).likely() is None
+
+
+def test_the_headline_has_both_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["label-advantage", "mechanism=llp", "prior=beta(2,30)", "bag_size=40"]
+    methods = ["--method", "labels.sampling", "--method", "labels.variation"]
+    assert run(["ask", *words, *methods]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("advantage in [0, ")
+    assert lines[2].startswith("advantage in [")
+    assert lines[2].endswith("with confidence 0.999")
 
 
 def test_several_confidences_are_joined_by_the_union_bound() -> None:

@@ -136,3 +136,12 @@ def test_a_file_with_nan_or_text_is_refused(capsys: pytest.CaptureFixture[str], 
         column.write_text(text)
         assert run(["labels", "--bag-size", "2", "--prior", f"column({column},eta)"]) == 2
         assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_a_simulated_quantity_stands_beside_what_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--bag-size", "24", "--prior", "uniform"]
+    shown = content(capsys, *words)["bags"]["advantage"]
+    assert shown["certain_lower"] <= shown["lower"] <= shown["upper"] <= shown["certain_upper"]
+    assert run(["labels", *words]) == 0
+    assert "; certain " in capsys.readouterr().out

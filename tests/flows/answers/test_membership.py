@@ -33,6 +33,8 @@ def test_the_bracket_is_between_the_attack_and_the_least_limit(capsys: pytest.Ca
     assert 0.0 < shown["advantage"]["lower"] < 0.05
     assert shown["confidence"] == 0.95
     assert shown["security"]["lower"] == 1.0 - shown["advantage"]["upper"]
+    assert shown["certain"]["advantage"]["lower"] == 0.0
+    assert shown["certain"]["advantage"]["upper"] == shown["advantage"]["upper"]
 
 
 def test_a_limit_over_many_learners_is_no_lower_end_for_this_one() -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from privcore import Point, find
-from privcore.labels.problems import LabelAdvantage
+from privcore.labels.problems import LabelAdvantage, LabelRatioQuantile
 from privcore.labels.sampling import LabelsSampling
 from privcore.labels.sub_bags import Rung, excess
 from privcore.numerics.betting import betting_lower, betting_upper
@@ -108,6 +108,17 @@ def test_intervals_of_bags_hold_the_truth_at_one_half_confidence() -> None:
         found = method.answer(problem, Point(problem=problem, method=method).seed)
         missed += found.lower > exact.upper or found.upper < exact.lower
     assert missed <= 20
+
+
+@pytest.mark.thorough
+def test_the_quantile_of_bags_has_two_ends_near_its_value() -> None:
+    for bag_size in (8, 20, 37):
+        fields = {"prior": "uniform", "bag_size": bag_size, "mechanism": "llp", "level": 0.98}
+        problem = LabelRatioQuantile.from_fields(fields)
+        method = LabelsSampling(samples=20_000)
+        found = method.answer(problem, Point(problem=problem, method=method).seed)
+        assert found.value is not None
+        assert 0.9 * found.value <= found.lower <= found.value <= found.upper <= 1.1 * found.value
 
 
 def test_the_excess_over_a_cap_is_the_integral_of_the_tail() -> None:
