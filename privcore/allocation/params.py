@@ -79,6 +79,14 @@ ORDERS = Integer(
     typical=(64, 256, 1024),
     meaning="Highest integer order of the Renyi divergences; higher is tighter when epsilon is small",
 )
+ORDER = Integer(
+    name="order",
+    symbol=r"\alpha",
+    lower=2,
+    upper=1024,
+    typical=(2, 8, 32),
+    meaning="Order of the Renyi divergence",
+)
 DIMENSION = Integer(
     name="dimension",
     symbol="d",

@@ -117,6 +117,20 @@ class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AllocationRenyi(GaussianSteps):
+    """Renyi divergence, in nats, of DP-SGD that uses each example in one random step of every epoch.
+
+    Of the outputs with the example from those without it, which is the direction remove.
+    """
+
+    name = "allocation-renyi"
+    asks = "divergence"
+
+    order: Annotated[int, allocation_params.ORDER]
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
     """Smallest epsilon if a Poisson sample is drawn for each epoch, and allocated to k of t random steps."""
 

@@ -92,6 +92,49 @@ class BagAdvantage(BagProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemberAdvantage(BagProblem):
+    """Additive advantage on the label of one example of a bag, given the features of all."""
+
+    name = "label-member-advantage"
+    asks = "advantage"
+    largest = 0.5
+    monotone = _LESS_NOISE
+    constraints = (
+        *MECHANISM,
+        CountOf("member", "bag", "Expected member in {{1, ..., {bound}}}, got member={member}."),
+    )
+
+    member: Annotated[int, label_params.MEMBER] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseProbability(BagProblem):
+    """Probability of a released value of a bag with known etas: the distribution of a sum of unequal labels.
+
+    For `llp` it is the Poisson-binomial distribution, and with geometric noise its clipped convolution.
+    """
+
+    name = "label-release-probability"
+    asks = "probability"
+    largest = 1.0
+    constraints = (
+        *MECHANISM,
+        NoneOf(
+            "mechanism",
+            ("llp-laplace", "none"),
+            "Expected a mechanism that releases labels or counts, got mechanism={mechanism}.",
+        ),
+        CountOf(
+            "released",
+            "bag",
+            "Expected released in {{0, ..., {bound}}} for {mechanism}, got {released:g}.",
+        ),
+    )
+
+    released: Annotated[float, label_params.RELEASED]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClassAdvantage(ReleaseProblem):
     r"""Additive advantage at guessing the class of the first example, released alone or in its bag.
 
