@@ -79,8 +79,8 @@ ORDERS = Integer(
     typical=(64, 256, 1024),
     meaning="Highest integer order of the Renyi divergences; higher is tighter when epsilon is small",
 )
-ORDER = Integer(
-    name="order",
+RENYI_ORDER = Integer(
+    name="renyi_order",
     symbol=r"\alpha",
     lower=2,
     upper=1024,

@@ -126,7 +126,7 @@ class AllocationRenyi(GaussianSteps):
     name = "allocation-renyi"
     asks = "divergence"
 
-    order: Annotated[int, allocation_params.ORDER]
+    renyi_order: Annotated[int, allocation_params.RENYI_ORDER]
     epochs: Annotated[int, params.EPOCHS] = 1
 
 

@@ -22,14 +22,14 @@ class AllocationRenyiMethod(Method[AllocationRenyi]):
     problems = (AllocationRenyi,)
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.8 and Corollary 4.10"
-    shares = ("sigma", "steps", "order")
+    shares = ("sigma", "steps", "renyi_order")
 
     def cost(self, problem: AllocationRenyi) -> Cost:
-        n = problem.order
+        n = problem.renyi_order
         rounds = 1 if problem.steps >= n else problem.steps.bit_length() + problem.steps.bit_count()
         return Cost(seconds=2e-3 + rounds * (n * 3e-5 + n * n * 3e-8), bytes=1e6)
 
     def answer(self, problem: AllocationRenyi, seed: int) -> Answer:
-        moment = float(allocation_moments(problem.sigma, problem.steps, problem.order)[-1])
-        divergence = problem.epochs * moment / (problem.order - 1.0)
+        moment = float(allocation_moments(problem.sigma, problem.steps, problem.renyi_order)[-1])
+        divergence = problem.epochs * moment / (problem.renyi_order - 1.0)
         return Answer.at_most(divergence * (1.0 + FEW_FUNCTIONS), detail="direction remove")

@@ -64,7 +64,7 @@ def test_comments_and_spaces_do_not_change_the_digest_but_content_does() -> None
 DIGESTS = (
     "f112fd6b791b31e050a015e34b2c618d",
     "29908b4b2cbb4be9ea02d38625bfb584",
-    "51bb0fe7611df99645fd3c147b8007d2",
+    "18eeb77ce3eb95cf6ac6925af2596887",
     "49e5e1fd8628ca6b94bae64d64ac5d3b",
     "2108805f6cd010be0c60116c106a206d",
     "70a4139480fb9613fdde611bab3949fb",

@@ -28,7 +28,7 @@ def divergence(**fields: float) -> float:
 def test_divergences_are_the_reference_values_rounded_up(
     sigma: float, steps: int, order: int, expected: float
 ) -> None:
-    found = divergence(sigma=sigma, steps=steps, order=order)
+    found = divergence(sigma=sigma, steps=steps, renyi_order=order)
     assert expected * (1.0 - 1e-13) <= found <= expected * (1.0 + 1e-9)
 
 
@@ -40,7 +40,7 @@ def test_a_divergence_is_that_of_an_enumeration_of_steps(sigma: float, steps: in
         for choice in itertools.product(range(steps), repeat=order)
     )
     expected = math.log(total / steps**order) / (order - 1)
-    found = divergence(sigma=sigma, steps=steps, order=order)
+    found = divergence(sigma=sigma, steps=steps, renyi_order=order)
     assert expected * (1.0 - 1e-12) <= found <= expected * (1.0 + 1e-9)
 
 
@@ -53,9 +53,9 @@ def test_one_step_has_the_divergence_of_a_gaussian_by_quadrature() -> None:
 
     moment, _ = quad(density, -30.0, 40.0, epsabs=0.0, epsrel=1e-12)
     expected = math.log(moment) / (order - 1)
-    assert divergence(sigma=sigma, steps=1, order=order) == pytest.approx(expected, rel=1e-9)
+    assert divergence(sigma=sigma, steps=1, renyi_order=order) == pytest.approx(expected, rel=1e-9)
 
 
 def test_epochs_add_up() -> None:
-    one, many = (divergence(sigma=1.0, steps=100, order=8, epochs=epochs) for epochs in (1, 7))
+    one, many = (divergence(sigma=1.0, steps=100, renyi_order=8, epochs=epochs) for epochs in (1, 7))
     assert many == pytest.approx(7.0 * one, rel=1e-12)
