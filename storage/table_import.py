@@ -77,7 +77,8 @@ def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
         try:
             kind = find_problem(name)
             schema = schema_for(kind)
-            rows = table.rows.filter(pc.equal(table.rows["problem"], name)).select(schema.names).cast(schema)
+            chosen = table.rows.filter(pc.equal(table.rows["problem"], name))
+            rows = _with_defaults(kind, chosen, schema).select(schema.names).cast(schema)
             if checked:
                 _check(kind, rows)
                 rows = marked(rows, table.version)
@@ -86,6 +87,15 @@ def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
             raise StoreError(f"Cannot import {name} of version {table.version}: {reason}.") from error
         for start in range(0, len(rows), ROW_GROUP):
             yield rows.slice(start, ROW_GROUP)
+
+
+def _with_defaults(kind: type[Problem], rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows of a table with the fields that are newer than the table, which have their defaults."""
+    for name, default in kind.defaults().items():
+        if name not in rows.schema.names:
+            column = pa.array([default] * len(rows), schema.field(name).type)
+            rows = rows.append_column(name, column)
+    return rows
 
 
 def _check(kind: type[Problem], rows: pa.Table) -> None:

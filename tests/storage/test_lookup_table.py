@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privcore import Answer, Status
+from privcore import Answer, Status, find, find_problem
 from storage import Row, StoreError, open_store
 from storage.located import located
 from storage.lookup_table import (
@@ -158,6 +158,18 @@ def test_metadata_that_nobody_wrote_is_one_sentence(
     pq.write_table(table_of(root).rows.replace_schema_metadata(metadata), path)
     with pytest.raises(StoreError, match=reason):
         read_lookup_table(path)
+
+
+def test_a_table_from_before_a_field_gets_its_default(root: Path, tmp_path: Path) -> None:
+    fields = {"canaries": 50, "guesses": 20, "mu": 1.0, "claimed_epsilon": 0.5, "delta": 1e-5}
+    problem = find_problem("audit-power").from_fields(fields)
+    put(root, row(problem, Answer.enclosure(0.47, 0.48), method=find("auditing.power")()))
+    table = table_of(root)
+    without = table.rows.drop_columns(["guessing", "refutation"])
+    import_lookup_table(LookupTable(version=table.version, rows=without), located(tmp_path / "other"))
+    with open_store(tmp_path / "other") as store:
+        found = store.sql("select guessing, refutation, upper from audit_power").to_pylist()
+    assert found == [{"guessing": "clearest", "refutation": "published", "upper": 0.48}]
 
 
 def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_path: Path) -> None:
