@@ -91,8 +91,8 @@ def cut_ends(
     """Return confidence bounds of the mean of advantages whose range is much larger than their spread.
 
     Most of the range is cut off at a cap, and the mean excess over the cap is bounded by its tail. The
-    cap is the largest advantage in a twentieth of the bags, which are not used again, or a threshold of the
-    tail, whichever is expected to cost less; both are independent of the other bags.
+    cap is a little above the largest advantage in a twentieth of the bags, which are not used again, or a
+    threshold of the tail, whichever is expected to cost less; both are independent of the other bags.
 
     Args:
         samples: Advantages in independent random bags, in [0, largest], shape (n,).
@@ -109,7 +109,8 @@ def cut_ends(
     pilot, rest = samples[:chosen], samples[chosen:]
     part = 0.02 * error
     tails = rungs(others, samples.size, part, slack, drawn)
-    first = min(largest, float(pilot.max()))
+    highest = float(pilot.max())
+    first = min(largest, highest + 0.5 * (highest - float(pilot.mean())))  # so that few bags are above it
     second = min((rung.threshold for rung in tails if rung.threshold > first), default=largest)
     beyond = rest.size * excess(second, largest, tails)
     dear = (second - first) * -math.log(part) > -second * math.log(error) + beyond
