@@ -12,6 +12,8 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from privcore.allocation import certified, poisson_certified, reduction
 from privcore.likelihood_ratio import distribution as law
 from privcore.likelihood_ratio import enclose, profile, symmetric
@@ -26,6 +28,7 @@ class Work:
         combinations: Sums or products of two brackets; each combines the lower and the upper distributions.
         pairs: Pairs of atoms in these; half of them if a distribution is combined with itself.
         terms: The same for k-of-t distributions, whose pairs have a mean for every participation.
+        transformed: Values in Fourier transforms, for the sums of losses of k of t.
         readings: Evaluations of a privacy profile.
         answers: Brackets that were enclosed.
     """
@@ -34,6 +37,7 @@ class Work:
     combinations: int = 0
     pairs: int = 0
     terms: int = 0
+    transformed: int = 0
     readings: int = 0
     answers: int = 0
 
@@ -55,6 +59,9 @@ def counted() -> Iterator[Work]:
         n, m = one[0].size, other[0].size
         work.terms += (n * (n + 1) // 2 if twin else n * m) * other[1].shape[1]
 
+    def transformed(values: Any) -> None:
+        work.transformed += values.size
+
     def read(*_: Any) -> None:
         work.readings += 1
 
@@ -69,6 +76,7 @@ def counted() -> Iterator[Work]:
             (law, "combine", combination),
             (reduction, "combine", combination),
             (symmetric, "_collect", chosen),
+            (np.fft, "fft", transformed),
             (profile, "delta_upper", read),
             (profile, "delta_lower", read),
             (enclose, "Resolution", built),
@@ -95,5 +103,5 @@ def clear_caches() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("privcore."):
             for kept in vars(module).values():
-                if hasattr(kept, "cache_clear"):
+                if hasattr(kept, "cache_clear") and not isinstance(kept, type):
                     kept.cache_clear()

@@ -59,6 +59,11 @@ def _allocation(**fields: Any) -> object:
     return _answer("allocation-epsilon", "allocation.certified", given, tolerance=tolerance)
 
 
+def _chosen(**fields: Any) -> object:
+    given = {"sigma": 1.0, "delta": _DELTA} | fields
+    return _answer("allocation-epsilon", "allocation.conditional", given)
+
+
 def _poisson(**fields: Any) -> object:
     tolerance = fields.pop("tolerance", 0.01)
     given = {"sigma": 1.0, "steps": 10_000, "delta": _DELTA} | fields
@@ -67,12 +72,23 @@ def _poisson(**fields: Any) -> object:
 
 
 def _pairs(work: Work) -> Count:
-    """Return a counter of the combined pairs of atoms; k-of-t distributions count once for all means."""
+    """Return a counter of the combined pairs of atoms."""
 
     def count(value: float) -> float:
         with counted() as done:
             work(value)
-        return float(done.pairs + done.terms)
+        return float(done.pairs)
+
+    return count
+
+
+def _transformed(work: Work) -> Count:
+    """Return a counter of the values in Fourier transforms."""
+
+    def count(value: float) -> float:
+        with counted() as done:
+            work(value)
+        return float(done.transformed)
 
     return count
 
@@ -170,20 +186,37 @@ def _certified(topic: str, values: tuple[float, ...], of: Callable[[float], dict
     return found
 
 
-_CHOSEN: Work = lambda k: _allocation(steps=100_000, participations=int(k))
+def _of_chosen(
+    topic: str, name: str, values: tuple[float, ...], of: Callable[[float], dict[str, Any]]
+) -> Series:
+    """Return the series of the bracket of k of t along one number."""
+    work: Work = partial(_of, _chosen, of)
+    return Series(
+        topic=topic,
+        name=name,
+        values=values,
+        work=work,
+        count=_transformed(work),
+        unit="transformed values",
+        each=40.0,  # 5/2 log2 of 2^16 values
+    )
+
 
 SERIES: tuple[Series, ...] = (
     *_certified("steps t", _decades(0, 8), lambda t: {"steps": int(t)}),
     *_certified("1 / tolerance", (10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4), lambda x: {"tolerance": 1 / x}),
     *_certified("k E", _decades(0, 4), lambda epochs: {"epochs": int(epochs)}),
-    Series(
-        topic="k E",
-        name="allocation, k of 100,000",
-        values=(1.0, 3.0, 10.0, 30.0, 100.0, 256.0, 1e3, 1e4),
-        work=_CHOSEN,
-        count=_pairs(_CHOSEN),
-        unit="pairs and means",
-        each=2.0,
+    _of_chosen(
+        "k E",
+        "k of 10,000",
+        (2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 9e3),
+        lambda k: {"steps": 10_000, "participations": int(k)},
+    ),
+    _of_chosen(
+        "steps t",
+        "t / 10 of t",
+        (20.0, *_decades(2, 6)),
+        lambda t: {"steps": int(t), "participations": int(t) // 10},
     ),
     Series(
         topic="bag size",
