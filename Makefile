@@ -69,7 +69,8 @@ table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answ
 	$(BIN)/privsweep run lookup
 	$(BIN)/privsweep table publish --out tables
 
-ship: $(STAMP)  ## run the sweep `lookup` (half an hour) and put its table into the package, in place of the old one
+ship: $(STAMP)  ## compute what changed in the sweep `lookup`, and put its table into the package, in place of the old one
+	$(BIN)/python -m storage.seed build/shipped
 	$(BIN)/privsweep run lookup --store build/shipped
 	@rm -f storage/table/lookup-*
 	$(BIN)/privsweep table publish --store build/shipped --out storage/table

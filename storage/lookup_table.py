@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from privcore import PROBLEMS
+from privcore import PROBLEMS, Problem
 from storage import layout
 from storage.catalog import Store
 from storage.disk import write_atomically
@@ -150,6 +150,24 @@ def _are_answers(rows: pa.Table) -> bool:
     )
 
 
+def rows_of(table: LookupTable, kind: type[Problem]) -> pa.Table:
+    """Return the rows of one problem class, with its columns and types.
+
+    Fields that the problem did not have when the table was published have their defaults, as in parts.
+
+    Raises:
+        ArrowException: A value is not of the type of its column.
+        KeyError: A column is missing.
+    """
+    schema = schema_for(kind)
+    rows = table.rows.filter(pc.equal(table.rows["problem"], kind.name))
+    for name, default in kind.defaults().items():
+        column = rows[name] if name in rows.column_names else pa.nulls(len(rows))
+        column = column.cast(schema.field(name).type).fill_null(default)
+        rows = rows.drop_columns([name] if name in rows.column_names else []).append_column(name, column)
+    return rows.select(schema.names).cast(schema)
+
+
 def proved_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
     """Yield the proved rows of a lookup table that this release can compute again, with their origin.
 
@@ -157,10 +175,8 @@ def proved_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
         table: The table.
     """
     for kind in PROBLEMS:
-        rows = table.rows.filter(
-            pc.and_(pc.equal(table.rows["problem"], kind.name), pc.equal(table.rows["confidence"], 1.0))
-        )
-        if len(rows) and set(kind.parameters) <= set(rows.column_names):
-            columns = ["problem", "point_id", "method", "knobs", *kind.parameters, "lower", "upper"]
-            for row in rows.select(columns).to_pylist():
-                yield {**row, "imported": table.version}
+        if pc.any(pc.equal(table.rows["problem"], kind.name)).as_py():
+            rows = rows_of(table, kind)
+            columns = ["point_id", "method", "knobs", *kind.parameters, "lower", "upper"]
+            for row in rows.filter(pc.equal(rows["confidence"], 1.0)).select(columns).to_pylist():
+                yield {"problem": kind.name, **row, "imported": table.version}

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from privcore import Answer, Point, find, find_problem
 from privcore.errors import PrivsweepError
@@ -14,9 +13,9 @@ from privcore.problem import Problem
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.imported import marked, source_of
-from storage.lookup_table import ANSWER, LookupTable
+from storage.lookup_table import ANSWER, LookupTable, rows_of
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
-from storage.schema import problem_id, schema_for
+from storage.schema import problem_id
 
 _POINT = ("problem_id", "method", "method_version", "knobs")
 
@@ -76,9 +75,7 @@ def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
     for name in sorted(set(table.rows["problem"].to_pylist())):
         try:
             kind = find_problem(name)
-            schema = schema_for(kind)
-            chosen = table.rows.filter(pc.equal(table.rows["problem"], name))
-            rows = _with_defaults(kind, chosen, schema).select(schema.names).cast(schema)
+            rows = rows_of(table, kind)
             if checked:
                 _check(kind, rows)
                 rows = marked(rows, table.version)
@@ -87,15 +84,6 @@ def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
             raise StoreError(f"Cannot import {name} of version {table.version}: {reason}.") from error
         for start in range(0, len(rows), ROW_GROUP):
             yield rows.slice(start, ROW_GROUP)
-
-
-def _with_defaults(kind: type[Problem], rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows of a table with the fields that are newer than the table, which have their defaults."""
-    for name, default in kind.defaults().items():
-        if name not in rows.schema.names:
-            column = pa.array([default] * len(rows), schema.field(name).type)
-            rows = rows.append_column(name, column)
-    return rows
 
 
 def _check(kind: type[Problem], rows: pa.Table) -> None:

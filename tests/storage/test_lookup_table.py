@@ -14,10 +14,12 @@ from storage.lookup_table import (
     LookupTable,
     _version,
     lookup_table,
+    proved_rows,
     read_lookup_table,
     write_lookup_table,
 )
 from storage.schema import VERSION_KEY
+from storage.seed import current
 from storage.table_diff import Moved, compare
 from storage.table_import import import_lookup_table
 from tests.storage.contents import counting
@@ -167,6 +169,7 @@ def test_a_table_from_before_a_field_gets_its_default(root: Path, tmp_path: Path
     table = table_of(root)
     without = table.rows.drop_columns(["guessing", "refutation"])
     import_lookup_table(LookupTable(version=table.version, rows=without), located(tmp_path / "other"))
+    assert list(proved_rows(LookupTable(version=table.version, rows=without))) == list(proved_rows(table))
     with open_store(tmp_path / "other") as store:
         found = store.sql("select guessing, refutation, upper from audit_power").to_pylist()
     assert found == [{"guessing": "clearest", "refutation": "published", "upper": 0.48}]
@@ -179,6 +182,16 @@ def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_
     without = table.rows.set_column(place, "sigma", pa.array([None] * 2, pa.float64()))
     with pytest.raises(StoreError, match="Cannot import unamplified-epsilon of version "):
         import_lookup_table(LookupTable(version=table.version, rows=without), located(tmp_path / "other"))
+
+
+def test_rows_of_former_versions_of_a_method_do_not_seed_the_next_table(root: Path) -> None:
+    put(root, rows(3))
+    table = table_of(root)
+    assert current(table).rows.equals(table.rows)
+    place = table.rows.column_names.index("method_version")
+    column = table.rows["method_version"]
+    former = table.rows.set_column(place, "method_version", pa.array([column[0].as_py(), 0, 0], column.type))
+    assert len(current(LookupTable(version=table.version, rows=former)).rows) == 1
 
 
 @pytest.mark.parametrize(
