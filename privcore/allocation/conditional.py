@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 from privcore import params
 from privcore.allocation.certified import Answered, closed_form, question_of, rate_of, step_of
 from privcore.allocation.one_direction import OneDirection, narrow
-from privcore.allocation.reduction import exact
+from privcore.allocation.reduction import MOST_STEPS, exact
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
@@ -16,7 +16,7 @@ from privcore.likelihood_ratio.distribution import (
     product_of,
 )
 from privcore.likelihood_ratio.enclose import FIRST_DELTA, SHARE, SMALLEST_DELTA, Question, tier
-from privcore.likelihood_ratio.k_of_t import MOST_STEPS, k_of_t, levels_of
+from privcore.likelihood_ratio.k_of_t import k_of_t, levels_of
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.saddle import saddle
 from privcore.likelihood_ratio.steps import Step

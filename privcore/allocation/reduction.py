@@ -23,6 +23,8 @@ from privcore.likelihood_ratio.symmetric import chosen
 
 MOST_CHOSEN = 256
 """Largest k that lower distributions count; for more participations, this number is used (nesting)."""
+MOST_STEPS = 10**6
+"""Largest t for which the sums of the losses of k of t are affordable."""
 FINENESS = (0.2, 0.14, 0.1, 0.07, 0.05)
 """Widths of cells of lower distributions, in local standard deviations; few, so that questions share them."""
 COARSE = ((16, 0.1), (MOST_CHOSEN, 0.2))

@@ -96,7 +96,7 @@ def _in_numbers(column: Any, words: Mapping[str, float]) -> Any:
         return column
     found = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(column)), pa.array(list(words)))
     if found.null_count > column.null_count:
-        return column  # the cast to numbers names the first word that is no number
+        return column  # the cast to numbers names the first word that cannot be a number
     return pc.take(pa.array(list(words.values())), found)
 
 

@@ -31,8 +31,6 @@ from privcore.likelihood_ratio.tilted import Participation
 APART = 1.0
 """Distance of two centres, in standard deviations of the sums."""
 MOST_CENTRES = 200
-MOST_STEPS = 10**6
-"""Largest number of steps; more would need more sums than are affordable."""
 FAR = 0.6
 """Share of the logarithm of the tail from which on"""
 COARSER = 2.0

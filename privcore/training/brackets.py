@@ -7,11 +7,13 @@ from dataclasses import replace
 from privcore.allocation.conditional import cost_of_choice, enclosed_choice
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError
 from privcore.likelihood_ratio.enclose import Question, cost
-from privcore.likelihood_ratio.ratios import Gaussian, Ratio, enclosed, halved
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, enclosed, halved
+from privcore.likelihood_ratio.steps import GaussianStep
+from privcore.likelihood_ratio.tilted import Participation
 from privcore.method import Cost
 from privcore.numerics.rounding import FEW_OPERATIONS, NOISE_BRACKET, probability_at_most
 from privcore.training.bounds import Above, Bounds
-from privcore.training.chosen import chosen_alone
+from privcore.training.chosen import ChosenSteps
 
 Ends = tuple[float, float]
 LARGEST_LOSS = 600.0
@@ -50,7 +52,7 @@ def enclosed_run(
         if isinstance(ratio, Gaussian):
             return *closed_form(question, ratio.mu), "closed form"
         outer = outermost(question, unamplified)
-        alone = chosen_alone(ratio) if question.asks in ("epsilon", "delta") else None
+        alone = _chosen_alone(ratio) if question.asks in ("epsilon", "delta") else None
         if alone is not None:
             return enclosed_choice(*alone, 1.0, question, tolerance, outer)
         lower, upper, note = enclosed(ratio, question, tolerance, outer)
@@ -203,7 +205,7 @@ def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
     if len(stages) > 1:
         costs = [estimated(stage, question, tolerance) for stage in stages]
         return Cost(seconds=sum(each.seconds for each in costs), bytes=max(each.bytes for each in costs))
-    alone = chosen_alone(bounds.above[0].ratio) if bounds.tight else None
+    alone = _chosen_alone(bounds.above[0].ratio) if bounds.tight else None
     if alone is not None and question.asks in ("epsilon", "delta"):
         return cost_of_choice(*alone, 1.0, question)
     ratios = [each.ratio for each in bounds.above] * (3 if any(each.moved for each in bounds.above) else 1)
@@ -214,3 +216,16 @@ def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
         for each, ratio in zip(one, ratios, strict=True)
     ]
     return Cost(seconds=0.01 + 2.0 * sum(work), bytes=2.0 * max(each.bytes for each in one))
+
+
+def _chosen_alone(ratio: Ratio) -> tuple[GaussianStep, Participation] | None:
+    """Return the mechanism of a step and the choice of steps of a run that is k of t; None for other runs.
+
+    Args:
+        ratio: Ratio of the run.
+    """
+    epoch, epochs = (ratio.ratio, ratio.times) if isinstance(ratio, Composed) else (ratio, 1)
+    if not isinstance(epoch, ChosenSteps):
+        return None
+    choice = Participation(participations=epoch.participations, steps=epoch.steps, epochs=epochs)
+    return GaussianStep(1.0 / epoch.s), choice

@@ -4,11 +4,8 @@ from dataclasses import dataclass
 
 from privcore.allocation.reduction import MOST_CHOSEN
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
-from privcore.likelihood_ratio.k_of_t import k_of_t, level_of
-from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio
-from privcore.likelihood_ratio.steps import GaussianStep
+from privcore.likelihood_ratio.ratios import Gaussian, Ratio
 from privcore.likelihood_ratio.symmetric import chosen
-from privcore.likelihood_ratio.tilted import Participation
 
 WORK = 1500
 """Time of a distribution of k of t, in combinations of two distributions."""
@@ -25,6 +22,9 @@ class ChosenSteps(Ratio):
     steps: int
 
     def build(self, res: Resolution) -> RatioBracket:
+        from privcore.likelihood_ratio.k_of_t import k_of_t, level_of  # modules that phases do not need
+        from privcore.likelihood_ratio.steps import GaussianStep
+
         k, t = self.participations, self.steps
         return k_of_t(GaussianStep(1.0 / self.s), k, t, res.tail, level_of(k, t, res.fineness))
 
@@ -65,16 +65,3 @@ class ChosenBelow(Ratio):
     @property
     def combinations(self) -> int:
         return 8 * (1 + min(self.participations, MOST_CHOSEN) // 8)
-
-
-def chosen_alone(ratio: Ratio) -> tuple[GaussianStep, Participation] | None:
-    """Return the mechanism of a step and the choice of steps of a run that is k of t; None for other runs.
-
-    Args:
-        ratio: Ratio of the run.
-    """
-    epoch, epochs = (ratio.ratio, ratio.times) if isinstance(ratio, Composed) else (ratio, 1)
-    if not isinstance(epoch, ChosenSteps):
-        return None
-    choice = Participation(participations=epoch.participations, steps=epoch.steps, epochs=epochs)
-    return GaussianStep(1.0 / epoch.s), choice

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
-from privcore.allocation.reduction import blocks
+from privcore.allocation.reduction import MOST_STEPS, blocks
 from privcore.allocation.shuffling_counts import counts
 from privcore.allocation.shuffling_one_epoch import Clones
 from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.enclose import powering
-from privcore.likelihood_ratio.k_of_t import MOST_STEPS
 from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, product, repeated
 from privcore.numerics.rounding import CLONE_COUNTS
