@@ -81,7 +81,7 @@ def refuted_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float, 
         tolerance: Relative precision of epsilon.
 
     Returns:
-        Noise multiplier that is refuted, as are all larger ones; or the reason why there is not one.
+        Noise multiplier that is refuted, as are all larger ones; or a reason.
     """
     mu = refuted_mu(problem)
     if mu == 0.0:

@@ -25,7 +25,7 @@ def true_positive_rate(
     """Return a confidence interval of the largest true positive rate at a false positive rate.
 
     Order statistics of the scores that are out give a threshold whose false positive rate is surely small
-    enough, and another whose rate is surely too large. Given the scores that are out, the number of
+    enough, and a rate that is surely too large. Given the scores that are out, the number of
     scores that are in beyond a threshold is binomial.
 
     Args:
