@@ -228,7 +228,7 @@ def test_the_inputs_of_every_tab_give_the_same_answers(
     kind, rng, told = find_problem(name), random.Random(name), 0
     values = stored_values(store, kind)
     with open_store(store) as opened:
-        for _ in range(14):
+        for _ in range(24):
             drawing = drawn(kind, values, rng)
             for field in rng.sample(list(drawing), 1 if told else 2):
                 enter(browser, field, drawing[field])
