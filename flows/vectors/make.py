@@ -1,4 +1,7 @@
-"""Writes the test vectors: `python -m flows.vectors.make` (some minutes) replaces `vectors.jsonl`."""
+"""Writes the test vectors: `python -m flows.vectors.make` (some minutes) replaces `vectors.jsonl`.
+
+With names of problems as arguments, the vectors of the other problems are kept.
+"""
 
 import json
 import sys
@@ -27,7 +30,7 @@ RANGES = {"epsilon": (1e-4, 1000.0), "delta": (1e-15, 0.999)}
 """Smallest lower end and largest upper end of a vector."""
 
 _FAMILIES = ("certified", "exact", "sums", "clones", "composed", "largest")
-_SECONDS = 60.0  # estimated, which is cautious: a question takes a few seconds
+_SECONDS = 30.0  # estimated, which is cautious: a question takes a few seconds
 
 
 def proving(problem: Problem) -> list[Method]:
@@ -86,13 +89,16 @@ def lines(problem: str) -> list[str]:
 
 
 def main() -> None:
-    """Write all vectors, and print the progress."""
-    written = []
+    """Write all vectors, or those of the problems named by the arguments, and print the progress."""
+    asked = sys.argv[1:] or list(COUNTS)
+    written = {problem: list[str]() for problem in COUNTS}
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        written[json.loads(line)["problem"]].append(line)
     with Pool() as pool:
-        for problem, new in zip(COUNTS, pool.imap(lines, COUNTS), strict=True):
-            written += new
-            print(f"{len(written)} vectors, the last for {problem}", file=sys.stderr, flush=True)
-    write_atomically(FILE, "".join(f"{line}\n" for line in written).encode())
+        for problem, new in zip(asked, pool.imap(lines, asked), strict=True):
+            written[problem] = new
+            print(f"{len(new)} vectors of {problem}", file=sys.stderr, flush=True)
+    write_atomically(FILE, "".join(f"{line}\n" for problem in COUNTS for line in written[problem]).encode())
 
 
 if __name__ == "__main__":
