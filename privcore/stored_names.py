@@ -127,7 +127,7 @@ METHODS = {
     "auditing.noise": "auditing.dpsgd:AuditingNoise",
     "auditing.programme": "auditing.programme:AuditingProgramme",
     "auditing.tightest": "auditing.tightest:AuditingTightest",
-    "auditing.tightestgaussian": "auditing.tightest:AuditingTightestGaussian",
+    "auditing.tightestmu": "auditing.tightest:AuditingTightestMu",
     "auditing.recursion": "auditing.recursion:AuditingRecursion",
     "auditing.revealed": "auditing.revealed:AuditingRevealed",
     "auditing.steinke": "auditing.steinke:AuditingSteinke",

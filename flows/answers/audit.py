@@ -9,7 +9,7 @@ from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_
 from privcore.auditing import check_included, correct_if_shuffled, guess, guess_clearest
 
 WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
-MODEL_BASED = ("auditing.tightestgaussian", "auditing.gaussian")
+MODEL_BASED = ("auditing.tightestmu", "auditing.gaussian")
 MU = "auditing.mu"
 TAILS = ("auditing.programme", "auditing.recursion", "auditing.revealed")
 

@@ -11,11 +11,10 @@ import scipy
 from numpy.typing import NDArray
 
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most
+from privcore.numerics.rounding import ERROR_RATES
 
 Array = NDArray[np.float64]
 
-_SLACK = 1e-9
-"""Relative and absolute slack of a tail or a divergence, far above its rounding error."""
 _STEPS = 60
 
 
@@ -46,7 +45,7 @@ def true_positive_rate(
         >>> 0.5 < lower < 0.6 < upper < 0.7
         True
     """
-    error = 0.25 * (1.0 - confidence) * (1.0 - _SLACK)
+    error = 0.25 * (1.0 - confidence) * (1.0 - ERROR_RATES)
     n, ranked = outside.size, np.sort(outside)[::-1]
     surely, at_most = _ranks(n, false_positive_rate, error)
     lower, upper = 0.0, 1.0
@@ -66,8 +65,8 @@ def _ranks(n: int, rate: float, error: float) -> tuple[int, int]:
     of n + 1, means that no score qualifies.
     """
     k = np.arange(1, n + 1)
-    below = scipy.special.bdtr(k - 1.0, n, rate) * (1.0 + _SLACK)  # P(Bin < k)
-    above = scipy.special.bdtrc(k - 1.0, n, rate) * (1.0 + _SLACK)  # P(Bin >= k)
+    below = scipy.special.bdtr(k - 1.0, n, rate) * (1.0 + ERROR_RATES)  # P(Bin < k)
+    above = scipy.special.bdtrc(k - 1.0, n, rate) * (1.0 + ERROR_RATES)  # P(Bin >= k)
     return int(np.sum(below <= error)), int(np.sum(above > error)) + 1
 
 
@@ -106,7 +105,7 @@ def area_interval(area: float, pairs: int, confidence: float) -> tuple[float, fl
         >>> [round(end, 4) for end in area_interval(0.75, 1000, 0.95)]
         [0.7116, 0.7859]
     """
-    most = math.log(2.0 / (1.0 - confidence)) / pairs * (1.0 + _SLACK) + _SLACK / pairs
+    most = math.log(2.0 / (1.0 - confidence)) / pairs * (1.0 + ERROR_RATES) + ERROR_RATES / pairs
     ends = []
     for end in (0.0, 1.0):
         close, far = area, end
@@ -114,7 +113,7 @@ def area_interval(area: float, pairs: int, confidence: float) -> tuple[float, fl
             middle = 0.5 * (close + far)
             close, far = (middle, far) if _divergence(area, middle) <= most else (close, middle)
         ends.append(far)
-    return max(0.0, ends[0] - _SLACK), min(1.0, ends[1] + _SLACK)
+    return max(0.0, ends[0] - ERROR_RATES), min(1.0, ends[1] + ERROR_RATES)
 
 
 def _divergence(p: float, q: float) -> float:

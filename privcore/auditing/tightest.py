@@ -56,14 +56,14 @@ class AuditingTightest(Method[AuditEpsilon]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditingTightestGaussian(Method[AuditEpsilon]):
+class AuditingTightestMu(Method[AuditEpsilon]):
     """Epsilon of the least private Gaussian mechanism that any bound of the probability of the count refutes.
 
     The bounds are Algorithm 3 and the linear programme of Theorem 9. As for `auditing.gaussian`, the value
     depends on the model and may exceed the true epsilon of another mechanism.
     """
 
-    name = "auditing.tightestgaussian"
+    name = "auditing.tightestmu"
     problems = (AuditEpsilon,)
     direction = Direction.ESTIMATE
     reference = f"{MAHLOUJIFAR}, Theorem 9 and Definition 7, Gaussian family; the programme is ours"

@@ -9,6 +9,7 @@ import numpy as np
 from privcore.labels.poisson_binomial import Array
 from privcore.numerics.betting import betting_lower, betting_upper
 from privcore.numerics.clopper_pearson import rate_at_most
+from privcore.numerics.rounding import PARTS_OF_BAGS
 
 _PILOT = 0.5
 _MOST_PARTS = 64
@@ -77,7 +78,7 @@ def excess(cap: float, largest: float, tails: list[Rung]) -> float:
             total += probability * (min(rung.threshold, largest) - start)
             start = rung.threshold
         probability = min(probability, rung.probability)
-    return total * (1.0 + 1e-12) + probability * max(0.0, largest - start) * (1.0 + 1e-12)
+    return total * (1.0 + PARTS_OF_BAGS) + probability * max(0.0, largest - start) * (1.0 + PARTS_OF_BAGS)
 
 
 def cut_ends(
@@ -119,4 +120,4 @@ def cut_ends(
     tails.append(Rung(threshold=cap, probability=above))
     cut = np.minimum(1.0, rest / cap)
     most = cap * betting_upper(cut, error - 2.0 * part) + excess(cap, largest, tails)
-    return cap * betting_lower(cut, error) * (1.0 - 1e-12), min(largest, most * (1.0 + 1e-12))
+    return cap * betting_lower(cut, error) * (1.0 - PARTS_OF_BAGS), min(largest, most * (1.0 + PARTS_OF_BAGS))

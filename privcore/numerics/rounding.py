@@ -193,6 +193,14 @@ BETTED_WEALTH = 1e-7
 """Counted: absolute and relative error of the logarithm of a wealth of up to 1e7 bets; each logarithm errs by
 two roundings of at most 5, and the pairwise sum by 30 more."""
 
+ERROR_RATES = 1e-6
+"""Counted: relative error of binomial tails and divergences in intervals of error rates, and absolute error
+of their ends; the incomplete beta function errs by up to 3e-8 beyond a hundred thousand scores."""
+
+PARTS_OF_BAGS = 1e-12
+"""Counted: relative error of a sum of the tails of at most 64 parts of bags, and of an end that is scaled; a
+term takes three operations."""
+
 EXPECTED_GUESSES = 1e-10
 """Checked: relative error of the cap on correct guesses and of the two attacks; the normal quantile and the
 trapezoidal rule err by 1e-13."""

@@ -110,7 +110,7 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
     assert [line.endswith("for every mechanism") for line in lines[4:7]] == [True] * 3
-    for line, name in zip(lines[8:10], ("tightestgaussian", "gaussian"), strict=True):
+    for line, name in zip(lines[8:10], ("tightestmu", "gaussian"), strict=True):
         assert line.startswith(f"auditing.{name}")
         assert line.endswith("model-based: only if the mechanism behaves like Gaussian noise")
     assert lines[10].startswith("refuted mu of Gaussian differential privacy: ")

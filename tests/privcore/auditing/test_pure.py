@@ -36,7 +36,7 @@ def test_many_runs_refute_more_at_delta_0_than_at_any_larger_delta() -> None:
     assert pure > other > 0.0
 
 
-@pytest.mark.parametrize("method", ["auditing.gaussian", "auditing.tightestgaussian", "auditing.independent"])
+@pytest.mark.parametrize("method", ["auditing.gaussian", "auditing.tightestmu", "auditing.independent"])
 def test_no_gaussian_epsilon_is_given_at_delta_0(method: str) -> None:
     counts = {"canaries": 100, "guesses": 100, "correct": 75, "delta": 0}
     found = answer("audit-epsilon", method, **counts)

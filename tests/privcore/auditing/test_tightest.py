@@ -45,7 +45,7 @@ def test_a_refuted_epsilon_or_mu_is_below_the_ceiling_of_all_audits(
     counts = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": 1e-4}
     for family, method, end in (
         ("approximate", "auditing.tightest", "lower"),
-        ("gaussian", "auditing.tightestgaussian", "value"),
+        ("gaussian", "auditing.tightestmu", "value"),
     ):
         limits = answer("audit-ceiling", "auditing.ceiling", family=family, **counts)
         found = getattr(answer("audit-epsilon", method, **counts), end)
@@ -111,7 +111,7 @@ def test_forty_guesses_are_best_about_a_hundred_canaries() -> None:
 def test_an_audit_without_a_correct_guess_refutes_nothing() -> None:
     found = answer(
         "audit-epsilon",
-        "auditing.tightestgaussian",
+        "auditing.tightestmu",
         canaries=1000,
         guesses=10,
         correct=0,
