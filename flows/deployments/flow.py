@@ -30,6 +30,7 @@ from flows.runs.plan import MAX_POINTS, Plan
 from flows.runs.progress import duration
 from flows.runs.run import InterruptedRunError, RunReport, run
 from flows.runs.signals import end_with_parent
+from flows.runs.unanswered import check_share, too_many_failed
 from flows.spec.sweep import Sweep, load
 from privcore.answer import FAILURES
 from privcore.errors import DomainError, PrivsweepError
@@ -54,6 +55,7 @@ def scheduled_sweep(
     workers: int | None = None,
     retry: bool = False,
     max_points: float = MAX_POINTS,
+    max_failed: float | None = None,
     reports: str | None = None,
     ray_address: str | None = None,
 ) -> State[None]:
@@ -65,12 +67,15 @@ def scheduled_sweep(
         workers: Number of worker processes; one per core by default.
         retry: Whether to compute stored failures again.
         max_points: Number of points above which the sweep is refused.
+        max_failed: Share of failed points, 0 to 1, above which the run ends as Failed; by default, it does if
+            a method has failed points and no answer to any point of a problem.
         reports: Folder for the HTML report; without a folder, no report is written.
         ray_address: The Ray cluster; by default RAY_ADDRESS of the worker, or a new local Ray.
 
     Returns:
-        The final state of the run: Completed, "Completed with failures" if points have no answer, Cancelled
-        if it was stopped, Crashed if its worker is gone, Failed with one sentence.
+        The final state of the run: Completed, "Completed with failures" if points have no answer, Failed if
+        these are too many, Cancelled if it was stopped, Crashed if its worker is gone, else Failed with one
+        sentence.
 
     Raises:
         PrivsweepError: The run failed, and its deployment allows a retry.
@@ -82,6 +87,7 @@ def scheduled_sweep(
         if _of_a_deployment():
             _enter_root()
         asked = load(sweep)
+        check_share(max_failed)
         with _only_run_on(store, logger), open_store(_whole(store), missing_ok=True) as opened:
             report = run(
                 asked,
@@ -94,6 +100,7 @@ def scheduled_sweep(
                 watch=told.watch,
             )
             told.end()
+            reason = too_many_failed(asked, opened, report.now, max_failed)
     except InterruptedRunError as error:
         told.end()
         logger.info("%s", error)
@@ -106,7 +113,9 @@ def scheduled_sweep(
         return Failed(message=str(error))
     if reports is not None:
         told.report(asked, Path(report.store), Path(reports))
-    return _ending(report)
+    if reason:
+        _no_retries()  # the failures are stored, so the run would end in the same way
+    return _ending(report, reason)
 
 
 def _of_a_deployment() -> bool:
@@ -126,14 +135,21 @@ def _enter_root() -> None:
     os.chdir(root)
 
 
-def _ending(report: RunReport) -> State[None]:
-    """Return the final state of a run, with counts and the command that lists failures."""
+def _ending(report: RunReport, reason: str = "") -> State[None]:
+    """Return the final state of a run, with counts and the command that lists failures.
+
+    Args:
+        report: The run.
+        reason: Why too many points failed, or "".
+    """
     now = report.now
     done = f"{now.total} points, {report.computed} computed in {duration(report.seconds)}"
     if not now.failed:
         return Completed(message=f"{done}.")
     counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
     command = f"privsweep sql --store {shlex.quote(report.store)} 'select * from failures'"
+    if reason:
+        return Failed(message=f"{reason} {done}, {now.failed} failed ({counts}): {command}")
     return Completed(name=WITH_FAILURES, message=f"{done}, {now.failed} failed ({counts}): {command}")
 
 
@@ -147,11 +163,18 @@ def _may_repeat(error: PrivsweepError) -> bool:
         return False
     with get_client(sync_client=True) as client:
         now = client.read_flow_run(context.flow_run.id)
-        tries_left = now.run_count <= (now.empirical_policy.retries or 0)
-        if isinstance(error, EngineError | StoreError) and tries_left:
-            return True
-        client.update_flow_run(now.id, empirical_policy=FlowRunPolicy(retries=0))
+    if isinstance(error, EngineError | StoreError) and now.run_count <= (now.empirical_policy.retries or 0):
+        return True
+    _no_retries()
     return False
+
+
+def _no_retries() -> None:
+    """Disable the retries of this run, which Prefect would use for any state of failure."""
+    context = FlowRunContext.get()
+    if context is not None and context.flow_run is not None:
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, empirical_policy=FlowRunPolicy(retries=0))
 
 
 def _whole(store: str) -> str:

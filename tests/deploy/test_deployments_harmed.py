@@ -51,6 +51,18 @@ methods = ["faulty.mixed"]
 product = {sigma = [1, 2], steps = [1, 6], delta = 1e-5}
 """  # six steps kill the worker
 
+HOPELESS = """
+name = "hopeless"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+product = {sigma = [1, 2], delta = 1e-5}
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["faulty.mixed"]
+product = {sigma = [1, 2], steps = 8, delta = 1e-5}
+"""  # eight steps cost too much to be started, and there are no others
+
 Told = list[str]
 
 
@@ -176,6 +188,21 @@ def test_a_failing_point_shows_in_the_name_of_the_state(
     assert [row["statuses"] for row in table] == ["2 ok, 2 timeout"]
     prefect.wait(lambda: any("Completed with failures" in text for text in told[0]), "a message arrives", 60)
     assert any("select * from failures" in text for text in told[0])
+
+
+def test_a_method_without_any_answer_ends_the_run_as_failed_each_time(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    path = sweep("hopeless", HOPELESS)
+    for computed in (4, 0):
+        run_id = prefect.start_run("faulty", retry_delay=2, sweep=path, store="hopeless")
+        run = prefect.end_of(run_id)
+        assert (run["state_type"], run["run_count"]) == ("FAILED", 1), "a retry cannot help"
+        assert run["state"]["message"].startswith(
+            f"faulty.mixed answered no point of unamplified-epsilon. 4 points, {computed} computed"
+        )
+    run = prefect.end_of(prefect.start_run("faulty", sweep=path, store="hopeless", max_failed=0.5))
+    assert run["state_name"] == "Completed with failures"
 
 
 def test_a_worker_that_dies_twice_leaves_crashed_rows_and_a_warning(

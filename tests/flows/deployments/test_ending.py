@@ -27,6 +27,15 @@ def test_a_run_with_failed_points_is_completed_with_failures(
     assert message in str(state.message)
 
 
+def test_a_run_with_too_many_failed_points_is_failed_and_says_why_first() -> None:
+    now = Coverage(sweep="small", total=4, statuses={"ok": 2, "timeout": 2})
+    report = RunReport(now=now, before=0, computed=4, seconds=5.0, store="store")
+    state = _ending(report, "bins.certified answered no point of bins-epsilon.")
+    assert (state.type, state.name) == (StateType.FAILED, "Failed")
+    assert str(state.message).startswith("bins.certified answered no point of bins-epsilon. 4 points")
+    assert "2 failed (2 timeout): privsweep sql --store store" in str(state.message)
+
+
 def test_a_run_leaves_the_empty_folder_of_prefect_for_the_root_of_its_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
