@@ -99,14 +99,12 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[int]:
     """Let Prefect report to our own server, unless the user has named a server.
 
     Yields the number of points that finished before the server answered. Its state is in a hidden folder next
-    to the store, so that the user's profiles are not read or changed.
+    to the store, so that the user's profiles are not read or changed; only this user can open the folder.
     """
     if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
         yield 0
         return
-    store = store.absolute()
-    beside = store.parent if os.access(store.parent, os.W_OK) else store
-    home = Path(os.environ.setdefault("PREFECT_HOME", str(beside / ".prefect")))
+    home = Path(os.environ.setdefault("PREFECT_HOME", str(_hidden_folder(store.absolute()))))
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     with own_server(home) as server:
@@ -123,6 +121,7 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[int]:
             server.wait()
         ours = {
             settings.PREFECT_API_URL: server.address,
+            settings.PREFECT_API_AUTH_STRING: server.password,
             settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # our own server does not come back
             settings.PREFECT_LOGGING_LEVEL: "CRITICAL",  # our commands print errors in one sentence
         }
@@ -133,3 +132,14 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[int]:
                 # In a thread of its own: in a notebook, the loop of the kernel would make this a coroutine.
                 with ThreadPoolExecutor(max_workers=1) as thread:
                     thread.submit(EventsWorker.drain_all, timeout=DRAIN_SECONDS, at_exit=False).result()
+
+
+def _hidden_folder(store: Path) -> Path:
+    """Return the folder of this user for Prefect's state, next to the store or else in it."""
+    folder = (store.parent if os.access(store.parent, os.W_OK) else store) / ".prefect"
+    if not folder.exists():
+        return folder
+    if folder.stat().st_uid != os.getuid():
+        return folder.with_name(f".prefect-{os.getuid()}")
+    folder.chmod(0o700)  # an earlier release let others in
+    return folder

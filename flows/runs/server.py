@@ -1,10 +1,12 @@
 """A Prefect server for one run: on the loopback interface, and stopped when the run ends.
 
 Prefect would start its own server, but that server survives a killed run forever, and Ctrl-C in a terminal
-stops it before it can record the end of the flow.
+stops it before it can record the end of the flow. Ours answers only to the run that started it, which alone
+knows its password.
 """
 
 import os
+import secrets
 import socket
 import subprocess
 import time
@@ -60,7 +62,8 @@ def own_server(home: Path) -> Iterator["OwnServer"]:
     Raises:
         SchedulerError: Files cannot be locked in that folder.
     """
-    home.mkdir(parents=True, exist_ok=True)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, exist_ok=True)
     server = OwnServer(home)
     try:
         server.answers()
@@ -73,9 +76,13 @@ class OwnServer:
     """A server that sets up its database while its owner does other work.
 
     All calls must be in the thread that ends last: the server is killed when the thread that started it ends.
+
+    Attributes:
+        password: Name and password that every request needs, separated by a colon; new for each server.
     """
 
     def __init__(self, home: Path) -> None:
+        self.password = f"privsweep:{secrets.token_hex(32)}"
         self._home = home
         self._log = home / "server.log"
         self._lock: TextIO | None = None
@@ -105,7 +112,7 @@ class OwnServer:
                 raise SchedulerError(f"The Prefect server did not start; {self._log} may say why.")
             self._starts += 1
             self._port = _free_port()
-            self._process = _start(self._port, self._home, self._log)
+            self._process = _start(self._port, self.password, self._home, self._log)
             self._give_up = time.monotonic() + START_SECONDS
             return False
         if _is_healthy(self.address):
@@ -164,15 +171,17 @@ class OwnServer:
             self._lock = None
 
 
-def _start(port: int, home: Path, log: Path) -> "subprocess.Popen[bytes]":
+def _start(port: int, password: str, home: Path, log: Path) -> "subprocess.Popen[bytes]":
     command = own_process.command(_COMMAND.format(parent=os.getpid()))
-    command += ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on"]
+    command += ["--factory", "flows.runs.guarded_server:app", "--lifespan", "on"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     command += ["--app-dir", own_process.own_folders()[0]]  # uvicorn's default is the working folder
+    # Only the user can read the environment of a process; everyone can read its arguments.
+    own = {"PREFECT_HOME": str(home), "PREFECT_SERVER_API_AUTH_STRING": password}
     with log.open("w") as output:
         return subprocess.Popen(
             command,
-            env=own_process.environment() | _SETTINGS | {"PREFECT_HOME": str(home)},
+            env=own_process.environment() | _SETTINGS | own,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

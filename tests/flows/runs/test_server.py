@@ -1,16 +1,106 @@
-"""The Prefect server of a run: it starts although somebody else took its port, or says why it does not."""
+"""The Prefect server of a run: it answers only to its run, and starts on another port, or says why not."""
 
 import errno
 import fcntl
+import json
 import os
 import re
 import socket
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
+import psutil
 import pytest
 
-from flows.runs import server
+from flows.runs import orchestration, server
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.OwnServer]:
+    """A server at work."""
+    with server.own_server(tmp_path_factory.mktemp("own") / "home") as own:
+        own.wait()
+        yield own
+
+
+def asked(own: server.OwnServer, password: str | None, host: str | None = None) -> httpx.Response:
+    """Its answer to a question about all flow runs, with this password, sent to this host."""
+    name, _, word = (password or "").partition(":")
+    return httpx.post(
+        f"{own.address}/flow_runs/filter",
+        json={},
+        auth=(name, word) if password else None,
+        headers={"Host": host} if host else {},
+        timeout=60,
+        trust_env=False,
+    )
+
+
+@pytest.mark.thorough
+def test_the_run_that_started_it_may_ask(own: server.OwnServer) -> None:
+    answer = asked(own, own.password)
+    assert (answer.status_code, answer.json()) == (200, [])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("password", [None, "privsweep:", "privsweep:" + 64 * "0", "admin:pass"])
+def test_nobody_else_may_ask(own: server.OwnServer, password: str | None) -> None:
+    assert asked(own, password).status_code == 401
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:4200", "localhost", "127.0.0.1.evil.example"])
+def test_a_page_whose_name_points_here_is_refused_even_with_the_password(
+    own: server.OwnServer, host: str
+) -> None:
+    """A browser names the host of the page, whatever address that name has at the moment."""
+    assert asked(own, own.password, host).status_code == 400
+    health = httpx.get(f"{own.address}/health", headers={"Host": host}, timeout=60, trust_env=False)
+    assert health.status_code == 400
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("word", "kind"), [("password", "auth_success"), (None, None), ("wrong", None)])
+def test_events_are_taken_from_nobody_else(own: server.OwnServer, word: str | None, kind: str | None) -> None:
+    from websockets.exceptions import ConnectionClosed, InvalidStatus
+    from websockets.sync.client import connect
+
+    address = own.address.replace("http", "ws") + "/events/in"
+    token = own.password if word == "password" else word
+
+    def handshake() -> Any:
+        with connect(address, subprotocols=["prefect"], proxy=None) as socket:  # type: ignore[list-item]
+            socket.send(json.dumps({"type": "auth", "token": token}))
+            return json.loads(socket.recv(timeout=60))["type"]
+
+    if kind:
+        assert handshake() == kind
+    else:
+        with pytest.raises((ConnectionClosed, InvalidStatus)):
+            handshake()
+
+
+@pytest.mark.thorough
+def test_its_password_is_not_among_its_arguments_and_its_folder_is_private(own: server.OwnServer) -> None:
+    assert own._process is not None
+    assert not any(own.password.split(":")[1] in word for word in psutil.Process(own._process.pid).cmdline())
+    assert own._home.stat().st_mode & 0o777 == 0o700
+    assert not any(own.password.split(":")[1] in path.read_text() for path in own._home.glob("*.log"))
+
+
+def test_every_server_has_a_password_of_its_own(tmp_path: Path) -> None:
+    assert server.OwnServer(tmp_path).password != server.OwnServer(tmp_path).password
+
+
+def test_the_state_of_prefect_next_to_a_store_is_closed_to_others(tmp_path: Path) -> None:
+    store, folder = tmp_path / "store", tmp_path / ".prefect"
+    assert orchestration._hidden_folder(store) == folder
+    folder.mkdir(mode=0o755)
+    assert orchestration._hidden_folder(store) == folder
+    assert folder.stat().st_mode & 0o777 == 0o700, "an earlier release let others in"
 
 
 @pytest.mark.thorough
