@@ -13,7 +13,7 @@ HOST = "127.0.0.1"
 def app() -> TrustedHostMiddleware:
     """Return the server as an ASGI application, which refuses requests that name another host.
 
-    The check wraps Prefect's application and is no part of it: Prefect's services call that application
-    inside their process, under a host name of their own.
+    The check wraps Prefect's application, because Prefect's services call that application inside their
+    process, under a host name of their own.
     """
     return TrustedHostMiddleware(create_app(), allowed_hosts=[HOST], www_redirect=False)

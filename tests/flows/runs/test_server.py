@@ -56,7 +56,7 @@ def test_nobody_else_may_ask(own: server.OwnServer, password: str | None) -> Non
 def test_a_page_whose_name_points_here_is_refused_even_with_the_password(
     own: server.OwnServer, host: str
 ) -> None:
-    """A browser names the host of the page, whatever address that name has at the moment."""
+    """A browser names the host of the page, not the address to which that name points."""
     assert asked(own, own.password, host).status_code == 400
     health = httpx.get(f"{own.address}/health", headers={"Host": host}, timeout=60, trust_env=False)
     assert health.status_code == 400

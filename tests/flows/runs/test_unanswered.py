@@ -1,4 +1,4 @@
-"""Which failures end a deployed run as Failed, on stores with made-up answers."""
+"""Failures that end a deployed run as Failed, on stores with made-up answers."""
 
 from collections.abc import Mapping
 from pathlib import Path
