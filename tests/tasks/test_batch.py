@@ -4,6 +4,7 @@ import pickle
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_points_that_share_state_are_neighbours_and_seldom_parted() -> None:
     assert sum(len(set(row)) for row in sigmas) == 8, "no state is computed twice"
 
 
+@pytest.mark.thorough
 def test_one_and_a_hundred_thousand_trivial_points_make_few_but_enough_batches() -> None:
     exact = find("unamplified.exact")()
     points = (
