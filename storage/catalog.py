@@ -27,6 +27,7 @@ from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of, read_part
 from storage.query import run_query
 from storage.replacements import steadily
+from storage.stored_points import StoredPoints, read_points
 from storage.verify import Verification, verify
 from storage.views import CHOICE
 
@@ -145,25 +146,23 @@ class Store(Framed):
         status = _status_of(rows)
         return status if len(status) == len(rows) else _status_of(_chosen(rows))
 
-    def holding(self, problem_name: str, ids: Collection[str]) -> list[str]:
-        """Return the names of the parts that hold any of these points, for the manifest of a sweep.
+    def names(self, problem_name: str) -> list[str]:
+        """Return the names of the parts of a problem, relative to the data folder."""
+        return [str(path.relative_to(self.place.data)) for path in self._parts(problem_name)]
+
+    def points(self, kind: type[Problem], without: Collection[str] = ()) -> Iterator[StoredPoints]:
+        """Yield the points of each part of a problem; the caller reads again if parts vanish: `steadily`.
 
         Args:
-            problem_name: The problem of the points.
-            ids: Their ids.
+            kind: The problem.
+            without: Names of parts that are left out.
+
+        Raises:
+            StoreError: A part is damaged; the sentence names it.
         """
-        import pyarrow.compute as pc  # slow to import, and not needed by lookups
-
-        wanted = pa.array(list(ids), pa.string())
-
-        def held() -> list[str]:
-            return [
-                str(path.relative_to(self.place.data))
-                for path in self._parts(problem_name)
-                if pc.any(pc.is_in(read_part(self.place, path, ["point_id"])["point_id"], wanted)).as_py()
-            ]
-
-        return steadily(self.place, held)
+        for path in self._parts(kind.name):
+            if str(path.relative_to(self.place.data)) not in without:
+                yield read_points(self.place, path, kind)
 
     def _parts(self, problem_name: str) -> list[Path]:
         """Return the parts of a problem."""

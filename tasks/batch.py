@@ -1,15 +1,16 @@
 """Batches: points of one method and one kind of problem, cut by estimated cost, in a compact form to send."""
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privcore.method import Method
 from privcore.parameter import Value
 from privcore.point import Point
 from privcore.problem import Problem
-from tasks.limits import Limits, estimate
 
 LONGEST = 15.0
 """Most seconds of estimated work in a batch (a single point may need more), which a lost worker can cost."""
@@ -59,90 +60,72 @@ class Batch:
         )
 
 
-@dataclass
-class Group:
-    """All points of one method and one kind of problem, before they are cut into batches.
+@dataclass(frozen=True)
+class Stretch:
+    """Points that follow one another in a group, before it is cut into batches.
 
     Attributes:
-        problem: Class of the problems.
-        method: The method that answers them.
-        fields: One tuple for each point, in the order of the problem's parameters.
-        costs: Estimated seconds of each point.
-        bytes: Estimated memory of the most demanding point.
-        beyond: Number of points that exceed a limit by their estimate, and will not be started.
+        places: Their places in the group, ascending.
+        seconds: Estimated seconds of each.
+        parted: Whether each is the last of those that share its state.
     """
 
-    problem: type[Problem]
-    method: Method
-    fields: list[tuple[Value, ...]] = field(default_factory=list)
-    costs: "array[float]" = field(default_factory=lambda: array("d"))
-    bytes: float = 0.0
-    beyond: int = 0
-
-    @property
-    def seconds(self) -> float:
-        """Estimated seconds of one core."""
-        return sum(self.costs)
-
-    def add(self, point: Point, limits: Limits) -> None:
-        """Append a point; a point that exceeds a limit by its estimate costs nothing."""
-        cost = estimate(point)
-        starts = limits.refusal(cost) is None
-        self.fields.append(tuple(point.problem.as_fields().values()))
-        self.costs.append(cost.seconds if starts else 0.0)
-        self.bytes = max(self.bytes, cost.bytes if starts else 0.0)
-        self.beyond += not starts
+    places: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    parted: NDArray[np.bool_]
 
 
-def group(points: Iterable[Point], limits: Limits) -> list[Group]:
-    """Group points with their costs by method and kind of problem, in order of appearance."""
-    groups: dict[tuple[type[Problem], Method], Group] = {}
-    for point in points:
-        key = type(point.problem), point.method
-        if key not in groups:
-            groups[key] = Group(*key)
-        groups[key].add(point, limits)
-    return list(groups.values())
+@dataclass(frozen=True)
+class Cut:
+    """A batch of a group: points from place `start` to before `stop`, their number and estimated seconds."""
+
+    start: int
+    stop: int
+    points: int
+    seconds: float
 
 
-def cut(groups: Sequence[Group], workers: int) -> list[Batch]:
-    """Cut groups into batches of 1 to 15 s of estimated work, several for each worker, the longest first.
+def aim(seconds: float, workers: int) -> float:
+    """Return the least seconds of a batch, from the work of a sweep and the number of workers, >= 1."""
+    return min(LONGEST, max(SHORTEST, seconds / (PER_WORKER * workers)))
 
-    Before them comes the shortest of all, whose part shows early that workers can compute and store.
-    Points that share state are neighbours, and a batch ends at a change of the state if possible. The same
-    points in the same order give the same batches.
+
+def cut(stretches: Iterable[Stretch], least: float) -> Iterator[Cut]:
+    """Cut a group into batches of about `least` seconds, each with 10,000 points at most.
+
+    A batch ends where the state changes, unless it would take twice as long. The same points in the same
+    order give the same batches.
 
     Args:
-        groups: From `group`.
-        workers: Number of worker processes, >= 1.
+        stretches: The points of the group, in order.
+        least: From `aim`.
     """
-    total = sum(g.seconds for g in groups)
-    aim = min(LONGEST, max(SHORTEST, total / (PER_WORKER * workers)))
-    batches = [batch for g in groups for batch in _cut(g, aim)]
-    batches.sort(key=lambda batch: -batch.seconds)
-    return batches[-1:] + batches[:-1]
+    start, points, seconds = 0, 0, 0.0
+    last = -1
+    for stretch in stretches:
+        ends = np.flatnonzero(stretch.parted)
+        first = 0
+        while first < len(stretch.places):
+            if not points:
+                start = int(stretch.places[first])
+            room = MOST_POINTS - points
+            within = stretch.seconds[first : first + room]
+            sums = np.cumsum(np.concatenate(([seconds], within)))[1:]  # in order, as a loop would add
+            end = min(_end(sums, ends, first, least), room - 1)
+            if end >= len(sums):  # it goes on in the next stretch
+                points, seconds = points + len(sums), float(sums[-1])
+                last = int(stretch.places[-1])
+                break
+            yield Cut(start, int(stretch.places[first + end]) + 1, points + end + 1, float(sums[end]))
+            first += end + 1
+            points, seconds = 0, 0.0
+    if points:
+        yield Cut(start, last + 1, points, seconds)
 
 
-def _cut(whole: Group, aim: float) -> Iterator[Batch]:
-    """Cut one group into batches of about `aim` seconds."""
-    names = list(whole.problem.parameters)
-    shared = [names.index(name) for name in whole.method.shares if name in names]
-    states = [tuple(values[i] for i in shared) for values in whole.fields]
-    order = sorted(range(len(states)), key=states.__getitem__) if shared else range(len(states))
-    fields: list[tuple[Value, ...]] = []
-    seconds = 0.0
-    for place, i in enumerate(order):
-        fields.append(whole.fields[i])
-        seconds += whole.costs[i]
-        following = order[place + 1] if place + 1 < len(order) else None
-        keeps_state = shared and following is not None and states[following] == states[i]
-        full = seconds >= (2 * aim if keeps_state else aim) or len(fields) >= MOST_POINTS
-        if full or following is None:
-            yield Batch(
-                problem=whole.problem,
-                method=whole.method,
-                fields=tuple(fields),
-                seconds=seconds,
-                bytes=whole.bytes,
-            )
-            fields, seconds = [], 0.0
+def _end(sums: NDArray[np.float64], ends: NDArray[np.int64], first: int, least: float) -> int:
+    """Return the place in `sums` at which a batch ends, or a larger number."""
+    full = int(np.searchsorted(sums, least))
+    state = int(np.searchsorted(ends, first + full))
+    at_state = int(ends[state]) - first if state < len(ends) else MOST_POINTS
+    return min(at_state, int(np.searchsorted(sums, 2 * least)))

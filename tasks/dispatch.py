@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Literal
 
 from privcore.errors import PrivsweepError
@@ -109,7 +110,8 @@ class Dispatch:
         limit: int | None = None,
     ) -> None:
         self.carries = False
-        self._waiting = deque(batches)
+        self._waiting: deque[Batch] = deque()
+        self._others = iter(batches)  # each is made when its turn comes
         self._running: dict[Any, Batch] = {}
         self._points = 0  # in flight
         self._dead: dict[Any, frozenset[str]] = {}  # dead nodes at the time a batch was submitted
@@ -135,10 +137,10 @@ class Dispatch:
         remote = ray.remote(max_retries=0, num_cpus=1, scheduling_strategy=where)(run_on_worker)
         health = Health()
         yield from self._found()
-        while self._waiting or self._running:
+        while self._is_waiting() or self._running:
             processors = health.processors()  # called for any window, since it also checks the head
             window = self._limit or AHEAD * max(1, processors)
-            while self._waiting and len(self._running) < window and not self._is_full():
+            while len(self._running) < window and not self._is_full() and self._is_waiting():
                 batch = self._waiting.popleft()
                 reference = remote.remote(batch, self._job, self._place.address, self._requirements)
                 self._running[reference], self._dead[reference] = batch, health.dead
@@ -205,6 +207,12 @@ class Dispatch:
                 yield done
             else:
                 self._waiting.appendleft(batch)
+
+    def _is_waiting(self) -> bool:
+        """Return whether a batch waits, and make the next one if it is its turn."""
+        if not self._waiting:
+            self._waiting.extend(islice(self._others, 1))
+        return bool(self._waiting)
 
     def _is_full(self) -> bool:
         """Return whether the parts on their way back reach the limit of bytes."""

@@ -7,8 +7,9 @@ import typer
 from flows.cli.completion import sweeps
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, StorePath, reading
 from flows.printing import as_json, show
+from flows.runs.ledger import Ledger
 from flows.runs.plan import MAX_POINTS, check_size
-from flows.runs.status import coverage, point_ids, recorded, recorded_sweeps, runs
+from flows.runs.status import coverage, recorded, recorded_sweeps, runs
 from flows.spec.grid import count
 from flows.spec.sweep import load
 
@@ -37,7 +38,9 @@ def status(
             now = recorded(asked, opened) if count(asked.grids) > MAX_POINTS else None
             if now is None:
                 check_size(asked)
-                now = coverage(asked, point_ids(asked), opened)
+                ledger = Ledger(asked.grids)
+                ledger.read(opened)
+                now = coverage(asked, ledger)
             lines.append(
                 {
                     "sweep": now.sweep,

@@ -55,7 +55,7 @@ def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple
     from storage.views import view_name
 
     found: dict[tuple[str, str], Calibration] = {}
-    stored = [kind for kind in kinds if store.stored(kind.name)]
+    stored = [kind for kind in kinds if store.names(kind.name)]
     for kind in stored:
         view = view_name(kind.name)  # a query over all problems takes 30 times as long
         query = f"select distinct method from {view} where status = 'ok'"

@@ -1,18 +1,17 @@
 """A plan: the points of a sweep that are not stored, with their cost; too large sweeps are rejected."""
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flows.spec.grid import count, expand
+from flows.runs.batches import Batches, Group, grouped
+from flows.runs.ledger import Ledger
+from flows.spec.grid import count
 from flows.spec.sweep import Sweep
 from privcore.answer import FAILURES, Status
 from privcore.errors import PrivsweepError
 from privcore.method import Method
-from privcore.point import Point
-from tasks.batch import Batch, Group, cut, group
 
 if TYPE_CHECKING:
     from storage import Store
@@ -44,7 +43,8 @@ class Plan:
     Attributes:
         total: Number of points, each counted once; before `where` if the plan is refused.
         stored: Number of points that are not computed, by their stored status.
-        ids: Ids of all points, by name of their problem.
+        ledger: The points of the sweep, with their stored statuses.
+        repeated: Number of points to compute that have a stored failure.
         shares: New points, by method and kind of problem.
         batches: The new points, cut for the workers.
         memory_bytes: Memory that the workers may need together, at most.
@@ -56,9 +56,10 @@ class Plan:
 
     total: int
     stored: Mapping[str, int] = field(default_factory=dict)
-    ids: Mapping[str, list[str]] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=lambda: Ledger(()))
+    repeated: int = 0
     shares: tuple[Share, ...] = ()
-    batches: tuple[Batch, ...] = ()
+    batches: Batches = field(default_factory=lambda: Batches((), 1))
     memory_bytes: float = 0.0
     disk_bytes: float = 0.0
     beyond: int = 0
@@ -103,21 +104,25 @@ def make_plan(
         check_size(sweep, max_points)
     except TooLargeError as error:
         return Plan(total=count(sweep.grids), refused=str(error))
-    sorting = _Sorting(store, retry)
-    groups = group(sorting.new(expand(sweep.grids)), sweep.limits)
+    ledger = Ledger(sweep.grids)
+    ledger.read(store)
+    again = frozenset(FAILURES if retry else {Status.CRASHED})
+    groups = grouped(ledger, again, sweep.limits)
     if callable(workers):
         workers = workers() if groups else 1
-    batches = cut(groups, workers)
-    largest = max((batch.bytes for batch in batches), default=0.0)
+    batches = Batches(groups, workers)
+    largest = max((one.bytes for one in groups), default=0.0)
+    counts = ledger.counts()
     return Plan(
-        total=sum(len(ids) for ids in sorting.ids.values()),
-        stored=dict(sorting.stored),
-        ids=sorting.ids,
-        shares=tuple(_share(g) for g in groups),
-        batches=tuple(batches),
-        memory_bytes=min(workers, len(batches)) * (largest + PROCESS_BYTES) if batches else 0.0,
-        beyond=sum(g.beyond for g in groups),
-        disk_bytes=sum(len(batch) * ROW_BYTES + PART_BYTES for batch in batches),
+        total=ledger.total,
+        stored={status: number for status, number in counts.items() if status not in again},
+        ledger=ledger,
+        repeated=sum(number for status, number in counts.items() if status in again),
+        shares=tuple(_share(one) for one in groups),
+        batches=batches,
+        memory_bytes=min(workers, len(batches)) * (largest + PROCESS_BYTES) if groups else 0.0,
+        beyond=sum(one.beyond for one in groups),
+        disk_bytes=sum(one.points for one in groups) * ROW_BYTES + len(batches) * PART_BYTES,
     )
 
 
@@ -133,33 +138,8 @@ def check_size(sweep: Sweep, max_points: float = MAX_POINTS) -> None:
         )
 
 
-class _Sorting:
-    """Separates new points from stored points, one by one."""
-
-    def __init__(self, store: "Store", retry: bool) -> None:
-        self.ids: dict[str, list[str]] = {}
-        self.stored: Counter[str] = Counter()
-        self._statuses: dict[str, Mapping[str, str]] = {}
-        self._store = store
-        self._again = FAILURES if retry else {Status.CRASHED}
-
-    def new(self, points: Iterator[Point]) -> Iterator[Point]:
-        """Yield the points to compute; count the others."""
-        for point in points:
-            name = point.problem.name
-            if name not in self.ids:
-                self.ids[name] = []
-                self._statuses[name] = self._store.stored(name)
-            self.ids[name].append(point.id)
-            status = self._statuses[name].get(point.id)
-            if status is None or status in self._again:
-                yield point
-            else:
-                self.stored[status] += 1
-
-
-def _share(g: Group) -> Share:
-    return Share(problem=g.problem.name, method=label(g.method), points=len(g.fields), seconds=g.seconds)
+def _share(one: Group) -> Share:
+    return Share(problem=one.kind.name, method=label(one.method), points=one.points, seconds=one.seconds)
 
 
 def label(method: Method) -> str:

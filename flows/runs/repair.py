@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.runs.ledger import Ledger
 from flows.runs.run import RunReport, Watch, run
-from flows.runs.status import point_ids, record
+from flows.runs.status import coverage, point_ids, record
 from flows.spec.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
@@ -126,7 +127,9 @@ def repair(
             )
         )
     for sweep in work.recorded:
-        record(sweep, point_ids(sweep), store, datetime.now(UTC))
+        ledger = Ledger(sweep.grids)
+        ledger.read(store)
+        record(sweep, coverage(sweep, ledger), ledger.parts, store, datetime.now(UTC))
     return work
 
 
@@ -227,12 +230,11 @@ def sweep_of(points: Iterable[Point]) -> Sweep:
 def _journal(sweep: Sweep) -> "Manifest":
     """Return the manifest of a sweep before any point is computed."""
     now = datetime.now(UTC)
-    points = sum(map(len, point_ids(sweep).values()))
     return Manifest(
         digest=sweep.digest,
         name=sweep.name,
         spec=sweep.spec,
-        counts={"missing": points},
+        counts={"missing": Ledger(sweep.grids).total},
         parts=(),
         git_commit=provenance().git_commit,
         started_at=now,

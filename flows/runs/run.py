@@ -14,7 +14,7 @@ from flows.runs import orchestration
 from flows.runs.heartbeat import beating
 from flows.runs.plan import MAX_POINTS, Plan, TooLargeError, make_plan
 from flows.runs.signals import sigterm_interrupts
-from flows.runs.status import Coverage, coverage, is_broken, record
+from flows.runs.status import Coverage, Reported, after, coverage, is_broken, record
 from flows.spec.sweep import Sweep
 from privcore.errors import ExitCode, PrivsweepError
 from tasks import engine
@@ -86,13 +86,12 @@ def run(
         PrivsweepError: The sweep contradicts itself, the store cannot be used, or an engine does not work.
     """
     began, started = time.monotonic(), datetime.now(UTC)
-    computed = 0
+    reported = Reported()
 
     def counted(outcomes: Iterator[Done | None]) -> Iterator[Done | None]:
-        nonlocal computed
         for done in outcomes:
             if done is not None:
-                computed += done.points
+                reported.add(done)
                 tell(done)
                 watch(plan, done)
             yield done
@@ -113,7 +112,8 @@ def run(
             store.create()
             if plan.batches:
                 if not is_broken(sweep, store):  # else its manifest is the record of lost points
-                    record(sweep, plan.ids, store, started)  # so that `status` lists the sweep meanwhile
+                    before = coverage(sweep, plan.ledger)  # so that `status` lists the sweep meanwhile
+                    record(sweep, before, plan.ledger.parts, store, started)
                 job = Job(sweep=sweep.name, limits=sweep.limits)
                 chosen, reason = engine.chosen(engine_name, plan.cpu_seconds, ray_address)
                 watch(plan, reason or _start_of(chosen))
@@ -129,23 +129,24 @@ def run(
                         )
                     else:
                         deque(counted(outcomes), maxlen=0)
-            now = record(sweep, plan.ids, store, started)
+            now, parts = after(plan, reported, sweep, store)
+            record(sweep, now, parts, store, started)
         except KeyboardInterrupt:
             if not plan.total:
                 raise InterruptedRunError("Stopped before anything was computed.") from None
-            now = coverage(sweep, plan.ids, store)
+            now, _ = after(plan, reported, sweep, store)
             raise InterruptedRunError(
                 f"Stopped: {now.stored} of {now.total} points are stored; the same command resumes."
             ) from None
         except StoppedError as error:
-            now = coverage(sweep, plan.ids, store)
+            now, _ = after(plan, reported, sweep, store)
             raise EngineError(
                 f"{error}: {now.stored} of {now.total} points are stored; the same command resumes."
             ) from error
     return RunReport(
         now=now,
         before=sum(plan.stored.values()),
-        computed=computed,
+        computed=reported.points,
         seconds=time.monotonic() - began,
         store=store.place.address,
     )

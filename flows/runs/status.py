@@ -4,16 +4,19 @@ The store is imported when it is read, so that `privsweep status --help` does no
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from flows.runs.ledger import Ledger
+from flows.runs.plan import Plan
 from flows.spec.grid import expand
 from flows.spec.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
+from tasks.work import Done
 
 if TYPE_CHECKING:
     from storage import Store
@@ -93,20 +96,44 @@ def runs(sweep: Sweep, store: "Store") -> Runs:
     )
 
 
-def coverage(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store") -> Coverage:
-    """Return the coverage of a sweep.
+def coverage(sweep: Sweep, ledger: Ledger) -> Coverage:
+    """Return the coverage of a sweep, from the parts that its ledger has read."""
+    return Coverage(sweep=sweep.name, total=ledger.total, statuses=dict(ledger.counts()))
 
-    Args:
-        sweep: The sweep.
-        ids: Ids of its points by name of their problem, from `point_ids` or a plan.
-        store: Opened with `missing_ok`.
+
+class Reported:
+    """Reports of the batches of a run: their parts, and their points by status."""
+
+    def __init__(self) -> None:
+        self.parts: set[str] = set()
+        self.statuses: Counter[str] = Counter()
+
+    def add(self, done: Done) -> None:
+        """Count a batch."""
+        if done.part:
+            self.parts.add(f"problem={done.problem}/{done.part}")
+        self.statuses.update({str(status): number for status, number in done.statuses.items()})
+
+    @property
+    def points(self) -> int:
+        """Number of points."""
+        return sum(self.statuses.values())
+
+
+def after(plan: Plan, reported: Reported, sweep: Sweep, store: "Store") -> tuple[Coverage, set[str]]:
+    """Return the coverage of a sweep after a run, and the names of the parts that hold its points.
+
+    They follow from the ledger and from the reports of the batches. Only if other parts appeared, parts are
+    gone, or points with a stored failure were computed again, the parts that are new to the ledger are read.
     """
     store.place.refresh()
-    counts: Counter[str] = Counter()
-    for problem, wanted in ids.items():
-        known = store.stored(problem)
-        counts.update(known[point_id] for point_id in wanted if point_id in known)
-    return Coverage(sweep=sweep.name, total=sum(map(len, ids.values())), statuses=dict(counts))
+    unread = plan.ledger.unread(store)
+    if unread == reported.parts and not plan.repeated:
+        statuses = plan.ledger.counts() + reported.statuses
+        now = Coverage(sweep=sweep.name, total=plan.total, statuses=dict(statuses))
+        return now, plan.ledger.parts | reported.parts
+    plan.ledger.read(store)
+    return coverage(sweep, plan.ledger), plan.ledger.parts
 
 
 def recorded(sweep: Sweep, store: "Store") -> Coverage | None:
@@ -147,23 +174,26 @@ def is_broken(sweep: Sweep, store: "Store") -> bool:
     return bool(listed) and not listed <= {f"{path.parent.name}/{path.name}" for path in parts(store.place)}
 
 
-def record(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store", started: datetime) -> Coverage:
-    """Write the manifest of a sweep with its current coverage, and return the coverage.
+def record(sweep: Sweep, now: Coverage, parts: Iterable[str], store: "Store", started: datetime) -> None:
+    """Write the manifest of a sweep.
 
-    The manifest names every part with a point of the sweep, from any run.
+    Args:
+        sweep: The sweep.
+        now: Its coverage.
+        parts: Names of all parts with a point of the sweep, from any run.
+        store: The store.
+        started: Start of the run, in UTC.
     """
     from storage.export import write_store_sql
     from storage.manifest import COMPLETE, INCOMPLETE, Manifest, write_manifest
     from storage.schema import provenance
 
-    now = coverage(sweep, ids, store)
-    held = [part for problem, wanted in ids.items() for part in store.holding(problem, wanted)]
     manifest = Manifest(
         digest=sweep.digest,
         name=sweep.name,
         spec=sweep.spec,
         counts={**now.statuses, "missing": now.missing},
-        parts=tuple(sorted(held)),
+        parts=tuple(sorted(parts)),
         git_commit=provenance().git_commit,
         started_at=started,
         finished_at=datetime.now(UTC),
@@ -171,4 +201,3 @@ def record(sweep: Sweep, ids: Mapping[str, list[str]], store: "Store", started: 
     )
     write_manifest(store.place, manifest)
     write_store_sql(store.place)
-    return now

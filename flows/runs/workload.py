@@ -2,10 +2,8 @@
 
 import math
 import time
-import tracemalloc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +11,13 @@ from numpy.typing import NDArray
 
 from flows.runs.calibration import Calibration, calibration
 from flows.runs.plan import MAX_POINTS, TooLargeError, make_plan, readable
-from flows.spec.grid import Grid, count, expand
+from flows.spec.grid import Grid, count
 from flows.spec.sweep import Sweep
+from privcore.method import Method
 from privcore.point import Point
-from tasks.batch import LONGEST, MOST_POINTS, PER_WORKER, SHORTEST, Group
+from privcore.problem import Problem
+from tasks.batch import MOST_POINTS, aim
+from tasks.limits import estimate
 
 if TYPE_CHECKING:
     from storage import Store
@@ -29,6 +30,10 @@ PER_POINT = 1.9e-4
 The child uses 0.46e-4 of it to make the point and to send the answer, and its parent 1.4e-4 for the row; if
 each core has a worker, both use the same core.
 """
+PLANNING = 0.5e-6  # seconds of the driver for each point: its code, and its share of the priced points
+DRIVER_BYTES = 1.5e8  # of the driver with everything imported
+POINT_BYTES = 1.0  # of the driver for each point: its code
+BATCH_BYTES = 300.0  # of the driver for each batch: its bounds, and the name of its part
 MOST = 10**15  # points
 LARGEST = 5_000_000  # batches; their schedule is one event each
 
@@ -81,64 +86,76 @@ def work_of(
     began = time.perf_counter()
     plan = make_plan(sweep, store, workers=workers, max_points=max_points, retry=retry)
     planning = time.perf_counter() - began
-    known = [(batch, ratios.get((batch.problem.name, batch.method.name))) for batch in plan.batches]
-    seconds = [b.seconds * (r.ratio if r else 1) + PER_BATCH + PER_POINT * len(b) for b, r in known]
+    known = [ratios.get((kind.name, method.name)) for kind, method in plan.batches.of_groups]
+    ratio = np.array([one.ratio if one else 1.0 for one in known])[plan.batches.group]
+    calibrated = np.array([one is not None for one in known], np.bool_)[plan.batches.group]
     return Work(
-        seconds=np.array(seconds),
+        seconds=plan.batches.seconds * ratio + PER_BATCH + PER_POINT * plan.batches.points,
         points=plan.new,
         planning=planning,
-        driver_bytes=plan.total * _bytes_a_point(sweep),
-        measured_share=sum(b.seconds for b, r in known if r) / (plan.cpu_seconds or 1.0),
+        driver_bytes=_driver_bytes(count(sweep.grids), len(plan.batches)),
+        measured_share=float(plan.batches.seconds[calibrated].sum()) / (plan.cpu_seconds or 1.0),
         sampled=None,
     )
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """Drawn points of a method and a kind of problem, and the number of points that they represent."""
+
+    problem: type[Problem]
+    method: Method
+    costs: NDArray[np.float64]
+    size: float
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds of the points that they represent."""
+        return float(self.costs.mean()) * self.size
+
+
 def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Calibration], workers: int) -> Work:
-    """Return the batches of a sweep from sampled points, since it has too many points to make them all."""
+    """Return the batches of a sweep from sampled points, since it has too many points to plan them."""
     total = count(sweep.grids)
     if total > MOST:
         raise TooLargeError(f"{sweep.name} has {readable(total)} points; the limit is 10^15.")
-    began = time.perf_counter()
     groups = [one for grid in sweep.grids for one in _drawn(grid, sweep, total)]
-    drawn = sum(len(group.fields) for group, _ in groups)
-    planning = (time.perf_counter() - began) / max(drawn, 1)
-    work = [size * group.seconds / len(group.fields) for group, size in groups]
-    aim = min(LONGEST, max(SHORTEST, sum(work) / (PER_WORKER * workers)))
-    points = sum(size for _, size in groups)
-    if sum(work) / aim + points / MOST_POINTS > LARGEST:
+    work = sum(group.seconds for group in groups)
+    points = sum(group.size for group in groups)
+    least = aim(work, workers)
+    if work / least + points / MOST_POINTS > LARGEST:
         raise TooLargeError(f"{sweep.name} would be cut into more than {LARGEST:,} batches.")
-    known = [ratios.get((group.problem.name, group.method.name)) for group, _ in groups]
+    known = [ratios.get((group.problem.name, group.method.name)) for group in groups]
     batches = [
-        _batches(group, size, aim, one.ratio if one else 1.0)
-        for (group, size), one in zip(groups, known, strict=True)
+        _batches(group, least, one.ratio if one else 1.0) for group, one in zip(groups, known, strict=True)
     ]
+    seconds = np.concatenate([np.empty(0), *batches])
     return Work(
-        seconds=np.concatenate([np.empty(0), *batches]),
+        seconds=seconds,
         points=round(points),
-        planning=planning * points,
-        driver_bytes=points * _bytes_a_point(sweep),
-        measured_share=sum(w for w, one in zip(work, known, strict=True) if one) / (sum(work) or 1.0),
-        sampled=drawn,
+        planning=PLANNING * total,
+        driver_bytes=_driver_bytes(total, len(seconds)),
+        measured_share=sum(g.seconds for g, one in zip(groups, known, strict=True) if one) / (work or 1.0),
+        sampled=sum(len(group.costs) for group in groups),
     )
 
 
-def _drawn(grid: Grid, sweep: Sweep, total: int) -> Iterator[tuple[Group, float]]:
-    """Yield sampled points of a grid by method, with the number of points that each group represents."""
+def _drawn(grid: Grid, sweep: Sweep, total: int) -> Iterator[_Drawn]:
+    """Yield sampled points of a grid by method."""
     size = grid.candidates // len(grid.methods)
     tried = max(100, SAMPLED * grid.candidates // total // len(grid.methods))
     problems = list(grid.drawn(tried, seed=0))
     for method in grid.methods if problems else ():
-        group = Group(grid.problem, method)
-        for problem in problems:
-            group.add(Point(problem=problem, method=method), sweep.limits)
-        yield group, size * (len(problems) / tried)
+        costs = [estimate(Point(problem=problem, method=method)) for problem in problems]
+        seconds = [cost.seconds if sweep.limits.refusal(cost) is None else 0.0 for cost in costs]
+        yield _Drawn(grid.problem, method, np.array(seconds), size * (len(problems) / tried))
 
 
-def _batches(group: Group, size: float, aim: float, ratio: float) -> NDArray[np.float64]:
-    """Return the seconds of each batch of a group that represents `size` points."""
+def _batches(group: _Drawn, least: float, ratio: float) -> NDArray[np.float64]:
+    """Return the seconds of each batch of the points that drawn points represent."""
     random = np.random.default_rng(0)
-    costs = np.array(group.costs)
-    each = min(MOST_POINTS, max(1, math.ceil(aim / max(costs.mean(), 1e-9))))
+    costs, size = group.costs, group.size
+    each = min(MOST_POINTS, max(1, math.ceil(least / max(costs.mean(), 1e-9))))
     number = math.ceil(size / each)
     seconds: NDArray[np.float64]
     if each == 1:
@@ -150,13 +167,6 @@ def _batches(group: Group, size: float, aim: float, ratio: float) -> NDArray[np.
     return whole
 
 
-def _bytes_a_point(sweep: Sweep) -> float:
-    """Return the driver's memory for each point until it is in a batch, measured on the first thousand."""
-    tracemalloc.start()
-    try:
-        points = list(islice(expand(sweep.grids), 1000))
-        kept = [(point.id, tuple(point.problem.as_fields().values())) for point in points]
-        del points
-        return tracemalloc.get_traced_memory()[0] / max(len(kept), 1)
-    finally:
-        tracemalloc.stop()
+def _driver_bytes(points: int, batches: int) -> float:
+    """Return the memory of the driver."""
+    return DRIVER_BYTES + points * POINT_BYTES + batches * BATCH_BYTES

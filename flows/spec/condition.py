@@ -48,6 +48,12 @@ class Condition:
     text: str
     _evaluate: Evaluate = field(compare=False, repr=False)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the fields that the condition reads."""
+        tree = ast.parse(self.text.strip(), mode="eval")
+        return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+
     def holds(self, fields: Mapping[str, Value]) -> bool:
         """Return whether these fields satisfy the condition.
 

@@ -35,6 +35,11 @@ def contradiction(problem: type[Problem], given: Collection[str]) -> str | None:
     return clash(sampler, problem.parameters, given) if sampler and SIZES.keys() & set(given) else None
 
 
+def are_own(problem: type[Problem], given: Collection[str]) -> bool:
+    """Return whether these fields of a grid are fields of its problems; others determine steps."""
+    return sampler_of(problem) is None or "batch_size" not in given
+
+
 def problem_fields(problem: type[Problem], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a problem, with those that examples and batch size determine.
 
@@ -42,6 +47,6 @@ def problem_fields(problem: type[Problem], fields: Mapping[str, Any]) -> dict[st
         DomainError: Fields contradict one another.
     """
     sampler = sampler_of(problem)
-    if sampler is None or "batch_size" not in fields:
+    if sampler is None or are_own(problem, fields):
         return dict(fields)
     return with_steps(sampler, problem.parameters, fields)

@@ -123,7 +123,7 @@ class Grid:
         names = (*self.product, *self.zip)
         for values in _combinations(tuple(self.product.values())):
             for more in zip(*self.zip.values(), strict=True) if self.zip else ((),):
-                problem = self._problem(dict(zip(names, (*values, *more), strict=True)))
+                problem = self.problem_of(dict(zip(names, (*values, *more), strict=True)))
                 if problem is not None:
                     yield problem
 
@@ -139,12 +139,19 @@ class Grid:
             place = random.randrange(together)
             fields = {name: axis[random.randrange(axis.size)] for name, axis in self.product.items()}
             fields |= {name: axis[place] for name, axis in self.zip.items()}
-            problem = self._problem(fields)
+            problem = self.problem_of(fields)
             if problem is not None:
                 yield problem
 
-    def _problem(self, fields: Mapping[str, Value]) -> Problem | None:
-        """Return the problem of a combination, or None if the condition excludes it."""
+    def problem_of(self, fields: Mapping[str, Value]) -> Problem | None:
+        """Return the problem of a combination, or None if the condition excludes it.
+
+        Args:
+            fields: A value of each axis.
+
+        Raises:
+            DomainError: Parameters contradict one another.
+        """
         try:
             if self.where is not None and "batch_size" in fields and self.where.excludes(fields):
                 return None  # before sizes that contradict one another are refused

@@ -10,13 +10,15 @@ from typing import Self
 import flows.runs.run
 import tasks.batch
 import tasks.engine
+from flows.runs.batches import Batches, grouped
+from flows.runs.ledger import Ledger
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from privcore.evaluate import evaluate
 from storage import open_store
 from storage.located import located
 from storage.schema import provenance
-from tasks.batch import Batch, cut, group
+from tasks.batch import Batch
 from tasks.guard import Measured
 from tasks.limits import Limits
 from tasks.work import Job, run_batch
@@ -131,7 +133,7 @@ def fault_points(root: Path) -> list[str]:
 def batches_of(spec: str) -> list[Batch]:
     """Return the points of a sweep in batches of four."""
     asked = parse(spec.encode(), "harmed.toml")
-    (whole,) = cut(group(expand(asked.grids), asked.limits), workers=1)
+    (whole,) = Batches(grouped(Ledger(asked.grids), frozenset(), asked.limits), workers=1)
     return [whole.part(first, first + 4) for first in range(0, len(whole), 4)]
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.app import run
-from privcore import Answer, DomainError, Status
+from privcore import Answer, DomainError, Status, find_problem
 from storage import QueryError, StoreError, open_store, publish, to_table, write_manifest
 from storage.errors import DegradedWarning
 from storage.located import located
@@ -56,7 +56,7 @@ def test_no_reader_returns_a_row_of_a_part_with_a_flipped_bit(faults: Tally, roo
             found += [str(part) in sentence for sentence in store.verify()] == [True]
             for read in (
                 lambda: store.stored("unamplified-epsilon"),
-                lambda: store.holding("unamplified-epsilon", [row(epsilon()).point.id]),
+                lambda: list(store.points(find_problem("unamplified-epsilon"))),
             ):
                 with pytest.raises(StoreError, match=part.name):
                     read()

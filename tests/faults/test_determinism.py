@@ -1,17 +1,18 @@
 """The same points give the same bits, for any number of workers and of interruptions."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from flows.spec.grid import expand
+from flows.runs.batches import Batches, grouped
+from flows.runs.ledger import Ledger
 from flows.spec.sweep import parse
 from storage import open_store
 from storage.located import located
 from storage.parts import parts
 from tasks import engine
-from tasks.batch import cut, group
 from tasks.work import Job
 from tests.faults.children import run, value_of
 from tests.faults.sweeps import content, sweep, sweep_past_a_part
@@ -43,12 +44,14 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
 def shuffled_sweep(root: Path, workers: int, seed: int) -> int:
     """Compute the sweep in another order, in batches for `workers` workers; return the number of batches."""
     asked = parse(REAL.encode(), "real.toml")
-    points = list(expand(asked.grids))
-    random.Random(seed).shuffle(points)
     import tasks.batch
 
     tasks.batch.SHORTEST = 1e-9
-    batches = cut(group(points, asked.limits), workers=workers)
+    batches = []
+    for batch in Batches(grouped(Ledger(asked.grids), frozenset(), asked.limits), workers):
+        fields = list(batch.fields)
+        random.Random(seed).shuffle(fields)
+        batches.append(replace(batch, fields=fields))
     random.Random(seed).shuffle(batches)
     job = Job(sweep="real", limits=asked.limits)
     return len([done for done in engine.run_serially(batches, job, located(root)) if done.part])
@@ -93,7 +96,7 @@ def test_answers_of_ray_are_those_of_one_process(
 ) -> None:
     """T28: 1, 2 and 16 workers of Ray."""
     asked = parse(REAL.encode(), "real.toml")
-    batches = cut(group(expand(asked.grids), asked.limits), workers=workers)
+    batches = Batches(grouped(Ledger(asked.grids), frozenset(), asked.limits), workers)
     job = Job(sweep="real", limits=asked.limits)
     with faults.trial():
         list(engine.run(engine.RAY, batches, job, located(root), workers))

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.app import run
+from privcore import find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store, write_manifest
 from storage.located import located
 from storage.parts import parts
@@ -78,7 +79,7 @@ def test_a_plan_on_a_part_with_another_schema_works_or_is_refused_in_one_sentenc
     with faults.trial(), open_store(root) as store:
         for read in (
             lambda: store.stored("unamplified-epsilon"),
-            lambda: store.holding("unamplified-epsilon", ["0" * 32]),
+            lambda: list(store.points(find_problem("unamplified-epsilon"))),
         ):
             try:
                 read()

@@ -275,7 +275,7 @@ class Repaired(Claims):
     version: ClassVar[int] = 2
 
 
-@pytest.mark.thorough
+@pytest.mark.sampled(1)
 def test_what_an_older_version_of_a_method_claimed_is_kept_but_no_longer_relied_on(root: Path) -> None:
     put(root, [row(epsilon(), Answer.enclosure(1, 1.5), method=Claims())])
     put(root, [row(epsilon(), Answer.enclosure(2, 2.5), method=Repaired())])
@@ -331,15 +331,24 @@ def test_a_store_that_was_closed_can_be_used_again(root: Path) -> None:
         store.close()
 
 
-def test_parts_are_found_by_the_points_they_hold(root: Path) -> None:
-    first, second = put(root, rows(3)), put(root, rows(3, first=3))
-    ids = [r.point.id for r in rows(6)]
-    names = [str(p.relative_to(root / "data")) for p in (first, second)]
+def test_the_points_of_each_part_are_told_by_their_fields(root: Path) -> None:
+    first, second = put(root, rows(3)), put(root, row(epsilon(sigma=9.0), method=Claims(number=7)))
+    names = sorted(str(p.relative_to(root / "data")) for p in (first, second))
+    kind = type(epsilon())
     with open_store(root) as store:
-        assert store.holding("unamplified-epsilon", ids[:2]) == names[:1]
-        assert store.holding("unamplified-epsilon", [ids[1], ids[5]]) == sorted(names)
-        assert store.holding("unamplified-epsilon", []) == []
-        assert store.holding("unamplified-delta", ids) == []
+        assert store.names("unamplified-epsilon") == names
+        assert store.names("unamplified-delta") == []
+        found = {points.part: points for points in store.points(kind)}
+        (other,) = store.points(kind, without=[str(first.relative_to(root / "data"))])
+    assert sorted(found) == names
+    assert sorted(value for points in found.values() for value in points.fields["sigma"]) == [
+        1,
+        1.01,
+        1.02,
+        9,
+    ]
+    assert (other.methods, other.statuses) == ((("test.claims", 1, '{"number":7}'),), ("ok",))
+    assert other.fields["adjacency"].tolist() == ["add-remove"]
 
 
 def test_the_cache_can_be_deleted_spoiled_or_impossible(root: Path) -> None:
@@ -372,7 +381,6 @@ def test_a_snapshot_needs_no_room_outside_of_the_store(root: Path, monkeypatch: 
             assert store.sql("from best").num_rows == count
 
 
-@pytest.mark.thorough
 def test_old_snapshots_do_not_pile_up(root: Path) -> None:
     for count in range(6):
         put(root, rows(1, first=count))

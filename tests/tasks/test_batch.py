@@ -1,103 +1,85 @@
-"""Batches: every point once, neighbours in state, of a size that suits the workers."""
+"""Batches: groups are cut by cost and state, and a batch can be parted."""
 
 import pickle
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
 
-import pytest
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
-from privcore.parameter import Real
-from tasks.batch import LONGEST, MOST_POINTS, SHORTEST, cut, group
-from tasks.limits import Limits
+from privcore import find, find_problem
+from tasks.batch import MOST_POINTS, Batch, Cut, Stretch, aim, cut
+from tasks.columns import Columns
 
-EPSILON, DELTA = find_problem("unamplified-epsilon"), find_problem("unamplified-delta")
-_SECONDS = Real(name="seconds", symbol="", lower=0, upper=1e9, typical=(1.0,), meaning="Estimated seconds")
+DELTA = find_problem("unamplified-delta")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sharing(Method):
-    """Costs the value of its setting, and shares state among points of one sigma and one number of epochs."""
-
-    name: ClassVar[str] = "test.sharing"
-    problems: ClassVar[tuple[type[Problem], ...]] = (EPSILON, DELTA)
-    direction: ClassVar[Direction] = Direction.ESTIMATE
-    reference: ClassVar[str] = "none"
-    shares: ClassVar[tuple[str, ...]] = ("sigma", "epochs")
-    seconds: Annotated[float, _SECONDS] = 1.0
-
-    def cost(self, problem: Problem) -> Cost:
-        return Cost(seconds=self.seconds, bytes=1e6)
-
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        raise NotImplementedError
+def stretch(seconds: list[float], parted: list[bool], first: int = 0) -> Stretch:
+    places = np.arange(first, first + len(seconds))
+    return Stretch(places, np.array(seconds), np.array(parted, np.bool_))
 
 
-def grid(sigmas: int, deltas: int) -> list[Problem]:
-    """Deltas vary slowest, so that points of one sigma are far apart."""
-    return [
-        EPSILON.from_fields({"sigma": 1 + s, "delta": 1e-9 * (1 + d)})
-        for d in range(deltas)
-        for s in range(sigmas)
-    ]
+def by_loop(seconds: list[float], parted: list[bool], least: float) -> list[Cut]:
+    """The same as `cut`, point by point."""
+    cuts, start, sum_ = [], 0, 0.0
+    for i, (cost, ends) in enumerate(zip(seconds, parted, strict=True)):
+        sum_ += cost
+        if sum_ >= (least if ends else 2 * least) or i - start + 1 >= MOST_POINTS or i == len(seconds) - 1:
+            cuts.append(Cut(start, i + 1, i + 1 - start, sum_))
+            start, sum_ = i + 1, 0.0
+    return cuts
 
 
 @given(
-    sigmas=st.integers(1, 12),
-    deltas=st.integers(1, 12),
-    seconds=st.floats(0, 40),
-    workers=st.integers(1, 64),
+    points=st.lists(st.tuples(st.floats(0, 3), st.booleans()), max_size=60),
+    lengths=st.lists(st.integers(1, 9), min_size=60, max_size=60),
+    least=st.floats(0.5, 6),
 )
-def test_every_point_is_in_one_batch_and_the_same_points_give_the_same_batches(
-    sigmas: int, deltas: int, seconds: float, workers: int
+def test_a_group_is_cut_as_a_loop_over_its_points_would(
+    points: list[tuple[float, bool]], lengths: list[int], least: float
 ) -> None:
-    methods: list[Method] = [Sharing(seconds=seconds), find("unamplified.exact")()]
-    points = [Point(problem=p, method=m) for p in grid(sigmas, deltas) for m in methods]
-    batches = cut(group(points, Limits()), workers)
-    ids = [point.id for batch in batches for point in batch.points()]
-    assert sorted(ids) == sorted(point.id for point in points)
-    assert batches == cut(group(points, Limits()), workers)
-    assert all(batch.seconds <= max(2 * LONGEST + seconds, seconds) for batch in batches)
-    first, *others = [b.seconds for b in batches]
-    assert [*others, first] == sorted((b.seconds for b in batches), reverse=True)
+    """The stretches in which the points come make no difference."""
+    seconds, parted = [s for s, _ in points], [p for _, p in points]
+    stretches, first = [], 0
+    for length in lengths:
+        if first < len(points):
+            stretches.append(stretch(seconds[first : first + length], parted[first : first + length], first))
+            first += length
+    assert list(cut(stretches, least)) == by_loop(seconds, parted, least)
 
 
-def test_points_that_share_state_are_neighbours_and_seldom_parted() -> None:
-    points = [Point(problem=p, method=Sharing(seconds=0.5)) for p in grid(sigmas=8, deltas=10)]
-    batches = cut(group(points, Limits()), workers=1)
-    sigmas = [[problem.as_fields()["sigma"] for problem in (p.problem for p in b.points())] for b in batches]
-    assert all(row == sorted(row) for row in sigmas)
-    assert sum(len(set(row)) for row in sigmas) == 8, "no state is computed twice"
+def test_points_that_cost_nothing_fill_batches_of_ten_thousand() -> None:
+    count = 2 * MOST_POINTS + 5
+    stretches = [stretch([0.0] * 7001, [True] * 7001, 7001 * k) for k in range(2)]
+    stretches.append(stretch([0.0] * (count - 14_002), [True] * (count - 14_002), 14_002))
+    assert [(each.start, each.points) for each in cut(stretches, 1.0)] == [
+        (0, 10_000),
+        (10_000, 10_000),
+        (20_000, 5),
+    ]
 
 
-@pytest.mark.thorough
-def test_one_and_a_hundred_thousand_trivial_points_make_few_but_enough_batches() -> None:
+def test_a_batch_has_at_least_a_second_and_at_most_fifteen_of_work() -> None:
+    assert [aim(seconds, 2) for seconds in (0.0, 80.0, 1e9)] == [1.0, 10.0, 15.0]
+
+
+def batch_of(count: int) -> Batch:
     exact = find("unamplified.exact")()
-    points = (
-        Point(problem=DELTA.from_fields({"sigma": 1 + i * 1e-6, "epsilon": 1.0}), method=exact)
-        for i in range(100_000)
-    )
-    batches = cut(group(points, Limits()), workers=2)
-    assert 8 <= len(batches) <= 200
-    assert max(len(batch) for batch in batches) <= MOST_POINTS
-    assert len(pickle.dumps(batches[0])) < 120 * len(batches[0])
-
-
-def test_short_work_is_not_cut_finer_than_a_second() -> None:
-    points = [Point(problem=p, method=Sharing(seconds=0.125)) for p in grid(sigmas=30, deltas=1)]
-    batches = cut(group(points, Limits()), workers=16)
-    assert [batch.seconds for batch in batches] == [0.75] + [SHORTEST] * 3
-
-
-def test_points_beyond_their_limits_cost_nothing_and_are_counted() -> None:
-    points = [Point(problem=p, method=Sharing(seconds=1e6)) for p in grid(sigmas=3, deltas=2)]
-    (whole,) = group(points, Limits(point_seconds=300))
-    assert (whole.beyond, whole.seconds, whole.bytes) == (6, 0.0, 0.0)
+    problems = [DELTA.from_fields({"sigma": 1 + i / 8, "epsilon": 1.0}) for i in range(count)]
+    rows = zip(*(problem.as_fields().values() for problem in problems), strict=True)
+    columns = [np.array(values, object if isinstance(values[0], str) else None) for values in rows]
+    return Batch(problem=DELTA, method=exact, fields=Columns.of(columns), seconds=4.0, bytes=0.0)
 
 
 def test_a_part_of_a_batch_has_its_points_and_its_share_of_the_cost() -> None:
-    (batch,) = cut(group((Point(problem=p, method=Sharing()) for p in grid(4, 1)), Limits()), workers=1)[:1]
-    assert [len(batch.part(1)), len(batch.part(0, 1))] == [len(batch) - 1, 1]
+    batch = batch_of(4)
+    assert [len(batch.part(1)), len(batch.part(0, 1))] == [3, 1]
     assert batch.part(0, 1).seconds == batch.seconds / len(batch)
+    assert list(batch.part(1).points()) == list(batch.points())[1:]
+
+
+def test_a_batch_is_sent_as_numbers_and_arrives_as_it_was() -> None:
+    batch = batch_of(500)
+    sent = pickle.dumps(batch)
+    assert len(sent) < 60 * len(batch)
+    assert pickle.loads(sent) == batch
+    assert [type(value) for value in batch.fields[0]] == [float, float, int, int, int, str]

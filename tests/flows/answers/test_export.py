@@ -10,7 +10,8 @@ import pytest
 from flows.answers.export import markdown, target_of, tex
 from flows.cli.app import run
 from flows.cli.store import _ended
-from flows.runs.status import point_ids, record
+from flows.runs.ledger import Ledger
+from flows.runs.status import coverage, record
 from flows.spec.sweep import parse
 from privcore import DomainError
 from storage import open_store
@@ -238,6 +239,9 @@ def test_the_end_of_a_sweep_writes_store_sql_beside_the_data(store: Path) -> Non
         product = {sigma = [1.0], delta = [1e-5]}
     """
     sweep = parse(text.encode(), "s.toml")
-    record(sweep, point_ids(sweep), open_store(store, missing_ok=True), NOON)
+    ledger = Ledger(sweep.grids)
+    with open_store(store, missing_ok=True) as opened:
+        ledger.read(opened)
+        record(sweep, coverage(sweep, ledger), ledger.parts, opened, NOON)
     query = "select count(*) from unamplified_epsilon where status = 'ok'"
     assert plainly(store, query, "select name, status from sweeps") == [[["3"]], [["s", "complete"]]]

@@ -15,13 +15,13 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.spec.grid import expand
+from flows.runs.batches import Batches, grouped
+from flows.runs.ledger import Ledger
 from flows.spec.sweep import parse
 from storage import Store, open_store
 from storage.located import located
 from storage.parts import parts as parts_of
 from tasks import engine
-from tasks.batch import cut, group
 from tasks.work import Job
 from tests.storage.made_up import read_rows
 
@@ -272,7 +272,7 @@ def answers_of_the_serial_engine(store: Path) -> list[dict[str, Any]]:
     """The answers to the real grid, computed in another order by one process."""
     text = 'name = "serial"' + REAL.replace("[0.7, 1.3]", "[1.3, 0.7]")
     sweep = parse(text.encode(), "serial.toml")
-    batches = cut(group(expand(sweep.grids), sweep.limits), workers=1)
+    batches = Batches(grouped(Ledger(sweep.grids), frozenset(), sweep.limits), workers=1)
     job = Job(sweep=sweep.name, limits=sweep.limits)
     assert sum(done.points for done in engine.run_serially(batches, job, located(store))) == 16
     with open_store(store) as opened:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.runs.status import coverage, point_ids
+from flows.runs.ledger import Ledger
+from flows.runs.status import coverage
 from flows.runs.unanswered import check_share, too_many_failed
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
@@ -50,7 +51,9 @@ def reason(root: Path, statuses: Mapping[str, list[Status]], most: float | None 
             ],
         )
     with open_store(root, create=True) as store:
-        return too_many_failed(SWEEP, store, coverage(SWEEP, point_ids(SWEEP), store), most)
+        ledger = Ledger(SWEEP.grids)
+        ledger.read(store)
+        return too_many_failed(SWEEP, store, coverage(SWEEP, ledger), most)
 
 
 def test_a_method_without_any_answer_to_a_problem_is_too_much(tmp_path: Path) -> None:

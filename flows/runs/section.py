@@ -1,0 +1,97 @@
+"""A section of a sweep: the points of one grid and one method, by number, with a code for each."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flows.spec.box import Box, Column, Numbers, chunks
+from privcore.method import Method
+from privcore.point import Point
+
+NEW = 0
+"""Code of a point without a stored row."""
+EXCLUDED = 255
+"""Code of a number without a point: its grid excludes it, or an earlier section has the point."""
+
+Codes = NDArray[np.uint8]
+
+
+class Section:
+    """Points of one method on the problems of one grid.
+
+    A point has a number, as its problem has in the box, and a place in the order in which points are
+    computed: those that share state are neighbours. Of each number, a code of one byte is kept.
+
+    Args:
+        box: The problems.
+        method: The method that answers them.
+
+    Attributes:
+        key: Name, version and options of the method, as rows have them.
+        codes: For each number, `NEW`, `EXCLUDED`, or the code of a stored status.
+    """
+
+    def __init__(self, box: Box, method: Method) -> None:
+        self.box = box
+        self.method = method
+        self.codes: Codes = np.zeros(box.size, np.uint8)  # the system gives pages when they are written
+        names = [name for name in method.shares if name in box.kind.parameters]
+        sharing = [(k, [name for name in names if name in d.columns]) for k, d in enumerate(box.dimensions)]
+        sharing.sort(key=lambda each: min(map(names.index, each[1]), default=len(names)))
+        self._order: list[tuple[int, Numbers | None]] = []  # dimensions, slowest first, and orders of rows
+        self._states: list[tuple[int, Numbers]] = []  # dimensions, and the state of each row
+        for k, shared in sharing:
+            ranks = box.dimensions[k].ranks(shared)
+            self._order.append((k, np.lexsort(ranks[::-1]) if shared else None))
+            if shared:
+                joint = np.stack(ranks)
+                self._states.append((k, np.unique(joint, axis=1, return_inverse=True)[1].reshape(-1)))
+        options = json.dumps(method.identity(), sort_keys=True, separators=(",", ":"))
+        self.key = method.name, method.version, options
+
+    @property
+    def size(self) -> int:
+        """Number of places, which is the number of numbers."""
+        return self.box.size
+
+    def point(self, number: int) -> Point:
+        """Return the point with a number."""
+        return Point(problem=self.box.problem(number), method=self.method)
+
+    def at(self, places: Numbers) -> Numbers:
+        """Return the numbers at these places."""
+        if not self._states:
+            return places
+        numbers = np.zeros(len(places), np.int64)
+        left = places
+        for k, order in reversed(self._order):
+            left, rows = np.divmod(left, len(self.box.dimensions[k]))
+            numbers += (rows if order is None else order[rows]) * self.box.factors[k]
+        return numbers
+
+    def states(self, numbers: Numbers) -> Numbers | None:
+        """Return equal numbers for points that share state; None if the method shares nothing."""
+        if not self._states:
+            return None
+        found = np.zeros(len(numbers), np.int64)
+        for k, state in self._states:
+            found = found * len(state) + state[self.box.rows(k, numbers)]
+        return found
+
+    def exclude(self, earlier: Sequence["Section"]) -> None:
+        """Exclude the numbers that the grid excludes, and the points of earlier sections."""
+        others = [one for one in earlier if one.method == self.method and one.box.meets(self.box)]
+        for numbers in chunks(self.size):
+            excluded = self.box.excluded(numbers)
+            if excluded is not None:
+                self.codes[numbers[excluded]] = EXCLUDED
+            for other in others:
+                self.codes[numbers[other.has(self.box.columns(numbers))]] = EXCLUDED
+
+    def has(self, columns: dict[str, Column]) -> NDArray[np.bool_]:
+        """Return a mask of the rows whose problems are points of this section."""
+        numbers = self.box.numbers(columns)
+        known: NDArray[np.bool_] = (numbers >= 0) & (self.codes[numbers] != EXCLUDED)
+        return known
