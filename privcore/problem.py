@@ -296,6 +296,10 @@ class Problem(Checked):
     exp_convex: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """At most one field in which the exponential of the truth is convex and does not grow, with the proof."""
 
+    def relation(self) -> str:
+        """Return the neighbouring relation of a problem that has no field for it; empty if none matters."""
+        return ""
+
     @classmethod
     def lookup_axes(cls) -> tuple[LookupAxis, ...]:
         """Return the quantities on which alone the truth depends."""

@@ -25,13 +25,7 @@ LIMIT_SECONDS = 300.0
 LIMIT_BYTES = 2e9
 CONFLICT = "conflict"
 
-_WORST_FIRST = (
-    Status.FAILED,
-    Status.CRASHED,
-    Status.OUT_OF_MEMORY,
-    Status.TIMEOUT,
-    Status.NOT_APPLICABLE,
-)
+_WORST_FIRST = (Status.FAILED, Status.CRASHED, Status.OUT_OF_MEMORY, Status.TIMEOUT, Status.NOT_APPLICABLE)
 
 
 class UncoveredError(PrivsweepError):
@@ -102,15 +96,16 @@ class Asked(Bracket):
             "status": str(self.status),
             "methods": [_reply_content(reply) for reply in self.replies],
         }
-        if assumed := self.problem.assumption():
-            content["assumed"] = assumed
+        content |= conditions(self.problem)
         if (likely := self.likely()) is not None:
-            content["likely"] = {
-                "lower": likely.lower,
-                "upper": likely.upper,
-                "confidence": likely.confidence,
-            }
+            content["likely"] = {name: getattr(likely, name) for name in ("lower", "upper", "confidence")}
         return content if self.ok else content | {"detail": self.detail}
+
+
+def conditions(problem: Problem) -> dict[str, str]:
+    """Return the neighbouring relation that follows from a kind of problem, and an assumption, for JSON."""
+    known = {"neighbours": problem.relation(), "assumed": problem.assumption()}
+    return {name: text for name, text in known.items() if text}
 
 
 def ask(

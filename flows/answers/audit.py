@@ -104,7 +104,7 @@ def audited(
     )
     content: dict[str, Any] = {
         **fields,
-        "neighbours": "add-remove" if alternatives == 2 else "replace-one",
+        "neighbours": question.relation(),
         "delta": delta,
         "confidence": confidence,
         "refuted_epsilon": _answers(question, WITHOUT_MODEL, "lower"),

@@ -5,11 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flows.answers.ask import Asked
+from flows.answers.ask import Asked, conditions
 from flows.answers.explain import Explanation
 from flows.answers.sourced import Sourced
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
 from privcore import Bracket, Direction, Problem
+
+NEIGHBOURS = {
+    "add-remove": "one canary is added or removed (add-remove)",
+    "replace-one": "one canary is replaced by another alternative (replace-one)",
+}
+"""Neighbouring data sets of an audit, by the name of the relation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +65,7 @@ def print_answer(
     }
     if "adjacency" in fields:
         content["adjacency"] = fields["adjacency"]
-    if assumed := problem.assumption():
-        content["assumed"] = assumed
+    content |= conditions(problem)
     estimates = estimates_of(answer.answer) if isinstance(answer.answer, Asked) else {}
     if estimates:
         content["estimates"] = estimates
@@ -87,7 +92,7 @@ def print_answer(
     print(f"kind       {content['kind']}")
     print(f"method     {content['method']}")
     print(f"source     {answer.told}")
-    show_assumption(problem)
+    show_conditions(problem)
     for aside in asides:
         print(aside.text)
     if explanation is not None:
@@ -115,10 +120,10 @@ def certainty(problem: Problem, confidence: float) -> str:
     return "proved for the values of the file alone" if problem.assumption() else "proved"
 
 
-def show_assumption(problem: Problem) -> None:
-    """Print the assumption behind a problem, if there is one."""
-    if assumed := problem.assumption():
-        print(f"assumed    {assumed}")
+def show_conditions(problem: Problem) -> None:
+    """Print the neighbouring relation of a problem without a field for it, and an assumption behind it."""
+    for name, text in conditions(problem).items():
+        print(f"{name:10} {NEIGHBOURS.get(text, text)}")
 
 
 def estimates_of(asked: Asked) -> dict[str, float]:

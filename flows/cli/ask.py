@@ -72,7 +72,7 @@ def ask(
         if (likely := asked.likely()) is not None:
             print(answers.bracket_text(question, likely))
     answers.show_replies(asked)
-    answers.show_assumption(question)
+    answers.show_conditions(question)
     return finish(asked)
 
 

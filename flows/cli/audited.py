@@ -3,12 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from flows.answers.show import NEIGHBOURS
 from flows.printing import exactly, rounded_down, rounded_up, show
-
-_NEIGHBOURS = {
-    "add-remove": "neighbouring data sets: one canary is added or removed (add-remove)",
-    "replace-one": "neighbouring data sets: one canary is replaced by another alternative (replace-one)",
-}
 
 
 def show_audit(content: Mapping[str, Any]) -> None:
@@ -25,7 +21,7 @@ def show_audit(content: Mapping[str, Any]) -> None:
         [name, rounded_down(epsilon), "model-based: only if the mechanism behaves like Gaussian noise"]
         for name, epsilon in content["model_based_epsilon"].items()
     ]
-    print(_NEIGHBOURS[content["neighbours"]])
+    print(f"neighbouring data sets: {NEIGHBOURS[content['neighbours']]}")
     show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
     for name, mu in content["refuted_mu"].items():
         print(f"refuted mu of Gaussian differential privacy: {rounded_down(mu)} by {name}")

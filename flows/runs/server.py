@@ -1,7 +1,7 @@
 """A Prefect server for one run: on the loopback interface, and stopped when the run ends.
 
 Prefect would start its own server, but that server survives a killed run forever, and Ctrl-C in a terminal
-stops it before it can record the end of the flow. Ours answers only to the run that knows its password.
+stops it before it can record the end of the flow. Ours answers only to the run that has its password.
 """
 
 import os

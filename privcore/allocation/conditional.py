@@ -73,12 +73,9 @@ class AllocationConditional(Method[Answered]):
         return cost_of_choice(step_of(problem), _choice(problem), rate_of(problem), question_of(problem))
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        choice = Participation(
-            participations=problem.participations, steps=problem.steps, epochs=problem.epochs
-        )
         lower, upper, detail = enclosed_choice(
             step_of(problem),
-            choice,
+            _choice(problem),
             rate_of(problem),
             question_of(problem),
             self.tolerance,

@@ -22,6 +22,10 @@ class AuditProblem(Problem):
 
     topic = "auditing"
 
+    def relation(self) -> str:
+        """Return the neighbouring relation of the guarantee under audit, which follows from the guesses."""
+        return "add-remove" if getattr(self, "alternatives", 2) == 2 else "replace-one"
+
 
 @dataclass(frozen=True, kw_only=True)
 class GuessedCanaries(AuditProblem):

@@ -1,4 +1,4 @@
-"""Audit by many runs: exact confidence bounds of both error rates of an attack, and the refuted epsilon."""
+"""Audit by many runs: the epsilon that both error rates of an attack refute, and bounds of the rates."""
 
 import math
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from privcore.answer import Answer
 from privcore.auditing.planning_problems import AuditRunsEpsilon
+from privcore.auditing.problems import MOST
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
 from privcore.numerics.rounding import FEW_FUNCTIONS
+from privcore.numerics.two_rates import RatesBelow, TwoSamples, joint_cost, refuted
 
 
 class Rates(NamedTuple):
@@ -25,37 +27,55 @@ class Rates(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingRuns(Method[AuditRunsEpsilon]):
-    r"""Bound the true positive rate from below, the false positive rate from above, and refute by both forms.
+    r"""Refute, by a joint test of both error rates, each form of the definition with half of the error.
 
-    $$\varepsilon \ge \ln\frac{\mathrm{TPR}_- - \delta}{\mathrm{FPR}_+}, \qquad
-      \varepsilon \ge \ln\frac{\mathrm{TNR}_- - \delta}{\mathrm{FNR}_+}$$
+    $$\mathrm{TPR} \le e^\varepsilon\, \mathrm{FPR} + \delta, \qquad
+      \mathrm{TNR} \le e^\varepsilon\, \mathrm{FNR} + \delta$$
 
-    Each is the definition of $(\varepsilon, \delta)$-DP for one event: a positive or a negative run. Since
-    $\mathrm{FNR}_+ = 1 - \mathrm{TPR}_-$ and $\mathrm{TNR}_- = 1 - \mathrm{FPR}_+$, two one-sided bounds of
-    Clopper and Pearson serve both forms, and taking the larger epsilon needs no correction. The runs with the
-    canary are independent of those without. So both bounds hold at once with the stated confidence if each
-    holds with the square root of it, which is a little more than half the error for each bound.
+    Each is the definition of $(\varepsilon, \delta)$-DP for one event: a positive or a negative run. An
+    epsilon is refuted if one form is: if the counts refute every pair of rates that satisfies it. The runs
+    with the canary are independent of those without.
     """
 
     name = "auditing.runs"
     problems = (AuditRunsEpsilon,)
     direction = Direction.LOWER
-    reference = "Clopper and Pearson (1934), Biometrika 26, 404-413; definition of differential privacy"
+    reference = (
+        "Stouffer's combination of the tests of both rates; Berger and Boos (1994), JASA 89, 1012-1016; "
+        "definition of differential privacy"
+    )
+    version = 2
 
     def cost(self, problem: AuditRunsEpsilon) -> Cost:
-        return runs_cost(problem)
+        return joint_cost(problem.runs_with, problem.runs_without)
 
     def answer(self, problem: AuditRunsEpsilon, seed: int) -> Answer:
-        rates = error_rates(problem)
-        epsilon = max(
-            _refuted(rates.true_positive, rates.false_positive, problem.delta),
-            _refuted(rates.true_negative, rates.false_negative, problem.delta),
-        )
-        detail = (
-            f"true positive rate at least {rates.true_positive:.6g}, "
-            f"false positive rate at most {rates.false_positive:.6g}"
-        )
-        return Answer.at_least(epsilon, confidence=problem.audit_confidence, detail=detail)
+        missed = problem.runs_with - problem.true_positives
+        left = problem.runs_without - problem.false_positives
+        forms = {
+            "positive": TwoSamples(
+                many=problem.true_positives,
+                trials=problem.runs_with,
+                few=problem.false_positives,
+                others=problem.runs_without,
+            ),
+            "negative": TwoSamples(
+                many=left, trials=problem.runs_without, few=missed, others=problem.runs_with
+            ),
+        }
+        error = 0.5 * (1.0 - problem.audit_confidence)
+        found = {
+            name: refuted(counts, lambda epsilon: _private(epsilon, problem.delta), MOST, error)
+            for name, counts in forms.items()
+        }
+        better = max(found, key=lambda name: found[name])
+        detail = f"by the numbers of {better} runs" if found[better] > 0.0 else "nothing is refuted"
+        return Answer.at_least(found[better], confidence=problem.audit_confidence, detail=detail)
+
+
+def _private(epsilon: float, delta: float) -> RatesBelow:
+    """Return the pairs of rates of one event that a private mechanism may have."""
+    return RatesBelow(slope=math.exp(epsilon) * (1.0 + FEW_FUNCTIONS), height=delta)
 
 
 def runs_cost(problem: AuditRunsEpsilon) -> Cost:
@@ -82,10 +102,3 @@ def error_rates(problem: AuditRunsEpsilon) -> Rates:
         true_negative=rate_at_least(problem.runs_without, left, error),
         false_negative=rate_at_most(problem.runs_with, missed, error),
     )
-
-
-def _refuted(least: float, most: float, delta: float) -> float:
-    """Return the least epsilon at which an event may have these probabilities, rounded down."""
-    if least <= delta or most <= 0.0:
-        return 0.0
-    return max(0.0, math.log((least - delta) / most) - FEW_FUNCTIONS) * (1.0 - FEW_FUNCTIONS)

@@ -120,6 +120,10 @@ BINOMIAL_WINDOW = 1e-10
 1/2. For smaller p the error is up to 1.5 times as large at 36 standard deviations, and uses for smaller p
 take at least twice this slack."""
 
+DEVIANCE = 16.0 * UNIT
+"""Counted: error of half the deviance of a binomial count, relative to 1 plus the distance of the count from
+its mean over the variance of a trial; two logarithms, and a distance whose error cancels in first order."""
+
 BINOMIAL_TERM = 1e-12
 """Checked: relative error of Loader's form of a binomial probability up to 1e12 trials, in addition to a term
 that grows with the distance from the mean; and of binomial tails with a variance of at least 490, with the

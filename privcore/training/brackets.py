@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from privcore.allocation.conditional import cost_of_choice, enclosed_choice
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError
-from privcore.likelihood_ratio.enclose import Question, cost
+from privcore.likelihood_ratio.enclose import Question, cost, enough
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, enclosed, halved
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.likelihood_ratio.tilted import Participation
@@ -44,7 +44,7 @@ def enclosed_run(
             low, high, note = enclosed_run(stage, question, tolerance, unamplified)
             lower, upper = max(lower, low), min(upper, high)
             found.append(note)
-            if upper <= lower * (1.0 + tolerance):
+            if upper <= lower * (1.0 + enough(question.asks, tolerance, lower)):
                 break
         return lower, upper, "; ".join(found)
     if bounds.tight:
@@ -52,7 +52,7 @@ def enclosed_run(
         if isinstance(ratio, Gaussian):
             return *closed_form(question, ratio.mu), "closed form"
         outer = outermost(question, unamplified)
-        alone = _chosen_alone(ratio) if question.asks in ("epsilon", "delta") else None
+        alone = _chosen_alone(ratio, question)
         if alone is not None:
             return enclosed_choice(*alone, 1.0, question, tolerance, outer)
         lower, upper, note = enclosed(ratio, question, tolerance, outer)
@@ -205,8 +205,8 @@ def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
     if len(stages) > 1:
         costs = [estimated(stage, question, tolerance) for stage in stages]
         return Cost(seconds=sum(each.seconds for each in costs), bytes=max(each.bytes for each in costs))
-    alone = _chosen_alone(bounds.above[0].ratio) if bounds.tight else None
-    if alone is not None and question.asks in ("epsilon", "delta"):
+    alone = _chosen_alone(bounds.above[0].ratio, question) if bounds.tight else None
+    if alone is not None:
         return cost_of_choice(*alone, 1.0, question)
     ratios = [each.ratio for each in bounds.above] * (3 if any(each.moved for each in bounds.above) else 1)
     ratios += [] if bounds.tight else bounds.below
@@ -218,12 +218,17 @@ def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
     return Cost(seconds=0.01 + 2.0 * sum(work), bytes=2.0 * max(each.bytes for each in one))
 
 
-def _chosen_alone(ratio: Ratio) -> tuple[GaussianStep, Participation] | None:
+def _chosen_alone(ratio: Ratio, question: Question) -> tuple[GaussianStep, Participation] | None:
     """Return the mechanism of a step and the choice of steps of a run that is k of t; None for other runs.
+
+    The sums of losses answer an epsilon, or a delta at an epsilon of at least 0; None for other quantities.
 
     Args:
         ratio: Ratio of the run.
+        question: Quantity to compute.
     """
+    if question.asks not in ("epsilon", "delta") or (question.asks == "delta" and question.at < 0.0):
+        return None
     epoch, epochs = (ratio.ratio, ratio.times) if isinstance(ratio, Composed) else (ratio, 1)
     if not isinstance(epoch, ChosenSteps):
         return None

@@ -138,6 +138,7 @@ def opened_at(offset: float, root: Path) -> list[str]:
     return sorted(path.name for path in root.rglob("*.tmp"))
 
 
+@pytest.mark.thorough
 def test_the_unfinished_file_of_a_living_writer_survives_a_clock_that_is_off(
     faults: Tally, root: Path
 ) -> None:
@@ -152,6 +153,7 @@ def test_the_unfinished_file_of_a_living_writer_survives_a_clock_that_is_off(
         assert value_of(opened_at, DAY + HOUR, root) == [], "a day later it is left over"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("offset", [-HOUR, HOUR])
 def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
     faults: Tally, root: Path, monkeypatch: pytest.MonkeyPatch, offset: float

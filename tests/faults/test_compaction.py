@@ -191,6 +191,7 @@ def compact_often(root: Path, times: int) -> None:
         collect(located(root), find_garbage(located(root)))
 
 
+@pytest.mark.thorough
 def test_two_compactions_a_writer_and_a_reader_at_once_lose_nothing(faults: Tally, root: Path) -> None:
     """T34: processes that compact, collect, write and read one store, as fast as they can."""
     put(root, rows(100))

@@ -43,6 +43,7 @@ def test_the_page_has_the_table_of_the_results() -> None:
     assert rest.partition(f"\n{END}")[0] == markdown(), "python -m tests.mutations.run --table-only"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy is made by git")
 def test_a_copy_runs_the_seeded_fault_whatever_is_installed(tmp_path: Path) -> None:
     fault = Fault(

@@ -377,7 +377,7 @@ def test_what_a_killed_process_had_fetched_is_removed_after_a_day(address: str) 
     assert not left.exists()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_a_listing_that_was_made_while_parts_were_replaced_is_made_again(
     address: str, monkeypatch: pytest.MonkeyPatch, elsewhere: Machines
 ) -> None:

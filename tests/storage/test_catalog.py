@@ -275,7 +275,7 @@ class Repaired(Claims):
     version: ClassVar[int] = 2
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_what_an_older_version_of_a_method_claimed_is_kept_but_no_longer_relied_on(root: Path) -> None:
     put(root, [row(epsilon(), Answer.enclosure(1, 1.5), method=Claims())])
     put(root, [row(epsilon(), Answer.enclosure(2, 2.5), method=Repaired())])
@@ -381,6 +381,7 @@ def test_a_snapshot_needs_no_room_outside_of_the_store(root: Path, monkeypatch: 
             assert store.sql("from best").num_rows == count
 
 
+@pytest.mark.thorough
 def test_old_snapshots_do_not_pile_up(root: Path) -> None:
     for count in range(6):
         put(root, rows(1, first=count))

@@ -123,6 +123,7 @@ def test_other_fields_of_both_rows_may_differ_from_the_question(root: Path) -> N
     assert found.upper_also == epsilon(sigma=0.9, delta=1e-5).as_fields()
 
 
+@pytest.mark.thorough
 def test_a_search_without_an_index_gives_the_same_chord(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(7)
     put(

@@ -92,6 +92,7 @@ def test_a_sweep_that_ends_during_a_compaction_may_list_parts_that_are_gone(root
     assert open_store(root).verify() == []
 
 
+@pytest.mark.thorough
 def test_killed_at_any_step_a_compaction_loses_nothing_and_the_next_one_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +152,7 @@ def test_rows_that_only_their_parts_tell_apart_are_kept_once(root: Path) -> None
     assert sweep in first["sweep"].to_pylist()
 
 
+@pytest.mark.thorough
 def test_readers_and_a_writer_do_not_notice_compactions(root: Path) -> None:
     for first in range(0, 100, 10):
         put(root, rows(10, first=first))

@@ -73,6 +73,7 @@ def test_columns_that_were_added_later_are_null_or_their_default(root: Path, bes
     assert plainly(root, COUNT) == [[[*map(str, ours.values())]]]
 
 
+@pytest.mark.thorough
 def test_a_former_word_is_read_as_the_word_that_replaces_it(root: Path) -> None:
     problem = find_problem("shuffling-epsilon").from_fields({"sigma": 1.0, "steps": 10, "delta": 1e-5})
     point = Point(problem=problem, method=find("shuffling.largest")())

@@ -47,6 +47,7 @@ def test_plain_duckdb_shows_the_same_views(varied: Path) -> None:
         assert answer == as_texts(varied, query), view
 
 
+@pytest.mark.thorough
 def test_plain_duckdb_has_the_macros(varied: Path) -> None:
     queries = [
         "select upper, upper_from.sigma from unamplified_epsilon_at(sigma := 1.5, delta := 1e-5)",

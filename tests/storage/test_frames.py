@@ -174,6 +174,7 @@ def test_misuse_is_refused_in_one_sentence(store: Store) -> None:
         store.frame("select count(*) from range(100000000000)", "polars", limit_seconds=0.0)
 
 
+@pytest.mark.thorough
 def test_neither_package_is_imported_before_a_frame_is_asked_for() -> None:
     program = "import sys, storage, privsweep as ps; ps.Store; print({'pandas', 'polars'} & set(sys.modules))"
     ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

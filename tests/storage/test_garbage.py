@@ -74,6 +74,7 @@ def test_rows_that_do_not_count_are_dropped_from_a_merged_part_too(root: Path) -
     assert sorted(row_hashes(root).elements()) == counted
 
 
+@pytest.mark.thorough
 def test_killed_at_any_step_a_collection_loses_no_row_that_counts_and_the_next_one_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +160,7 @@ def name_of(part: Path) -> str:
     return f"{part.parent.name}/{part.name}"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", [0, 200, 400, 500])
 def test_a_day_after_a_compaction_was_killed_no_row_is_lost_whichever_name_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int

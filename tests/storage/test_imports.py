@@ -46,6 +46,7 @@ def test_an_imported_row_is_marked_with_its_table_and_a_bracket_says_so(
     assert between.imported == (table.version,), "its upper end is that of an imported row"
 
 
+@pytest.mark.thorough
 def test_the_macros_name_the_tables_of_imported_rows(root: Path, table: LookupTable) -> None:
     import_lookup_table(table, located(root))
     put(root, rows(1, first=9))
@@ -59,6 +60,7 @@ def test_the_macros_name_the_tables_of_imported_rows(root: Path, table: LookupTa
     assert least["imported"] == [table.version]
 
 
+@pytest.mark.thorough
 def test_the_mark_outlives_a_compaction(root: Path, table: LookupTable) -> None:
     import_lookup_table(table, located(root))
     put(root, rows(1, first=9))
@@ -107,6 +109,7 @@ def test_a_contradiction_names_the_imported_row_and_how_to_take_it_back(root: Pa
     assert f"`privsweep table remove {theirs.version}`" in str(error.value)
 
 
+@pytest.mark.thorough
 def test_a_contradiction_of_two_tables_at_one_point_is_found_with_both_names(
     root: Path, tmp_path: Path
 ) -> None:
@@ -138,6 +141,7 @@ def test_an_import_that_is_taken_back_leaves_the_store_as_it_was(
         remove(located(root), table.version)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("merged", [False, True], ids=["apart", "compacted"])
 def test_a_sweep_that_used_imported_rows_is_incomplete_when_they_are_gone(
     root: Path, table: LookupTable, merged: bool

@@ -40,7 +40,7 @@ def written(root: Path) -> Path:
     return path
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_a_table_brings_every_answer_with_its_provenance_into_another_store(
     root: Path, tmp_path: Path
 ) -> None:

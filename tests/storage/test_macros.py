@@ -132,6 +132,7 @@ def test_a_value_outside_its_domain_is_refused(store: Store, arguments: str, sen
     assert str(caught.value) == f"Invalid Input Error: {sentence}"
 
 
+@pytest.mark.thorough
 def test_a_name_of_the_users_is_never_taken_for_one_of_ours(store: Store) -> None:
     for alias in ("s", "b", "asked", "given", "raw", "found", "low"):
         for column, given in itertools.product(("sigma", "steps", "upper", "bound"), ("{c}", "{a}.{c}")):

@@ -39,7 +39,7 @@ def answers(root: Path, questions: list[Problem]) -> tuple[list[Found | None], i
         return [store.lookup(question) for question in questions], count
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit", ["SMALL", "LARGEST_AXIS"])
 def test_a_grid_that_is_not_tabulated_gives_the_same_answers(
     root: Path, monkeypatch: pytest.MonkeyPatch, limit: str
@@ -72,6 +72,7 @@ def test_a_problem_of_one_field_is_looked_up_between_two_stored_values(root: Pat
     assert (found.lower, found.upper) == (0.1, 0.4)
 
 
+@pytest.mark.thorough
 def test_a_snapshot_does_not_outlive_the_proofs_it_rests_on() -> None:
     layout = "from storage.build import LAYOUT; print(LAYOUT)"
     withdrawn = "from privcore import find_problem as f; k = f('poisson-delta'); k.monotone = {}; "

@@ -101,6 +101,7 @@ def test_a_table_is_copied_into_the_cache_once_and_answers_lookups(tmp_path: Pat
     assert shipped_store() is store
 
 
+@pytest.mark.thorough
 def test_a_table_with_any_name_is_read_again_when_it_changes(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

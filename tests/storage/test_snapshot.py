@@ -86,6 +86,7 @@ def test_collection_keeps_the_snapshot_that_is_read_and_deletes_every_other_one(
     assert snapshots(root) == [good]
 
 
+@pytest.mark.thorough
 def test_a_snapshot_that_goes_bad_while_it_is_open_is_built_again(root: Path) -> None:
     put(root, rows(5000))
     assert upper(root) == 2.0
@@ -148,6 +149,7 @@ def test_nothing_is_written_or_deleted_through_a_link_in_the_place_of_the_cache(
 # ------------------------------------------------------------------------------ room
 
 
+@pytest.mark.thorough
 def test_without_room_for_a_file_a_store_is_queried_in_memory_with_the_same_answers(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -259,6 +259,7 @@ def drawn_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(12))
 def test_stored_only_finds_what_the_macro_of_sql_finds(
     privsweep: Command, drawn_store: Path, seed: int

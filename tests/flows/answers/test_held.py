@@ -58,7 +58,7 @@ def test_a_store_with_the_problem_itself_comes_first(privsweep: Command, tmp_pat
     assert (privsweep.json["source"], privsweep.json["upper"]) == ("store", 5.0)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_the_smaller_of_two_wide_upper_ends_is_taken(privsweep: Command, tmp_path: Path) -> None:
     question = ("lookup", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json")
     put(tmp_path / "store", row(epsilon(sigma=0.9), Answer.enclosure(4.9, 5.0)))

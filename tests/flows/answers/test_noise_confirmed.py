@@ -137,6 +137,7 @@ def test_epsilon_asked_again_is_printed_at_most_the_target(
     assert Decimal(printed) <= Decimal(target)
 
 
+@pytest.mark.thorough
 def test_epsilon_is_at_most_the_target_where_a_store_answers(command: Command, tmp_path: Path) -> None:
     kind = find_problem("allocation-epsilon")
     method = find("allocation.certified").from_knobs({"tolerance": 1e-3})

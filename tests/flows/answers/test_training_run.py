@@ -51,6 +51,7 @@ def test_the_roundings_stand_around_the_quotient_and_keep_the_examples(
                 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sizes", "noise"),
     [

@@ -116,6 +116,7 @@ def store(tmp_path: Path) -> Path:
     return store
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("truncate", [False, True], ids=["flipped", "truncated"])
 def test_a_damaged_part_is_set_aside_and_exactly_its_points_are_computed_again(
     store: Path, truncate: bool
@@ -371,7 +372,7 @@ def test_the_command_line_says_what_it_would_do(store: Path, capsys: pytest.Capt
     assert len(list((store / "cache").iterdir())) == 2
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("harm", ["flip", "truncate", "delete"])
 def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Path, harm: str) -> None:
     store = tmp_path / "store"

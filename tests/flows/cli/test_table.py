@@ -38,6 +38,7 @@ def test_a_published_table_is_shown_imported_and_answers_lookups(
     assert json.loads(capsys.readouterr().out)["upper"] == 2.0
 
 
+@pytest.mark.thorough
 def test_a_difference_is_a_table_of_brackets_and_a_contradiction_ends_with_1(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

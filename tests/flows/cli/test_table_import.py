@@ -49,6 +49,7 @@ def test_an_imported_bracket_is_shown_as_imported_and_not_as_proved(
     assert content["explanation"]["ends"]["upper"]["imported"] == version
 
 
+@pytest.mark.thorough
 def test_a_statement_names_the_table_of_an_imported_bracket(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_false_bracket_is_found_before_it_is_imported(
     assert not store.exists()
 
 
+@pytest.mark.thorough
 def test_without_a_check_a_false_bracket_is_found_later_and_taken_back(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,7 +122,7 @@ def test_every_audit_of_figure_1_has_the_same_choice_of_guesses() -> None:
 # ------------------------------------------------------------------------------------ drawings
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
     pictures: dict[str, Picture], answers: dict[Point, Answer]
 ) -> None:

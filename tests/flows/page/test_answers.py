@@ -216,6 +216,7 @@ def test_a_contradiction_is_told_and_no_number_is_shown(
     assert not browser.find_elements(By.ID, "number")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["allocation-epsilon", "label-advantage", "audit-tail", "membership-private-advantage"]
 )

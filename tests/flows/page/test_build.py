@@ -182,7 +182,7 @@ def test_the_reader_of_parquet_is_the_released_one_with_its_licence(repository: 
     assert digest in (repository / "docs" / "adr" / "0025-hyparquet-reads-the-tables.md").read_text()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_intervals_of_a_superseded_version_of_a_method_are_not_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_stopped_comparison_can_go_on(browser: webdriver.Chrome, page: str) ->
     assert complaints(browser) == []
 
 
+@pytest.mark.thorough
 def test_several_participations_keep_their_stored_bracket(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, page + WIDE.replace("participations=1", "participations=2"))
     allocation, poisson, *_ = compared(browser)

@@ -44,6 +44,7 @@ def value_of(browser: webdriver.Chrome, field: str) -> str:
     return str(browser.find_element(By.ID, field).get_attribute("value"))
 
 
+@pytest.mark.thorough
 def test_examples_and_batch_size_fill_steps_and_rate(browser: webdriver.Chrome, page: str) -> None:
     for problem, steps in (("allocation-epsilon", "234"), ("poisson-epsilon", "235")):
         visit(browser, f"{page}#problem={problem}")

@@ -136,6 +136,7 @@ def test_latex_and_citation_name_the_table(browser: webdriver.Chrome, page: str)
     assert "arXiv" in citation
 
 
+@pytest.mark.thorough
 def test_the_compared_schemes_are_those_of_the_store(
     browser: webdriver.Chrome, page: str, store: Path
 ) -> None:

@@ -58,6 +58,7 @@ def test_the_answer_without_rows_is_computed_and_contains_that_of_python(
     assert complaints(browser) == []
 
 
+@pytest.mark.thorough
 def test_phases_of_a_run_are_typed(browser: webdriver.Chrome, origin: str, ties: object) -> None:
     visit(browser, f"{origin}/ties/#problem=run-epsilon")
     shown = wait(browser, "#tight").text

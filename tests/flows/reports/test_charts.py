@@ -61,7 +61,7 @@ def test_no_curve_passes_a_place_where_an_end_is_not_known(middle: tuple[float, 
         assert len(pieces) == 2
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_a_band_breaks_off_where_its_lower_end_is_nothing() -> None:
     drawn = along([(1.0, 2.0), (1.0, 2.0), (0.0, 2.0), (1.0, 2.0), (1.0, 2.0)])
     assert len([piece for piece in curves(drawn, "area") if "L" in piece]) == 2

@@ -23,8 +23,10 @@ EVERY_PROBLEM = KEPT / "every-problem.toml"
 RAISED = {
     "auditing.best",
     "auditing.power",
+    "auditing.runs",
     "bins.certified",
     "labels.sampling",
+    "membership.clopper",
     "membership.overfitting",
     "membership.roc",
     "membership.sampling",

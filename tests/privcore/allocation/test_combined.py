@@ -33,6 +33,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fields", SETTINGS)
 @pytest.mark.parametrize(
     ("kind", "threshold"), [("allocation-epsilon", {"delta": 1e-6}), ("allocation-delta", {"epsilon": 0.5})]
@@ -77,6 +78,7 @@ def test_one_step_is_the_gaussian_mechanism() -> None:
     assert found.upper == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_truth_lies_below() -> None:
     """The lower ends of the certified enclosures are proved by other means."""
     settings = itertools.product((0.3, 2.0), ((5, 1, 1), (300, 1, 1), (60, 3, 2)), ("remove", "add"))

@@ -112,6 +112,7 @@ def test_two_of_three_is_enclosed_by_quadrature(sigma: float, epsilon: float, ad
     assert found.lower >= 0.9 * exact
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [1.0, 50.0, 150.0, 300.0])
 def test_the_distributions_of_an_epoch_bracket_two_of_three(sigma: float) -> None:
     """With much noise, the approximate centre may lie many deviations from the threshold."""
@@ -196,7 +197,7 @@ def test_randomized_response_is_enclosed(
     assert found.upper >= max(remove, add) * (1.0 - 1e-12)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(60))
 def test_brackets_meet_those_of_other_methods_at_drawn_problems(seed: int) -> None:
     rng = random.Random(seed)
@@ -220,6 +221,7 @@ def test_brackets_meet_those_of_other_methods_at_drawn_problems(seed: int) -> No
         assert known.lower <= found.upper
 
 
+@pytest.mark.thorough
 def test_more_participations_never_have_a_smaller_epsilon() -> None:
     fields: dict[str, Any] = {"sigma": 1.0, "steps": 40, "delta": 1e-6}
     answers = [ask("allocation", participations=k, **fields) for k in (2, 3, 8, 20, 39)]

@@ -119,6 +119,7 @@ def test_importance_sampling_reaches_below_what_plain_sampling_can() -> None:
     assert important.lower <= truth.upper
 
 
+@pytest.mark.thorough
 def test_order_statistics_bracket_what_all_outputs_give() -> None:
     question = problem("allocation-delta", sigma=0.5, steps=3000, epsilon=0.3, adjacency="remove")
     truth = certified(question)

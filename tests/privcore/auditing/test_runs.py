@@ -90,35 +90,33 @@ def test_neither_no_success_nor_success_alone_bounds_both_sides() -> None:
 # ------------------------------------------------------------------------------------- the epsilon
 
 
-def test_the_larger_of_both_forms_is_refuted_with_the_root_of_the_confidence_for_each_rate() -> None:
-    from scipy.stats import binomtest
-
-    level = 1.0 - 2.0 * (1.0 - math.sqrt(0.99))
+def test_each_form_refutes_nearly_what_a_normal_approximation_gives_at_half_of_the_error() -> None:
     forms = []
     for found, wrong in ((300, 20), (480, 200)):
-        inside = binomtest(found, 500).proportion_ci(level, method="exact")
-        outside = binomtest(wrong, 500).proportion_ci(level, method="exact")
-        positive = math.log((inside.low - DELTA) / outside.high)
-        negative = math.log((1.0 - outside.high - DELTA) / (1.0 - inside.low))
-        forms.append(positive > negative)
-        epsilon = asked("auditing.runs", 500, found, 500, wrong, confidence=0.99).lower
-        assert max(positive, negative) * (1.0 - 1e-7) <= epsilon <= max(positive, negative)
+        expected = []
+        for many, few in ((found, wrong), (500 - wrong, 500 - found)):
+            error = math.sqrt(1.0 / many - 1.0 / 500 + 1.0 / few - 1.0 / 500)
+            expected.append(math.log(many / few) + float(ndtri(0.005)) * error)
+        forms.append(expected[0] > expected[1])
+        epsilon = asked("auditing.runs", 500, found, 500, wrong, confidence=0.99)
+        assert epsilon.lower == pytest.approx(max(expected), rel=0.06)
+        assert ("positive" in epsilon.detail) == forms[-1]
     assert forms == [True, False], "each form is the larger one in one of the cases"
 
 
 def test_to_turn_all_guesses_around_exchanges_the_forms() -> None:
     one = asked("auditing.runs", 200, 180, 300, 15)
     other = asked("auditing.runs", 300, 285, 200, 20)
-    assert one.lower == pytest.approx(other.lower, rel=1e-8)
+    assert one.lower == other.lower
     assert asked("auditing.runs", 200, 20, 300, 285).lower == 0.0, "a wrong attack is not inverted"
 
 
-def test_a_perfect_attack_refutes_what_its_runs_allow() -> None:
-    error = 1.0 - math.sqrt(0.95)
+def test_a_perfect_attack_refutes_about_what_its_runs_allow() -> None:
     for n in (1, 10, 1000):
-        missed = 1.0 - error ** (1.0 / n)
-        expected = math.log((1.0 - missed - DELTA) / missed) if missed < 0.5 else 0.0
-        assert asked("auditing.runs", n, n, n, 0).lower == pytest.approx(expected, rel=1e-7)
+        allowed = 1.0 - 0.025 ** (1.0 / n)  # the largest rate of no event, at half of the error
+        found = asked("auditing.runs", n, n, n, 0).lower
+        assert found <= max(0.0, math.log((1.0 - DELTA) / allowed))
+        assert found >= 0.9 * math.log((1.0 - allowed) / allowed)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +160,7 @@ def test_the_gaussian_family_says_mu_of_the_rates_and_its_epsilon() -> None:
 # ------------------------------------------------------------------------------------- the validity
 
 
-@pytest.mark.parametrize("n", [5, 60])
+@pytest.mark.parametrize("n", [5, pytest.param(20, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
 def test_the_exact_error_on_randomized_response_is_at_most_the_nominal_one(n: int, epsilon: float) -> None:
     right = 1.0 / (1.0 + math.exp(-epsilon))
@@ -176,9 +174,10 @@ def test_the_exact_error_on_randomized_response_is_at_most_the_nominal_one(n: in
             if asked("auditing.runs", n, x, n, y, confidence=confidence).lower > truth
         )
         assert errors <= 1.0 - confidence
-        assert errors > 0.0 or n == 5, "an error must be possible"
+        assert errors > 0.0 or confidence > 0.9 or n == 5, "an error is possible"
 
 
+@pytest.mark.thorough
 def test_runs_of_gaussian_noise_refute_its_epsilon_no_more_often_than_allowed() -> None:
     rng = np.random.default_rng(17)
     repetitions, n, mu, threshold = 400, 300, 1.0, 1.5

@@ -209,6 +209,7 @@ def test_ties_are_broken_by_the_seed_and_in_favour_of_nobody() -> None:
 # --------------------------------------------------------------------------------------------- the audit
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [8.45, 4.58, 2.58])
 def test_a_correct_training_is_never_suspected(sigma: float) -> None:
     limit = claimed(sigma, 0.1, 500)

@@ -108,6 +108,7 @@ def test_p_values_for_gaussians_are_above_the_law_of_independent_canaries(mu: fl
                 assert answer("audit-gaussian-tail", method, mu=mu, **counts).upper >= truth * (1.0 - 1e-9)
 
 
+@pytest.mark.thorough
 def test_upper_and_lower_p_values_never_cross() -> None:
     rng = random.Random(4)
     for _ in range(60):

@@ -233,6 +233,7 @@ def test_a_smaller_epsilon_teaches_less() -> None:
     assert values[-1] > 0.87
 
 
+@pytest.mark.thorough
 def test_larger_bags_teach_less() -> None:
     values = [auc("higgs-like", "llp", k) for k in (1, 16, 64, 256)]
     assert values == sorted(values, reverse=True)

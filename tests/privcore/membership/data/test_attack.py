@@ -51,7 +51,7 @@ def test_the_lower_end_is_too_high_no_more_often_than_it_says(
     true_rate: float, false_rate: float, odds: float
 ) -> None:
     """The best attack gains at least as much as this attack, so this attack's gain is the hardest truth."""
-    members, nonmembers, level, draws = 60, 90, 0.8, 400
+    members, nonmembers, level, draws = 60, 90, 0.8, 150
     truth = true_rate - odds * false_rate
     if odds < 1.0:
         truth = 1.0 - false_rate - (1.0 - true_rate) / odds
@@ -71,20 +71,20 @@ def test_many_trials_come_near_the_gain_of_the_attack() -> None:
         assert gain - 2e-4 < answer.lower < gain
 
 
-def test_the_error_is_shared_by_both_rates() -> None:
+def test_both_rates_are_tested_at_once_which_proves_more_than_two_bounds() -> None:
     answer = ask(90, 100, 5, 100, confidence_level=0.95)
     root = 0.95**0.5  # members and non-members are independent: each bound may have this confidence
     one = binomtest(90, 100, alternative="greater").proportion_ci(root, "exact").low
     other = binomtest(5, 100, alternative="less").proportion_ci(root, "exact").high
-    assert answer.lower == pytest.approx(one - other, abs=1e-8)
-    assert answer.lower <= one - other
+    normal = 0.85 - 1.645 * (0.9 * 0.1 / 100 + 0.05 * 0.95 / 100) ** 0.5
+    assert one - other + 0.5 * (normal - one + other) < answer.lower < 0.85
     assert (answer.upper, answer.confidence) == (1.0, 0.95)
-    assert answer.detail == f"TPR >= {one:.6g}, FPR <= {other:.6g}"
+    assert answer.detail == "90 of 100 members, 5 of 100 others"
 
 
 def test_an_attack_that_is_always_right_is_not_proved_to_be_so() -> None:
     answer = ask(100, 100, 0, 100)
-    assert answer.lower == pytest.approx(2.0 * (1.0 - 0.95**0.5) ** 0.01 - 1.0, abs=1e-8)
+    assert 2.0 * (1.0 - 0.95**0.5) ** 0.01 - 1.0 < answer.lower < 0.05**0.01
 
 
 def test_an_attack_that_guesses_or_is_wrong_proves_nothing() -> None:
@@ -95,7 +95,8 @@ def test_an_attack_that_guesses_or_is_wrong_proves_nothing() -> None:
 
 def test_odds_below_1_weigh_the_members_that_are_missed() -> None:
     rates = [rate_at_least(100, found, shared_error(0.95)) for found in (95, 60)]
-    assert ask(95, 100, 40, 100, odds=0.5).lower == pytest.approx(rates[1] - 2.0 * (1.0 - rates[0]))
+    separate = rates[1] - 2.0 * (1.0 - rates[0])
+    assert separate < ask(95, 100, 40, 100, odds=0.5).lower < 0.6 - 2.0 * 0.05
     assert ask(95, 100, 40, 100, odds=2.0).lower == 0.0
 
 

@@ -144,7 +144,7 @@ def test_cells_count_records_by_code_and_digit() -> None:
 # ----------------------------------------------------------------------------------------- privacy guarantee
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("attributes", ["cluster", "cluster-and-label"])
 @pytest.mark.parametrize("odds", [0.8, 1.0, 1.25])
 def test_the_guarantee_is_the_advantage_of_the_attack_by_counts(attributes: str, odds: float) -> None:
