@@ -81,7 +81,7 @@ def joined(address: Address) -> Iterator[None]:
 
 
 def processors(address: Address) -> int:
-    """Return the current number of processors of a cluster.
+    """Return the number of free processors of a cluster, or of all its processors while every one is busy.
 
     Raises:
         EngineError: The cluster cannot be joined.
@@ -90,7 +90,8 @@ def processors(address: Address) -> int:
     with joined(address), _sentences(beginning):
         import ray
 
-        return int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+        free = int(ray.available_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+        return free or int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
 
 
 def send_code(address: Address) -> None:
@@ -165,7 +166,6 @@ def _set_environment() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # else workers start in a copy of the folder
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about GPUs
-    os.environ.setdefault("RAY_task_oom_retries", "1")  # else a batch that is too large is retried for ever
 
 
 @contextmanager

@@ -1,17 +1,10 @@
-"""Batches in flight on Ray: a few for each processor, with recovery if a worker, a node or the head dies.
-
-A batch is suspected of killing its worker only if every node is alive. Batches of a dead node are submitted
-again without limit, as long as other batches finish in between.
-
-One file, since the fate of a lost batch depends on all batches in flight.
-"""
+"""Batches in flight on Ray: a few for each processor, with recovery if a worker, a node or the head dies."""
 
 import sys
-from collections import Counter, deque
+import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Literal
 
 from privcore.errors import PrivsweepError
@@ -24,8 +17,10 @@ from tasks.batch import Batch
 from tasks.cluster_info import probe_cluster
 from tasks.errors import StoppedError, first_line
 from tasks.health import LOOK_EVERY, HeadGoneError, Health
+from tasks.memory import request
 from tasks.sources import code
-from tasks.work import Done, Job, delivered, give_up, names_of_parts, published
+from tasks.waiting import Attempt, Flight, Waiting
+from tasks.work import Done, Job, delivered
 from tasks.worker import Requirements, run_on_worker
 
 AHEAD = 3  # batches in flight for each processor: enough to keep it busy, and few enough to save memory
@@ -33,7 +28,7 @@ BYTES_AHEAD = 256e6  # estimated bytes of parts on their way back to this proces
 ROW_BYTES = 400.0  # most bytes of a row in a part; most rows take a tenth
 RESTARTS = 2  # new starts of Ray on this machine after it stopped working
 PATIENCE = 10.0  # seconds for workers to publish finished points when a run is interrupted
-DEATHS = 5  # deaths of nodes during one batch while no other batch finishes
+HELD = 0.5  # seconds between looks while batches are held back
 
 
 def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) -> Generator[Done | None]:
@@ -95,7 +90,7 @@ def run_on_cluster(
 
 
 class Dispatch:
-    """Batches that wait and batches in flight.
+    """Batches in flight, and those that wait.
 
     Attributes:
         carries: Whether parts come back to this process, which limits the batches in flight.
@@ -110,19 +105,14 @@ class Dispatch:
         limit: int | None = None,
     ) -> None:
         self.carries = False
-        self._waiting: deque[Batch] = deque()
-        self._others = iter(batches)  # each is made when its turn comes
-        self._running: dict[Any, Batch] = {}
+        self._waiting = Waiting(batches, job, place)
+        self._running: dict[Any, Flight] = {}
         self._points = 0  # in flight
-        self._dead: dict[Any, frozenset[str]] = {}  # dead nodes at the time a batch was submitted
-        self._lost: list[Batch] = []  # batches in flight when Ray stopped working
-        self._crashed: dict[int, Batch] = {}  # batches that lost a worker; kept, so their ids stay unique
-        self._deaths: Counter[int] = Counter()  # deaths of nodes by batch since a batch finished
+        self._lost: list[Attempt] = []  # batches in flight when Ray stopped working
         self._job = job
         self._place = place
         self._requirements = requirements
         self._limit = limit
-        self._before = names_of_parts(place)
 
     def work(self) -> Generator[Done | None]:
         """Yield the outcomes of all batches, and None if no batch has finished for a while.
@@ -136,15 +126,21 @@ class Dispatch:
         where: Literal["SPREAD", "DEFAULT"] = "SPREAD" if self._requirements else "DEFAULT"
         remote = ray.remote(max_retries=0, num_cpus=1, scheduling_strategy=where)(run_on_worker)
         health = Health()
+        largest = health.largest
         yield from self._found()
-        while self._is_waiting() or self._running:
-            processors = health.processors()  # called for any window, since it also checks the head
-            window = self._limit or AHEAD * max(1, processors)
-            while len(self._running) < window and not self._is_full() and self._is_waiting():
-                batch = self._waiting.popleft()
-                reference = remote.remote(batch, self._job, self._place.address, self._requirements)
-                self._running[reference], self._dead[reference] = batch, health.dead
-                self._points += len(batch)
+        while self._waiting or self._running:
+            processors = health.processors(len(self._running))  # in any case, since it also checks the head
+            usual = self._limit or AHEAD * max(1, processors)
+            window = self._waiting.restraint.window(usual, time.monotonic())
+            while len(self._running) < window and not self._is_full() and self._waiting:
+                self._submit(remote, self._waiting.next(), health)
+            if not self._running:
+                time.sleep(HELD)  # batches are held back, for lack of memory
+                yield None
+                continue
+            if health.largest < largest:
+                self._recall(health.largest)
+            largest = health.largest
             flying = list(self._running)
             finished, _ = ray.wait(flying, num_returns=1, timeout=LOOK_EVERY)
             if not finished:
@@ -152,17 +148,34 @@ class Dispatch:
             else:  # collect all finished ones: with 20,000 in flight, one wait takes ten milliseconds
                 finished, _ = ray.wait(flying, num_returns=len(flying), timeout=0)
             for reference in finished:
-                batch = self._running[reference]
-                done = self._outcome(reference, batch, health)
-                del self._running[reference], self._dead[reference]
-                self._points -= len(batch)
+                flight = self._running[reference]
+                done = self._outcome(reference, flight, health)
+                del self._running[reference]
+                self._points -= len(flight.attempt.batch)
                 if done is not None:
-                    self._deaths.clear()
+                    self._waiting.finished()
                     yield done
+
+    def _submit(self, remote: Any, attempt: Attempt, health: Health) -> None:
+        """Give a batch to Ray, with the name of its method, by which Ray's tools list it."""
+        batch = attempt.batch
+        memory = request(batch, attempt.kills, health.largest)
+        task = remote.options(name=batch.method.name, memory=memory)
+        reference = task.remote(batch, self._job, self._place.address, self._requirements)
+        self._running[reference] = Flight(attempt, health.dead, memory)
+        self._points += len(batch)
+
+    def _recall(self, largest: float) -> None:
+        """Cancel batches for which no node is large enough any more; they ask for less the next time."""
+        import ray
+
+        for reference, flight in self._running.items():
+            if flight.memory > largest > 0:
+                ray.cancel(reference)
 
     def reclaim(self) -> None:
         """Take back the batches in flight, which no worker computes any more."""
-        self._lost += self._running.values()
+        self._lost += (flight.attempt for flight in self._running.values())
         self._land()
 
     def interrupt(self) -> None:
@@ -196,75 +209,40 @@ class Dispatch:
     def _land(self) -> None:
         """Forget all batches in flight."""
         self._running.clear()
-        self._dead.clear()
         self._points = 0
 
     def _found(self) -> Generator[Done]:
         """Yield the outcomes of lost batches that were published before; queue the others again."""
         while self._lost:
-            batch = self._lost.pop()
-            if done := published(batch, self._place, self._before):
+            if done := self._waiting.after_a_loss(self._lost.pop()):
                 yield done
-            else:
-                self._waiting.appendleft(batch)
-
-    def _is_waiting(self) -> bool:
-        """Return whether a batch waits, and make the next one if it is its turn."""
-        if not self._waiting:
-            self._waiting.extend(islice(self._others, 1))
-        return bool(self._waiting)
 
     def _is_full(self) -> bool:
         """Return whether the parts on their way back reach the limit of bytes."""
         return self.carries and self._points * ROW_BYTES > BYTES_AHEAD
 
-    def _outcome(self, reference: Any, batch: Batch, health: Health) -> Done | None:
+    def _outcome(self, reference: Any, flight: Flight, health: Health) -> Done | None:
         """Return the outcome of a batch, or None if it, or its halves, are queued again."""
         import ray
-        from ray.exceptions import (
-            NodeDiedError,
-            ObjectLostError,
-            OutOfMemoryError,
-            RayTaskError,
-            WorkerCrashedError,
-        )
+        from ray import exceptions as fates
 
+        attempt = flight.attempt
         try:
             done: Done = ray.get(reference)
-        except RayTaskError as error:
+        except fates.TaskCancelledError:  # recalled
+            self._waiting.again(attempt)
+            return None
+        except fates.RayTaskError as error:
             if self._requirements is None or isinstance(error.cause, PrivsweepError):
                 raise error.cause from error
             raise StoppedError(f"A worker of the Ray cluster failed ({first_line(error.cause)})") from error
-        except (NodeDiedError, ObjectLostError) as error:
-            return self._after_a_death(batch, error)
-        except (WorkerCrashedError, OutOfMemoryError) as error:
-            if isinstance(error, WorkerCrashedError) and health.has_lost_a_node(self._dead[reference]):
-                return self._after_a_death(batch, error)
-            return self._after_a_crash(batch, type(error).__name__)
+        except fates.OutOfMemoryError:
+            return self._waiting.after_a_kill(attempt, flight.memory, health.largest, len(self._running) - 1)
+        except (fates.NodeDiedError, fates.ObjectLostError) as error:
+            return self._waiting.after_a_death(attempt, error)
+        except fates.WorkerCrashedError as error:
+            if health.has_lost_a_node(flight.dead):
+                return self._waiting.after_a_death(attempt, error)
+            return self._waiting.after_a_crash(attempt)
         self.carries |= done.packed is not None
         return delivered(done, self._place)
-
-    def _after_a_death(self, batch: Batch, error: Exception) -> Done | None:
-        """Queue a batch again after the death of its node, which is not evidence against the batch."""
-        if done := published(batch, self._place, self._before):  # the node may have died after the work
-            return done
-        self._deaths[id(batch)] += 1
-        if self._deaths[id(batch)] >= DEATHS:
-            where = f"in a row while computing a batch of {batch.method.name}, and no batch finished"
-            raise StoppedError(f"{DEATHS} nodes of the Ray cluster died {where} ({first_line(error)})")
-        self._waiting.appendleft(batch)
-        return None
-
-    def _after_a_crash(self, batch: Batch, what: str) -> Done | None:
-        """Retry a batch whose worker died, then its halves, until the point that kills it is alone."""
-        if done := published(batch, self._place, self._before):  # its worker may have died after its work
-            return done
-        if id(batch) not in self._crashed:
-            self._crashed[id(batch)] = batch
-            self._waiting.appendleft(batch)
-            return None
-        if len(batch) > 1:
-            half = len(batch) // 2
-            self._waiting.extendleft((batch.part(half), batch.part(0, half)))
-            return None
-        return give_up(batch, self._job, self._place, f"Its worker died twice ({what}).")

@@ -1,9 +1,9 @@
-"""Health of a cluster while batches are in flight: its head, its processors and its nodes."""
+"""Health of a cluster while batches are in flight: its head, its free processors, memory and nodes."""
 
 import time
 from typing import Any
 
-from tasks.address import why_refused, why_unreachable
+from tasks.address import why_unreachable
 from tasks.errors import StoppedError
 
 LOOK_EVERY = 5.0  # seconds between checks of the head and of the number of processors
@@ -20,21 +20,28 @@ class Health:
 
     Attributes:
         dead: Ids of the nodes that were dead at the last check.
+        largest: Memory in bytes for tasks on the largest node with processors, or 0 without such a node.
     """
 
     def __init__(self) -> None:
         import ray
 
         self._head = str(ray.get_runtime_context().gcs_address)
-        self.dead = self._dead()
         self._processors = 0
+        self._see()
         now = time.monotonic()
         self._looked = now - LOOK_EVERY
         self._fertile = now
         self._silent_since: float | None = None
 
-    def processors(self) -> int:
-        """Return the number of processors, which grows and shrinks with the cluster.
+    def processors(self, flying: int) -> int:
+        """Return the number of processors for this run: those that are free, and those that it uses.
+
+        It grows with the cluster, and as other users leave it. Processors that others take later are still
+        counted, since Ray does not report whose tasks occupy them.
+
+        Args:
+            flying: Number of batches of this run in flight.
 
         Raises:
             HeadGoneError: The head has not answered for 25 s.
@@ -52,30 +59,28 @@ class Health:
                 raise HeadGoneError(f"The head of the Ray cluster does not answer ({reason})")
             return self._processors
         self._silent_since = None
-        self.dead = self._dead()
-        self._processors = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
-        if self._processors:
+        self._see()
+        total = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+        free = int(ray.available_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+        self._processors = min(total, free + min(self._processors, flying))
+        if total:
             self._fertile = now
         elif now - self._fertile > BARREN_SECONDS:
             raise StoppedError(f"No node of the Ray cluster had a processor for {BARREN_SECONDS:g} s")
         return self._processors
 
     def has_lost_a_node(self, dead_before: frozenset[str]) -> bool:
-        """Return whether a node died that is not in `dead_before`; Ray itself takes 15 s to notice."""
+        """Return whether Ray has noticed the death of a node that is not in `dead_before`."""
         if why_unreachable(self._head):
             return True
-        self.dead = self._dead()
-        if self.dead != dead_before:
-            return True
-        alive = [node for node in self._nodes() if node["Alive"]]
-        return any(why_refused(node["NodeManagerAddress"], node["NodeManagerPort"]) for node in alive)
+        self._see()
+        return self.dead != dead_before
 
-    def _dead(self) -> frozenset[str]:
-        return frozenset(node["NodeID"] for node in self._nodes() if not node["Alive"])
-
-    @staticmethod
-    def _nodes() -> list[dict[str, Any]]:
-        """Return all nodes that ever joined the head, including dead nodes."""
+    def _see(self) -> None:
+        """Update the dead nodes and the largest memory; dead nodes stay in the list of Ray."""
         import ray
 
-        return list(ray.nodes())  # type: ignore[no-untyped-call]
+        nodes: list[dict[str, Any]] = list(ray.nodes())  # type: ignore[no-untyped-call]
+        self.dead = frozenset(node["NodeID"] for node in nodes if not node["Alive"])
+        able = [node["Resources"] for node in nodes if node["Alive"] and node["Resources"].get("CPU")]
+        self.largest = max((float(resources.get("memory", 0.0)) for resources in able), default=0.0)

@@ -145,10 +145,10 @@ def published(batch: Batch, place: Folder, before: Collection[str]) -> Done | No
     return None
 
 
-def give_up(batch: Batch, job: Job, place: Folder, reason: str) -> Done:
-    """Publish rows with status crashed for the points of a batch, without evaluating them."""
+def give_up(batch: Batch, job: Job, place: Folder, status: Status, reason: str) -> Done:
+    """Publish rows with a status of failure for the points of a batch, without evaluating them."""
     now = datetime.now(UTC)
-    answer = Answer.without(Status.CRASHED, reason)
+    answer = Answer.without(status, reason)
     rows = [
         Row(point=p, answer=answer, seconds=0.0, cpu_seconds=0.0, attempt=1, finished_at=now, sweep=job.sweep)
         for p in batch.points()

@@ -74,11 +74,11 @@ class RayCluster:
                     member.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start_head(self, cpus: int) -> None:
-        """Start the head with its own node, and wait until it listens."""
+    def start_head(self, cpus: int, *more: str) -> None:
+        """Start the head with its own node, and wait until it listens; `more` are options of `ray start`."""
         host, port = self.address.split(":")
         options = ["--head", f"--port={port}", f"--temp-dir={self.folder}", "--include-dashboard=false"]
-        self.head = self._start([*options, f"--num-cpus={cpus}"])
+        self.head = self._start([*options, f"--num-cpus={cpus}", *more])
         give_up = time.monotonic() + stretched(PATIENCE)
         while time.monotonic() < give_up and self.head.poll() is None:
             with suppress(OSError), socket.create_connection((host, int(port)), timeout=1):

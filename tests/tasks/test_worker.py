@@ -19,8 +19,8 @@ from storage.shared_store_token import store_with
 from tasks import probe, worker
 from tasks.batch import Batch
 from tasks.cluster_info import ClusterInfo
-from tasks.dispatch import DEATHS, Dispatch
-from tasks.errors import EngineError, StoppedError
+from tasks.dispatch import Dispatch
+from tasks.errors import EngineError
 from tasks.limits import Limits
 from tasks.sources import code
 from tasks.work import Job, delivered, names_of_parts, published
@@ -181,42 +181,6 @@ def test_a_node_that_has_all_tells_what_the_driver_compares_with(tmp_path: Path)
 )
 def test_one_line_tells_how_a_cluster_works(sent: bool, nodes: int, seeing: int, line: str) -> None:
     assert str(ClusterInfo(sent=sent, nodes=nodes, seeing=seeing)) == line
-
-
-def test_a_batch_under_which_nodes_die_is_tried_again_as_long_as_others_finish(
-    job: Job, batch: Batch, store: Path
-) -> None:
-    dispatch = Dispatch([batch], job, located(store))
-    for _ in range(3):
-        for _ in range(DEATHS - 1):
-            assert dispatch._after_a_death(batch, RuntimeError("gone")) is None
-        dispatch._deaths.clear()  # another batch is finished
-    for _ in range(DEATHS - 1):
-        assert dispatch._after_a_death(batch, RuntimeError("gone")) is None
-    with pytest.raises(
-        StoppedError, match=r"5 nodes .* in a row .* a batch of unamplified\.exact.* \(gone\)"
-    ):
-        dispatch._after_a_death(batch, RuntimeError("gone"))
-
-
-def test_a_batch_whose_worker_dies_is_tried_again_whole_then_in_halves_until_a_point_is_alone(
-    job: Job, batch: Batch, store: Path
-) -> None:
-    open_store(store, create=True).close()
-    dispatch = Dispatch([], job, located(store))
-    assert dispatch._after_a_crash(batch, "crash") is None
-    assert [each.fields for each in dispatch._waiting] == [batch.fields], "the first time it is tried again"
-    dispatch._waiting.clear()
-    assert dispatch._after_a_crash(batch, "crash") is None
-    halves = list(dispatch._waiting)
-    assert [each.fields for each in halves] == [batch.fields[:1], batch.fields[1:]]
-    dispatch._waiting.clear()
-    alone = halves[0]
-    assert dispatch._after_a_crash(alone, "crash") is None
-    done = dispatch._after_a_crash(alone, "crash")
-    assert done is not None
-    assert dict(done.statuses) == {"crashed": 1}
-    assert open_store(store).stored(PROBLEM.name) == {next(alone.points()).id: "crashed"}
 
 
 def test_a_batch_counts_as_done_by_a_dead_worker_only_if_its_part_is_new(

@@ -146,7 +146,7 @@ def workers_of(node: subprocess.Popen[bytes]) -> list[psutil.Process]:
     if node.poll() is not None:
         return []
     return [
-        p for p in psutil.Process(node.pid).children(recursive=True) if p.name().startswith("ray::run_on")
+        p for p in psutil.Process(node.pid).children(recursive=True) if p.name().startswith("ray::faulty")
     ]
 
 

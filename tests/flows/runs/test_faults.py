@@ -78,7 +78,7 @@ def rows_and_points(store: Store) -> tuple[int, int]:
 
 def ray_workers(running: Any) -> list[psutil.Process]:
     """The Ray workers of a run that have begun to work on batches."""
-    return [p for p in running.below if p.name().startswith("ray::run_on")]
+    return [p for p in running.below if p.name().startswith("ray::faulty")]
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from flows.cli.app import run
 from flows.runs.plan import Plan, make_plan
 from flows.spec.sweep import Sweep, parse
 from privcore import DomainError
+from privcore.answer import Status
 from storage import open_store
 from storage.located import located
 from tasks import engine
@@ -209,7 +210,7 @@ def test_a_stored_crash_is_computed_again(store: Path, tmp_path: Path) -> None:
     plan = make_plan(sweep_of("[9]"), open_store(tmp_path, missing_ok=True))
     job = Job(sweep="trial", limits=Limits())
     for batch in plan.batches:
-        give_up(batch, job, located(tmp_path), "Its worker died twice.")
+        give_up(batch, job, located(tmp_path), Status.CRASHED, "Its worker died twice.")
     assert make_plan(sweep_of("[9]"), open_store(tmp_path, missing_ok=True)).new == 2
     assert compute(make_plan(sweep_of("[9]"), open_store(tmp_path, missing_ok=True)), tmp_path) == 2
     with open_store(tmp_path) as opened:

@@ -19,6 +19,7 @@ LOG = "FAULTY_LOG"
 GOOD, HANGS, CRASHES, EATS_MEMORY, RAISES, KILLS_PARENT, EXITS, TOO_DEAR, TOO_BIG = range(1, 10)
 
 _SECONDS = Real(name="seconds", symbol="", lower=0.0, upper=1e6, typical=(0.1,), meaning="Time it takes")
+_BYTES = Real(name="bytes", symbol="", lower=0.0, upper=1e15, typical=(2e9,), meaning="Memory it declares")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,22 @@ class Slow(Method):
             with open(log, "a") as file:  # noqa: PTH123  one short write, which nothing can divide
                 file.write(f"{os.getppid()}\n")
         return Answer.enclosure(0.0, 1.0 / float(problem.as_fields()["sigma"]), value=seed / 2**63)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Large(Slow):
+    """Sleeps as long, and declares memory that it does not take; the log has a line when it begins, too."""
+
+    name: ClassVar[str] = "faulty.large"
+    bytes: Annotated[float, _BYTES] = 2e9
+
+    def cost(self, problem: Problem) -> Cost:
+        return Cost(seconds=self.seconds, bytes=self.bytes)
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        with open(os.environ[LOG], "a") as file:  # noqa: PTH123  one short write, which nothing can divide
+            file.write("begins\n")
+        return super().answer(problem, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
