@@ -20,7 +20,6 @@ from flows.printing import as_json, show
 from flows.runs.plan import TooLargeError, make_plan
 from flows.spec.typed import named_or_typed
 from privcore import ExitCode
-from privcore.answer import FAILURES
 
 if TYPE_CHECKING:
     from flows.runs.plan import Plan
@@ -203,6 +202,7 @@ def _report_content(report: "RunReport") -> dict[str, Any]:
 
 def _show_report(report: "RunReport") -> None:
     from flows.runs.progress import duration
+    from flows.runs.tally import failures
 
     now = report.now
     what = (
@@ -213,8 +213,5 @@ def _show_report(report: "RunReport") -> None:
     print(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
     print(f"store    {report.store}")
     if now.failed:
-        counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
-        print(
-            f"failures {counts}: privsweep sql --store {report.store} 'select * from failures'",
-            file=sys.stderr,
-        )
+        command = f"privsweep sql --store {report.store} 'select * from failures'"
+        print(f"failures {failures(now.statuses)}: {command}", file=sys.stderr)

@@ -8,48 +8,51 @@ One file, since Prefect loads the deployed flow from it.
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from logging import Logger, LoggerAdapter
-from math import ceil
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
-from prefect import artifacts, flow, get_client, get_run_logger
+from prefect import flow, get_client, get_run_logger
 from prefect.client.schemas.objects import FlowRunPolicy, State
 from prefect.concurrency.sync import concurrency
 from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectAlreadyExists
-from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.states import Cancelled, Completed, Crashed, Failed
 
-from flows.deployments.summary import Computed
-from flows.runs.orchestration import STAGES_ON_SERVER
-from flows.runs.plan import MAX_POINTS, Plan
+from flows.deployments.shown import Log, Shown, asking_once, check_address
+from flows.runs.method_runs import WITH_FAILURES
+from flows.runs.orchestration import run_name
+from flows.runs.plan import MAX_POINTS
 from flows.runs.progress import duration
 from flows.runs.run import InterruptedRunError, RunReport, run
 from flows.runs.signals import end_with_parent
+from flows.runs.status import Coverage
+from flows.runs.tally import failures
 from flows.runs.unanswered import check_share, too_many_failed
-from flows.spec.sweep import Sweep, load
-from privcore.answer import FAILURES
+from flows.spec.sweep import load
 from privcore.errors import DomainError, PrivsweepError
 from storage import open_store
 from storage.errors import StoreError
 from tasks.engine import RAY
 from tasks.errors import EngineError
-from tasks.work import Done
-
-Log = Logger | LoggerAdapter[Logger]
 
 ROOT = "PRIVSWEEP_ROOT"
 """Environment variable of a worker with the folder in which relative paths of its runs begin."""
-WITH_FAILURES = "Completed with failures"
 LEASE_SECONDS = 120.0  # after which the store is free again if a run was killed
 
 
-@flow(name="privsweep", flow_run_name="{sweep}", persist_result=False)
-def scheduled_sweep(
+def _run_name() -> str:
+    """Return the name of the active run: its sweep, and when it was to begin."""
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        raise RuntimeError("Expected an active flow run.")
+    began = context.flow_run.expected_start_time or datetime.now(UTC)
+    return run_name(Path((context.parameters or {})["sweep"]).stem, began)
+
+
+@flow(name="privsweep", flow_run_name=_run_name, persist_result=False)
+def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
     sweep: str,
     store: str = "store",
     workers: int | None = None,
@@ -57,6 +60,7 @@ def scheduled_sweep(
     max_points: float = MAX_POINTS,
     max_failed: float | None = None,
     reports: str | None = None,
+    reports_url: str | None = None,
     ray_address: str | None = None,
 ) -> State[None]:
     """Compute the points of a sweep that are not stored yet, with one run per store at a time.
@@ -69,7 +73,8 @@ def scheduled_sweep(
         max_points: Number of points above which the sweep is refused.
         max_failed: Share of failed points, 0 to 1, above which the run ends as Failed; by default, it does if
             a method has failed points and no answer to any point of a problem.
-        reports: Folder for the HTML report; without a folder, no report is written.
+        reports: Folder for the HTML report; without a folder, no report is written or shown.
+        reports_url: Address at which a browser finds this folder, for a link to the report.
         ray_address: The Ray cluster; by default RAY_ADDRESS of the worker, or a new local Ray.
 
     Returns:
@@ -81,13 +86,14 @@ def scheduled_sweep(
         PrivsweepError: The run failed, and its deployment allows a retry.
     """
     logger = get_run_logger()
-    told = _Told(sweep, logger)
+    shown = Shown(Path(sweep).stem, logger)
     worker_is_gone = end_with_parent() if _of_a_deployment() else lambda: False
     try:
         if _of_a_deployment():
             _enter_root()
         asked = load(sweep)
         check_share(max_failed)
+        check_address(reports_url)
         with _only_run_on(store, logger), open_store(_whole(store), missing_ok=True) as opened:
             report = run(
                 asked,
@@ -97,13 +103,14 @@ def scheduled_sweep(
                 max_points=max_points,
                 retry=retry,
                 ray_address=ray_address,
-                watch=told.watch,
+                watch=shown.watch,
             )
-            told.end()
+            shown.end()
             reason = too_many_failed(asked, opened, report.now, max_failed)
     except InterruptedRunError as error:
-        told.end()
+        shown.end()
         logger.info("%s", error)
+        _add_to_title("stopped")
         if worker_is_gone():
             return Crashed(message=f"Its worker is gone. {error}")
         return Cancelled(message=str(error))
@@ -111,10 +118,13 @@ def scheduled_sweep(
         if _may_repeat(error):
             raise error.with_traceback(None) from None
         return Failed(message=str(error))
+    finally:
+        shown.stop()
     if reports is not None:
-        told.report(asked, Path(report.store), Path(reports))
+        shown.report(asked, Path(report.store), Path(reports), reports_url)
     if reason:
         _no_retries()  # the failures are stored, so the run would end in the same way
+    _add_to_title(_counts(report.now))
     return _ending(report, reason)
 
 
@@ -135,6 +145,19 @@ def _enter_root() -> None:
     os.chdir(root)
 
 
+def _counts(now: Coverage) -> str:
+    """Return the outcome of a sweep in a few words."""
+    return f"{now.total} points, {f'{now.failed} failed' if now.failed else 'none failed'}"
+
+
+def _add_to_title(outcome: str) -> None:
+    """Add the outcome to the name of the run, which Prefect's pages do not cut, unlike messages of states."""
+    context = FlowRunContext.get()
+    if context is not None and context.flow_run is not None:
+        with suppress(Exception), asking_once(), get_client(sync_client=True) as client:
+            client.set_flow_run_name(context.flow_run.id, f"{_run_name()}: {outcome}")
+
+
 def _ending(report: RunReport, reason: str = "") -> State[None]:
     """Return the final state of a run, with counts and the command that lists failures.
 
@@ -146,11 +169,11 @@ def _ending(report: RunReport, reason: str = "") -> State[None]:
     done = f"{now.total} points, {report.computed} computed in {duration(report.seconds)}"
     if not now.failed:
         return Completed(message=f"{done}.")
-    counts = ", ".join(f"{n} {word}" for word, n in sorted(now.statuses.items()) if word in FAILURES)
     command = f"privsweep sql --store {shlex.quote(report.store)} 'select * from failures'"
+    done = f"{done}, {now.failed} failed ({failures(now.statuses)}): {command}"
     if reason:
-        return Failed(message=f"{reason} {done}, {now.failed} failed ({counts}): {command}")
-    return Completed(name=WITH_FAILURES, message=f"{done}, {now.failed} failed ({counts}): {command}")
+        return Failed(message=f"{reason} {done}")
+    return Completed(name=WITH_FAILURES, message=done)
 
 
 def _may_repeat(error: PrivsweepError) -> bool:
@@ -201,114 +224,7 @@ def _only_run_on(store: str, logger: Log) -> Iterator[None]:
         yield
     finally:
         try:
-            with _asking_once():
+            with asking_once():
                 slot.close()
         except Exception as error:  # noqa: BLE001  an error of Prefect; the lease expires
             logger.debug("The turn on the store was not returned: %s", error)
-
-
-@contextmanager
-def _asking_once() -> Iterator[None]:
-    """Ask Prefect's server only once: retries would wait a minute for a server that is gone."""
-    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
-        yield
-
-
-class _Told:
-    """The display of a run in Prefect, except its state: log, progress, table, link to the report."""
-
-    def __init__(self, sweep: str, logger: Log) -> None:
-        self._name = sweep
-        self._logger = logger
-        self._computed = Computed(0)
-        self._progress: UUID | None = None
-
-    def watch(self, plan: Plan, done: Done | str | None) -> None:
-        """Log the plan, then every batch."""
-        computed = self._computed
-        if done is None:
-            self._begin(plan)
-            return
-        if isinstance(done, str):
-            self._logger.info("%s", done[0].upper() + done[1:])
-            return
-        computed.add(done)
-        if line := computed.line():
-            self._logger.info("%s", line)
-        if warning := computed.warning(done):
-            self._logger.warning("%s", warning)
-        if computed.finished % ceil(computed.expected / STAGES_ON_SERVER) == 0:
-            self._show_progress()
-
-    def end(self) -> None:
-        """Log the remaining batches, and show the table of computed points."""
-        if line := self._computed.rest():
-            self._logger.info("%s", line)
-        if warning := self._computed.warning_of_rest():
-            self._logger.warning("%s", warning)
-        if table := self._computed.table():
-            self._show_progress()
-            self._show(
-                lambda: artifacts.create_table_artifact(
-                    table,
-                    key=self._key("computed"),
-                    description=f"Points computed by this run of {self._name}.",
-                )
-            )
-
-    def report(self, sweep: Sweep, store: Path, folder: Path) -> None:
-        """Write the HTML report of the sweep, and show a link to it."""
-        from flows.reports.charts import NEEDED, available
-        from flows.reports.files import write
-        from flows.reports.sweep_report import sweep_report
-
-        if not available():
-            self._logger.info("No report was written. %s", NEEDED)
-            return
-        try:
-            with open_store(store, missing_ok=True) as opened:
-                document = sweep_report(sweep, opened)
-            (file,) = write(document, folder, "html", figures=False)["files"]
-        except (PrivsweepError, OSError) as error:
-            self._logger.warning("No report was written: %s", error)
-            return
-        link = Path(file).absolute().as_uri()
-        self._logger.info("The report is %s", link)
-        self._show(
-            lambda: artifacts.create_link_artifact(
-                link,
-                link_text=Path(file).name,
-                key=self._key("report"),
-                description=f"Report of {self._name}.",
-            )
-        )
-
-    def _begin(self, plan: Plan) -> None:
-        self._computed = Computed(len(plan.batches))
-        self._logger.info("Computing %s of %s points.", plan.new, plan.total)
-        if plan.batches:
-            self._progress = self._show(
-                lambda: artifacts.create_progress_artifact(
-                    0.0, key=self._key("progress"), description=f"Finished batches of {self._name}."
-                )
-            )
-
-    def _show_progress(self) -> None:
-        progress, computed = self._progress, self._computed
-        if progress is not None:
-            share = min(1.0, computed.finished / computed.expected)
-            self._show(lambda: artifacts.update_progress_artifact(progress, 100 * share))
-
-    def _show(self, make: Callable[[], Any]) -> Any:
-        """Make or change an artifact; if Prefect's server is gone, the sweep continues without it."""
-        try:
-            with _asking_once():
-                return make()
-        except Exception as error:  # noqa: BLE001  an artifact is never a reason to stop
-            self._progress = None
-            self._logger.warning("Prefect does not show all of this run: %s: %s", type(error).__name__, error)
-        return None
-
-    def _key(self, what: str) -> str:
-        """Return the key of an artifact, which has a version for each run."""
-        return f"{re.sub(r'[^a-z0-9]+', '-', Path(self._name).stem.lower()).strip('-')}-{what}"

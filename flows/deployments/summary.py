@@ -1,10 +1,10 @@
 """Summaries of computed points, for a log and a table: few lines for any number of batches."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from flows.runs.tally import Tally
 from privcore.answer import FAILURES
 from tasks.work import Done
 
@@ -14,16 +14,14 @@ WARNINGS = 20  # about batches with failures, at most
 
 
 @dataclass
-class _Sum:
-    statuses: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
-    batches: int = 0
+class _Sum(Tally):
+    """Sums of batches, with the workers that computed them."""
+
     workers: set[str] = field(default_factory=set)
 
     def add(self, done: Done) -> None:
-        self.statuses.update({str(status): n for status, n in done.statuses.items()})
-        self.seconds += done.seconds
-        self.batches += 1
+        """Add a batch."""
+        super().add(done)
         self.workers |= {done.worker} - {""}
 
 
@@ -89,7 +87,7 @@ class Computed:
             {
                 "problem": problem,
                 "method": method,
-                "points": sum(each.statuses.values()),
+                "points": each.points,
                 "statuses": ", ".join(f"{n} {status}" for status, n in sorted(each.statuses.items())),
                 "seconds": float(f"{each.seconds:.3g}"),
             }
@@ -98,9 +96,8 @@ class Computed:
 
 
 def _said(method: str, each: _Sum) -> str:
-    points = sum(each.statuses.values())
     many = f" in {each.batches} batches" if each.batches > 1 else ""
     workers = sorted(each.workers)
     others = f" and {len(workers) - NAMED} others" if len(workers) > NAMED else ""
     by = f", on {', '.join(workers[:NAMED])}{others}" if workers else ""
-    return f"{method}: {points} points{many}, {each.seconds:.3g} s{by}"
+    return f"{method}: {each.points} points{many}, {each.seconds:.3g} s{by}"

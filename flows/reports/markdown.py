@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from flows.answers.export import markdown as table_of
 from flows.reports import charts
@@ -22,6 +23,23 @@ def markdown(document: Document, pictures: Mapping[str, Mapping[str, str]]) -> s
     return (
         "\n\n".join(part.rstrip("\n") for block in document.blocks for part in _block(block, pictures)) + "\n"
     )
+
+
+def tables(document: Document, most: int) -> str:
+    """Return the text and the tables of a report as Markdown, for a page that has no charts.
+
+    Args:
+        document: The report.
+        most: Number of rows of a table that are written.
+    """
+    blocks: list[Block] = []
+    for block in document.blocks:
+        if isinstance(block, TextTable) and len(block.rows) > most:
+            blocks.append(replace(block, rows=block.rows[:most]))
+            blocks.append(Paragraph(text=f"... and {counted(len(block.rows) - most, 'more row')}."))
+        elif not isinstance(block, Plot):
+            blocks.append(block)
+    return markdown(replace(document, blocks=blocks), {})
 
 
 def _block(block: Block, pictures: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

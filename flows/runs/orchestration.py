@@ -2,35 +2,34 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from itertools import islice
-from math import ceil
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 
+from flows.runs.plan import Share
 from flows.runs.server import SchedulerError, own_server
 from flows.runs.signals import sigterm_interrupts
 from privcore.extras import require
 from tasks.work import Done
 
-STAGES = 20  # Prefect task runs of a sweep, at most: its server records some twenty a second
-STAGES_ON_SERVER = 4  # in a deployment: with its progress, each leaves 40 rows in a permanent database
 DRAIN_SECONDS = 10.0  # for Prefect to send the rest to its server, before we stop the server
 
 
-def under_prefect(name: str, batches: int, outcomes: Iterator[Done | None], store: Path) -> None:
-    """Consume the outcomes in a Prefect flow, in a few task runs that show the progress.
+def under_prefect(name: str, shares: Iterable[Share], outcomes: Iterator[Done | None], store: Path) -> None:
+    """Consume the outcomes in a Prefect flow, with a task run for each problem and method.
 
-    If a flow run is already active, as in a deployment, its task runs do this, and neither a flow nor a
-    server is started. Otherwise our own server starts while the first outcomes arrive; they count towards the
-    first task run. Prefect only watches: errors and interruptions bypass it, so that they reach the caller
-    at once and unchanged, and if its server dies, the remaining outcomes are consumed without it.
+    If a flow run is already active, as in a deployment, the task runs belong to it, and neither a flow nor a
+    server is started. Otherwise our own server starts while the first outcomes arrive. Prefect only watches:
+    errors and interruptions bypass it, so that they reach the caller at once and unchanged, and if its server
+    dies, the remaining outcomes are consumed without it.
 
     Args:
-        name: Name of the flow run.
-        batches: Number of batches.
-        outcomes: Their outcomes, and None from time to time; the first `next` starts the workers.
+        name: Name of the sweep, with which the name of the flow run begins.
+        shares: The points to compute, by problem and method.
+        outcomes: Outcomes of batches, and None from time to time; the first `next` starts the workers.
         store: Folder of the store.
 
     Raises:
@@ -41,36 +40,36 @@ def under_prefect(name: str, batches: int, outcomes: Iterator[Done | None], stor
     begun = False
     ended_by: list[BaseException] = []
     active = in_a_flow_run()
-    stages = min(STAGES_ON_SERVER if active else STAGES, batches)
-    with nullcontext(0) if active else _prefect(store, outcomes) as early:
-        finished = (done for done in outcomes if done is not None)
-        from prefect import flow, task
+    began = datetime.now(UTC)
+    nothing: AbstractContextManager[list[Done]] = nullcontext([])
+    with nothing if active else _prefect(store, outcomes) as early:
+        from prefect import flow
         from prefect.client.schemas.objects import State
-        from prefect.states import Cancelled, Completed, Failed
+        from prefect.states import Cancelled, Failed
 
-        @task(name="batches", task_run_name="stage {number} of {stages}", persist_result=False)
-        def stage(number: int, stages: int) -> State[int]:
-            share = finished if number == stages else islice(finished, ceil(batches / stages))
-            try:
-                points = sum(done.points for done in share) + (early if number == 1 else 0)
-                return Completed(message=f"{points} points")
-            except BaseException as error:  # noqa: BLE001  raised again below
-                ended_by.append(error)
-                return Failed(message=f"{type(error).__name__}: {error}")
+        from flows.runs.method_runs import MethodRuns
 
-        def watched() -> None:
+        def watched() -> MethodRuns:
             nonlocal begun
             begun = True
+            methods = MethodRuns(shares)
             with sigterm_interrupts():  # Prefect installs its own handler here
-                for number in range(1, stages + 1):
-                    if not ended_by:
-                        stage(number, stages, return_state=True)
+                try:
+                    for done in chain(early, outcomes):
+                        if done is not None:
+                            methods.add(done)
+                except BaseException as error:  # noqa: BLE001  raised again below
+                    ended_by.append(error)
+                methods.end(ended_by[0] if ended_by else None)
+            return methods
 
-        @flow(name="privsweep", flow_run_name=name, validate_parameters=False, persist_result=False)
-        def sweep() -> State[int]:
-            watched()
+        named = run_name(name, began)
+
+        @flow(name="privsweep", flow_run_name=named, validate_parameters=False, persist_result=False)
+        def sweep() -> State[None]:
+            methods = watched()
             if not ended_by:
-                return Completed()
+                return methods.state()
             interrupted = isinstance(ended_by[0], KeyboardInterrupt)
             return Cancelled(message="Interrupted") if interrupted else Failed(message=str(ended_by[0]))
 
@@ -85,6 +84,20 @@ def under_prefect(name: str, batches: int, outcomes: Iterator[Done | None], stor
         pass
 
 
+def run_name(sweep: str, began: datetime) -> str:
+    """Return the name of a run in Prefect.
+
+    Args:
+        sweep: Name of the sweep.
+        began: When it began, or was to begin, with a time zone.
+
+    Example:
+        >>> run_name("lookup", datetime(2026, 11, 23, 3, 5, tzinfo=UTC))
+        'lookup 2026-11-23 03:05 UTC'
+    """
+    return f"{sweep} {began.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def in_a_flow_run() -> bool:
     """Return whether a flow run called us, without importing Prefect, which would read its settings."""
     if "prefect.context" not in sys.modules:
@@ -95,27 +108,27 @@ def in_a_flow_run() -> bool:
 
 
 @contextmanager
-def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[int]:
+def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done]]:
     """Let Prefect report to our own server, unless the user has named a server.
 
-    Yields the number of points that finished before the server answered. Its state is in a hidden folder next
+    Yields the outcomes that arrived before the server answered. Its state is in a hidden folder next
     to the store, so that the user's profiles are not read or changed; only this user can open the folder.
     """
     if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
-        yield 0
+        yield []
         return
     home = Path(os.environ.setdefault("PREFECT_HOME", str(_hidden_folder(store.absolute()))))
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     with own_server(home) as server:
-        early = sum(done.points for done in islice(outcomes, 1) if done)
+        early = [done for done in islice(outcomes, 1) if done]
         server.catch_up()
         from prefect import settings  # here: the workers compute while it is imported, which takes a second
         from prefect.events.worker import EventsWorker
 
         if not server.answers():
             for done in outcomes:
-                early += done.points if done else 0
+                early += [done] if done else []
                 if server.answers():
                     break
             server.wait()

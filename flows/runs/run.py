@@ -125,7 +125,7 @@ def run(
                 ):
                     if chosen == engine.RAY or orchestration.in_a_flow_run():
                         orchestration.under_prefect(
-                            sweep.name, len(plan.batches), counted(outcomes), store.place.root
+                            sweep.name, plan.shares, counted(outcomes), store.place.root
                         )
                     else:
                         deque(counted(outcomes), maxlen=0)

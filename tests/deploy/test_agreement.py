@@ -272,5 +272,10 @@ def test_every_manifest_says_first_that_no_test_starts_it(name: str) -> None:
 
 
 def test_every_embedded_sweep_has_a_deployment_of_its_name() -> None:
-    deployed = [each["name"] for each in load("prefect.yaml")["deployments"]]
-    assert sorted(deployed) == sorted({load_sweep(file).name for file in embedded().values()})
+    deployed = load("prefect.yaml")["deployments"]
+    assert sorted(each["name"] for each in deployed) == sorted(
+        {load_sweep(file).name for file in embedded().values()}
+    )
+    for each in deployed:
+        assert each["entrypoint"] == f"flows.deployments.named.{each['name']}"
+        assert each["parameters"]["sweep"] == each["name"]

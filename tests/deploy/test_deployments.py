@@ -19,11 +19,11 @@ SHIPPED = ROOT / "deploy" / "prefect.yaml"
 
 
 def with_an_interval(folder: Path, name: str, seconds: int) -> Path:
-    """The shipped file, except for the schedule of one sweep, which gets a single worker to save time."""
+    """The shipped file, except for one sweep's schedule, number of workers, and address of reports."""
     shipped = yaml.safe_load(SHIPPED.read_text())
     (deployment,) = [each for each in shipped["deployments"] if each["name"] == name]
     deployment["schedules"] = [{"interval": seconds}]
-    deployment["parameters"]["workers"] = 1
+    deployment["parameters"] |= {"workers": 1, "reports_url": "https://reports.example/"}
     changed = folder / "prefect.yaml"
     changed.write_text(yaml.safe_dump(shipped))
     return changed
@@ -80,12 +80,39 @@ def test_the_schedule_computes_the_sweep(prefect: PrefectHere, run: dict[str, An
     assert run["auto_scheduled"]
     assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Completed")
     assert re.fullmatch(r"165 points, 165 computed in .* s\.", run["state"]["message"])
-    assert run["name"] == SWEEP
+    assert re.fullmatch(SWEEP + r" \d{4}-\d\d-\d\d \d\d:\d\d UTC: 165 points, none failed", run["name"])
     with open_store(prefect.root / "store") as store:
         (rows,) = store.sql("select count(*) as n, count(distinct point_id) as ids from results").to_pylist()
         (manifest,) = store.manifests()
     assert (rows["n"], rows["ids"]) == (165, 165)
     assert (manifest.name, manifest.status) == (SWEEP, "complete")
+
+
+def test_each_deployment_has_a_flow_of_its_own(prefect: PrefectHere) -> None:
+    flows = {each["id"]: each["name"] for each in prefect.ask("flows/filter")}
+    deployed = {name: flows[prefect.deployment(name)["flow_id"]] for name in (SWEEP, "quickstart")}
+    assert deployed == {name: f"privsweep-{name}" for name in deployed}
+
+
+def test_each_problem_and_method_has_a_task_run(prefect: PrefectHere, run: dict[str, Any]) -> None:
+    def ended() -> list[dict[str, Any]]:
+        tasks = prefect.ask("task_runs/filter", flow_runs={"id": {"any_": [run["id"]]}})
+        return list(tasks) if all(task["end_time"] for task in tasks) else []
+
+    tasks = prefect.wait(ended, "the ends of its task runs are recorded", 60)
+    pattern = r"(\S+) on membership-private-advantage: (\d+) points, (\d+)%"
+    named = [re.fullmatch(pattern, task["name"]).groups() for task in tasks]  # type: ignore[union-attr]
+    with open_store(prefect.root / "store") as store:
+        methods = store.sql("select method, count(*)::varchar as n from results group by all").to_pylist()
+    assert sorted((method, n) for method, n, _ in named) == sorted(
+        (row["method"], row["n"]) for row in methods
+    )
+    assert 95 <= sum(int(share) for *_, share in named) <= 105
+    assert {task["state_name"] for task in tasks} == {"Completed"}
+    assert all(
+        task["state"]["message"].startswith(f"{n} points, ")
+        for task, (_, n, _) in zip(tasks, named, strict=True)
+    )
 
 
 def test_neither_server_nor_worker_nor_run_imports_a_file_of_its_folder(
@@ -106,9 +133,12 @@ def test_artifacts_show_progress_what_was_computed_and_the_report(
     assert sum(row["points"] for row in table) == 165
     assert all(row["statuses"] == f"{row['points']} ok" and row["seconds"] > 0 for row in table)
     assert {row["problem"] for row in table} == {"membership-private-advantage"}
-    report = prefect.root / "reports" / f"{SWEEP}.html"
-    assert report.as_uri() in shown[f"{SWEEP}-report"]["data"]
-    assert "<html" in report.read_text()
+    assert "165 of 165 points" in shown[f"{SWEEP}-progress"]["description"]
+    report = shown[f"{SWEEP}-report"]
+    assert report["type"] == "markdown"
+    assert f"(https://reports.example/{SWEEP}.html)" in report["data"].splitlines()[0]
+    assert "| answered | 165 |" in report["data"]
+    assert "<html" in (prefect.root / "reports" / f"{SWEEP}.html").read_text()
 
 
 def test_the_log_tells_what_ray_workers_did(prefect: PrefectHere, run: dict[str, Any]) -> None:

@@ -201,6 +201,11 @@ def test_a_method_without_any_answer_ends_the_run_as_failed_each_time(
         assert run["state"]["message"].startswith(
             f"faulty.mixed answered no point of unamplified-epsilon. 4 points, {computed} computed"
         )
+        assert run["name"].endswith("UTC: 4 points, 2 failed")
+        tasks = prefect.ask("task_runs/filter", flow_runs={"id": {"any_": [run_id]}})
+        ends = {each["name"].split(":")[0]: each["state_type"] for each in tasks}
+        expected = {"unamplified.exact": "COMPLETED", "faulty.mixed": "FAILED"} if computed else {}
+        assert ends == {f"{method} on unamplified-epsilon": end for method, end in expected.items()}
     run = prefect.end_of(prefect.start_run("faulty", sweep=path, store="hopeless", max_failed=0.5))
     assert run["state_name"] == "Completed with failures"
 
@@ -339,7 +344,11 @@ def test_a_run_that_is_killed_counts_as_crashed_and_somebody_is_told(
     began = time.monotonic()
     assert prefect.end_of(run_id)["state_type"] == "CRASHED"
     print(f"\na killed run counted as crashed after {time.monotonic() - began:.0f} s")
-    prefect.wait(lambda: any("killed.toml: Crashed" in text for text in told[0]), "a message arrives", 60)
+    prefect.wait(
+        lambda: any(re.search(r"killed 2\S+ \S+ UTC: Crashed", text) for text in told[0]),
+        "a message arrives",
+        60,
+    )
 
 
 def test_t5_a_run_ends_with_its_worker_and_the_next_resumes(

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from prefect.client.schemas.objects import StateType
 
-from flows.deployments.flow import ROOT, WITH_FAILURES, _ending, _enter_root
+from flows.deployments.flow import ROOT, _ending, _enter_root
+from flows.runs.method_runs import WITH_FAILURES
 from flows.runs.run import RunReport
 from flows.runs.status import Coverage
 from privcore.errors import DomainError
