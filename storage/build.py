@@ -54,6 +54,34 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
         connection.execute("checkpoint")  # closing does this too, but does not report a full disk
 
 
+def extend(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]) -> None:
+    """Add the rows of more parts to a snapshot: only the tables of their problems are made again.
+
+    One row of each point was kept, and rows are preferred in a total order, so the row that is kept of it and
+    of the new rows is the row that would be kept of all.
+
+    Args:
+        path: A copy of a snapshot.
+        place: The store.
+        parts: The parts that the snapshot lacks, all of problems of this release.
+        sweeps: All manifests of the store.
+
+    Raises:
+        StoreError: A part is damaged; the sentence names it.
+        duckdb.Error: The disk or the memory is full; the file is incomplete.
+    """
+    of_problem, schema_of = _by_problem(parts), schemas()
+    with connected(path) as connection:
+        for problem, files in of_problem.items():
+            view = view_name(problem)
+            connection.execute(f'drop table brackets."{view}"')
+            connection.execute(f'drop table if exists axes."{view}"; drop table if exists corners."{view}"')
+            _add(connection, problem, files, place, schema_of[problem])
+        connection.execute("drop table sweeps")
+        _finish(connection, sweeps)
+        connection.execute("checkpoint")
+
+
 def build_in_memory(
     place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]
 ) -> duckdb.DuckDBPyConnection:
@@ -82,26 +110,41 @@ def _fill(
     connection: duckdb.DuckDBPyConnection, place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]
 ) -> None:
     """Add the rows of all parts to a snapshot without rows."""
-    of_problem: dict[str, list[Path]] = {}
-    for part in parts:
-        of_problem.setdefault(problem_of(part), []).append(part)
-    kinds = {kind.name: kind for kind in PROBLEMS}
     schema_of = schemas()
-    for problem, files in of_problem.items():
-        view = view_name(problem)
-        if problem in kinds:
-            connection.execute(f'drop table brackets."{view}"')
+    for problem, files in _by_problem(parts).items():
+        if problem in schema_of:
+            connection.execute(f'drop table brackets."{view_name(problem)}"')
         else:
             schema_of[problem] = _joint_schema(place, files)
             add_table(connection, problem, schema_of[problem])
-        _load(connection, problem, files, place)
-        _drop_duplicates(connection, view)
-        _add_brackets(connection, view, fields_of(schema_of[problem]))
-        if problem in kinds:
-            add_monotone_index(connection, kinds[problem])
-    _load_sweeps(connection, sweeps)
-    if schema_of.keys() != kinds.keys():
+        _add(connection, problem, files, place, schema_of[problem])
+    if schema_of.keys() != schemas().keys():
         connection.execute(";".join(views(schema_of)))
+    _finish(connection, sweeps)
+
+
+def _by_problem(parts: Sequence[Path]) -> dict[str, list[Path]]:
+    of_problem: dict[str, list[Path]] = {}
+    for part in parts:
+        of_problem.setdefault(problem_of(part), []).append(part)
+    return of_problem
+
+
+def _add(
+    connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path], place: Folder, schema: pa.Schema
+) -> None:
+    """Add the rows of parts of a problem, and make the tables of its brackets and of their index."""
+    view = view_name(problem)
+    _load(connection, problem, files, place)
+    _drop_duplicates(connection, view)
+    _add_brackets(connection, view, fields_of(schema))
+    if kind := PROBLEMS.get(problem):
+        add_monotone_index(connection, kind)
+
+
+def _finish(connection: duckdb.DuckDBPyConnection, sweeps: Sequence[Manifest]) -> None:
+    """Add the tables that depend on all problems."""
+    _load_sweeps(connection, sweeps)
     connection.execute(f"create or replace table imported as {IMPORTED_ROWS}")
 
 
@@ -112,16 +155,21 @@ def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:
 
 def _load(connection: duckdb.DuckDBPyConnection, problem: str, files: list[Path], place: Folder) -> None:
     """Fill the table of a problem with the rows of these parts."""
-    table, read = f'main."{view_name(problem)}"', 0
+    table = f'main."{view_name(problem)}"'
+    read = _count(connection, table)
     for chunk in _in_chunks(files, place):
         connection.register("rows", chunk)
         connection.execute(f"insert into {table} by name from rows")
         read += len(chunk)
     connection.unregister("rows")
-    # The condition forces a scan of every row; DuckDB answers a bare count from statistics.
-    kept = connection.execute(f"select count(*) from {table} where point_id <> ''").fetchall()[0][0]
+    kept = _count(connection, table)
     if kept != read:
         raise StoreError(f"DuckDB {duckdb.__version__} kept only {kept} of {read} rows; use another version.")
+
+
+def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    """Return the number of rows; the condition forces a scan, since a bare count comes from statistics."""
+    return int(connection.execute(f"select count(*) from {table} where point_id <> ''").fetchall()[0][0])
 
 
 def _in_chunks(files: list[Path], place: Folder) -> Iterator[pa.Table]:

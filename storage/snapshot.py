@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+import shutil
 import tempfile
 import threading
 import time
@@ -15,13 +16,16 @@ import pyarrow as pa
 from privcore import PROBLEMS
 from privcore.registry import versions
 from storage import layout, snapshot_records
-from storage.build import LAYOUT, build, build_in_memory
+from storage.build import LAYOUT, build, build_in_memory, extend
+from storage.empty_snapshot import schemas
 from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.manifest import Manifest, manifests, missing, to_json
-from storage.parts import parts
+from storage.parts import parts, problem_of
 from storage.schema import SCHEMA_VERSION, schema_for
 
+MOST_NEW = 0.5
+"""Bytes of new parts, as a share of the bytes of all parts, up to which an older snapshot is extended."""
 KEPT = 2  # snapshots that stay: the newest, and the one before it, which another process may be opening
 DAMAGE = "Corrupt database file"
 """Text in the errors of DuckDB for blocks that do not match their checksums."""
@@ -42,12 +46,21 @@ _LOCKED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """The parts and manifests of a store at one moment, and the digest that names their snapshot."""
+    """The parts and manifests of a store at one moment, and the digest that names their snapshot.
+
+    Attributes:
+        place: The store.
+        parts: The parts.
+        manifests: The manifests.
+        digest: The digest.
+        release: Hash of everything else that a snapshot depends on; "" if it must not be extended.
+    """
 
     place: Folder
     parts: tuple[Path, ...]
     manifests: tuple[Manifest, ...]
     digest: str
+    release: str = ""
 
 
 def contents(place: Folder) -> Contents:
@@ -63,15 +76,24 @@ def contents(place: Folder) -> Contents:
     for sweep in sweeps:
         for name in sorted(set(sweep.parts) - names):
             raise StoreError(missing(place, sweep, name))
-    content = [
+    release = [
         [LAYOUT, SCHEMA_VERSION, duckdb.__version__],
         [[p.name, str(schema_for(p))] for p in PROBLEMS],
         list(versions().items()),
+    ]
+    content = [
+        *release,
         [[path.name, *_size_and_time(place, path)] for path in found],
         [to_json(sweep) for sweep in sweeps],
     ]
     digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
-    return Contents(place=place, parts=tuple(found), manifests=tuple(sweeps), digest=digest)
+    return Contents(
+        place=place,
+        parts=tuple(found),
+        manifests=tuple(sweeps),
+        digest=digest,
+        release=hashlib.blake2b(json.dumps(release).encode(), digest_size=16).hexdigest(),
+    )
 
 
 def _size_and_time(place: Folder, path: Path) -> tuple[int, int]:
@@ -165,14 +187,51 @@ def _build_aside(what: Contents) -> Path:
     path = folder / f"snapshot-{what.digest}-{secrets.token_hex(4)}.duckdb"
     with tempfile.TemporaryDirectory(prefix=".snapshot-", suffix=".tmp", dir=folder) as scratch:
         unfinished = Path(scratch) / path.name
-        build(unfinished, what.place, what.parts, what.manifests)
+        if not _extended(unfinished, what):
+            build(unfinished, what.place, what.parts, what.manifests)
         sha256 = snapshot_records.sha256_of(unfinished)
         unfinished.replace(path)
-    snapshot_records.remember(path, sha256)
+    snapshot_records.remember(path, sha256, _origin(what))
     others = [p for p in folder.glob("snapshot-*.duckdb") if p != path and not _is_of_others(what, p)]
     for old in sorted(others, key=_age)[KEPT - 1 :]:
         snapshot_records.forget(old)
     return path
+
+
+def _origin(what: Contents) -> str:
+    """Return the text about the origin of a snapshot, from which the parts that it lacks follow."""
+    parts = {str(path.relative_to(what.place.data)): _size_and_time(what.place, path) for path in what.parts}
+    return json.dumps([what.release, parts]) if what.release else ""
+
+
+def _extended(path: Path, what: Contents) -> bool:
+    """Write a snapshot as an extension of an older one; return whether there is one with most of the parts.
+
+    The older one is copied before its hash is compared, so that the extended bytes are those that this user
+    built.
+    """
+    release, parts = json.loads(_origin(what) or '["", {}]')
+    size = sum(bytes_ for bytes_, _ in parts.values())
+    for old in (
+        sorted((what.place.root / layout.CACHE).glob("snapshot-*.duckdb"), key=_age) if release else []
+    ):
+        sha256, origin = snapshot_records.origin_of(old) or ("", '["", {}]')
+        of_release, known = json.loads(origin or '["", {}]')
+        if of_release != release or not known.items() <= parts.items():
+            continue
+        new = [one for one in what.parts if str(one.relative_to(what.place.data)) not in known]
+        more = sum(parts[str(one.relative_to(what.place.data))][0] for one in new)
+        if more > MOST_NEW * size or not all(problem_of(one) in schemas() for one in new):
+            continue
+        try:
+            shutil.copyfile(old, path)
+            if snapshot_records.sha256_of(path) == sha256:
+                extend(path, what.place, new, what.manifests)
+                return True
+        except _FULL:  # if the disk is full, building again raises
+            pass
+        path.unlink(missing_ok=True)
+    return False
 
 
 def _is_of_others(what: Contents, path: Path) -> bool:

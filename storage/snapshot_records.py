@@ -17,21 +17,39 @@ from storage.located import cache_folder
 FOLDER = "snapshots"
 
 
-def remember(path: Path, sha256: str) -> None:
-    """Record a snapshot that was just built; without room for the record, it is built again next time."""
+def remember(path: Path, sha256: str, origin: str = "") -> None:
+    """Record a snapshot that was just built; without room for the record, it is built again next time.
+
+    Args:
+        path: The snapshot.
+        sha256: Hash of its bytes.
+        origin: A text about its origin, for a later extension.
+    """
     with suppress(OSError, StoreError):
         record = _record(path)
         record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        staged = record.with_suffix(f".{os.getpid()}.tmp")
-        staged.write_text(json.dumps([sha256, *_state(path)]))
-        staged.replace(record)
+        if origin:
+            _write(_origin(record), origin)
+        _write(record, json.dumps([sha256, *_state(path)]))
+
+
+def origin_of(path: Path) -> tuple[str, str] | None:
+    """Return the hash of a snapshot that this user built, and the text about its origin, or None."""
+    try:
+        record = _record(path)
+        sha256 = json.loads(record.read_bytes())[0]
+        return (sha256, _origin(record).read_text()) if isinstance(sha256, str) else None
+    except (OSError, ValueError, LookupError, TypeError, StoreError):
+        return None
 
 
 def forget(path: Path) -> None:
     """Delete a snapshot, and its record."""
     path.unlink(missing_ok=True)
     with suppress(OSError, StoreError):
-        _record(path).unlink(missing_ok=True)
+        record = _record(path)
+        record.unlink(missing_ok=True)
+        _origin(record).unlink(missing_ok=True)
 
 
 def trusted(paths: list[Path]) -> Iterator[Path]:
@@ -64,6 +82,16 @@ def sha256_of(path: Path) -> str:
 def _state(path: Path) -> list[int]:
     status = path.stat()
     return [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _write(path: Path, text: str) -> None:
+    staged = path.with_suffix(f".{os.getpid()}.tmp")
+    staged.write_text(text)
+    staged.replace(path)
+
+
+def _origin(record: Path) -> Path:
+    return record.with_suffix(".origin")
 
 
 def _record(path: Path) -> Path:
