@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 from prefect import flow, get_client, get_run_logger
 from prefect.client.schemas.objects import FlowRunPolicy, State
@@ -19,6 +20,7 @@ from prefect.concurrency.sync import concurrency
 from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelled, Completed, Crashed, Failed
+from pydantic import WithJsonSchema
 
 from flows.deployments.shown import Log, Shown, asking_once, check_address
 from flows.runs.method_runs import WITH_FAILURES
@@ -30,7 +32,7 @@ from flows.runs.signals import end_with_parent
 from flows.runs.status import Coverage
 from flows.runs.tally import failures
 from flows.runs.unanswered import check_share, too_many_failed
-from flows.spec.sweep import load
+from flows.spec.sweep import display_name, embedded_names, load
 from privcore.errors import DomainError, PrivsweepError
 from storage import open_store
 from storage.errors import StoreError
@@ -48,12 +50,26 @@ def _run_name() -> str:
     if context is None or context.flow_run is None:
         raise RuntimeError("Expected an active flow run.")
     began = context.flow_run.expected_start_time or datetime.now(UTC)
-    return run_name(Path((context.parameters or {})["sweep"]).stem, began)
+    return run_name(display_name((context.parameters or {})["sweep"]), began)
+
+
+AnySweep = Annotated[
+    str,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"title": "Embedded sweep", "type": "string", "enum": embedded_names()},
+                {"title": "TOML, or the path of a file", "type": "string"},
+            ]
+        }
+    ),
+]
+"""The reference to a sweep, which Prefect's page lets the user choose or write."""
 
 
 @flow(name="privsweep", flow_run_name=_run_name, persist_result=False)
 def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
-    sweep: str,
+    sweep: AnySweep,
     store: str = "store",
     workers: int | None = None,
     retry: bool = False,
@@ -66,7 +82,7 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
     """Compute the points of a sweep that are not stored yet, with one run per store at a time.
 
     Args:
-        sweep: Name of an embedded sweep, or path of a TOML file.
+        sweep: Name of an embedded sweep, path of a TOML file, or TOML of several lines.
         store: Folder or address of the store, made if it does not exist.
         workers: Number of worker processes; one per core by default.
         retry: Whether to compute stored failures again.
@@ -86,7 +102,7 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
         PrivsweepError: The run failed, and its deployment allows a retry.
     """
     logger = get_run_logger()
-    shown = Shown(Path(sweep).stem, logger)
+    shown = Shown(display_name(sweep), logger)
     worker_is_gone = end_with_parent() if _of_a_deployment() else lambda: False
     try:
         if _of_a_deployment():

@@ -71,15 +71,17 @@ def embedded_names() -> list[str]:
 
 
 def load(reference: str | Path) -> Sweep:
-    """Return the sweep in a file, or the embedded sweep of that name.
+    """Return the sweep in a file or in a text, or the embedded sweep of that name.
 
     Args:
-        reference: Path of a TOML file, or a name such as `quickstart`.
+        reference: Path of a TOML file, a name such as `quickstart`, or TOML of several lines.
 
     Raises:
         SweepError: The sweep is missing or invalid.
     """
     source = str(reference)
+    if "\n" in source:
+        return parse(source.encode(), "the text of the sweep")
     try:
         path = Path(source)
         if NAME.fullmatch(source) and not path.is_file():
@@ -97,6 +99,19 @@ def load(reference: str | Path) -> Sweep:
     except ValueError:
         raise SweepError(f"Expected the path of a sweep file, got {source!r}.") from None
     return parse(content, source)
+
+
+def display_name(reference: str) -> str:
+    r"""Return the name of a sweep for displays, whether or not the sweep can be loaded.
+
+    Example:
+        >>> display_name("mine/first.toml"), display_name('title = "One"\nname = "first"\n')
+        ('first', 'first')
+    """
+    if "\n" not in reference:
+        return Path(reference).stem
+    named = re.search(rf'^\s*name\s*=\s*"({NAME.pattern})"', reference, re.MULTILINE)
+    return named[1] if named else "sweep"
 
 
 def parse(content: bytes, source: str) -> Sweep:

@@ -3,13 +3,21 @@
 A lookup does not call them, and the import of numba takes as long as a lookup may take in all.
 """
 
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+SHIPPED = "PRIVSWEEP_COMPILED"
+"""Environment variable with the folder of machine code in the container image: `tasks.precompile`."""
 
 _DEFAULTS = {"cache": True, "no_cfunc_wrapper": True}
 """Options of all functions; wrappers for C, which nothing here calls, take a fourth of the compilation."""
@@ -64,6 +72,7 @@ class Compiled(Generic[P, R]):
 
         if _announced:
             _watch_compilations()
+        _copy_shipped()
         try:
             return numba.njit(**self._options)(self.py_func)
         except RuntimeError:  # no folder for the machine code is writable
@@ -73,6 +82,24 @@ class Compiled(Generic[P, R]):
     def _numba_type_(self) -> Any:
         """Type under which numba resolves calls of this function from other compiled functions."""
         return self._dispatcher._numba_type_
+
+
+@cache
+def _copy_shipped() -> None:
+    """Copy the machine code of the container image to NUMBA_CACHE_DIR, if that folder does not exist.
+
+    Numba uses no folder that it cannot write to, and containers cannot write to their image.
+    """
+    shipped, folder = (os.environ.get(name, "") for name in (SHIPPED, "NUMBA_CACHE_DIR"))
+    if not (shipped and folder and Path(shipped).is_dir()) or Path(folder).exists():
+        return
+    with suppress(OSError):  # another process was faster, or the parent folder is not writable
+        staged = Path(tempfile.mkdtemp(dir=Path(folder).parent))
+        try:
+            shutil.copytree(shipped, staged / "copy")
+            (staged / "copy").rename(folder)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
 
 
 _announced: list[Callable[[], None]] = []

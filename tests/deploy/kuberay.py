@@ -34,6 +34,19 @@ def _exactly(required: list[str], **properties: dict[str, Any]) -> dict[str, Any
 CLUSTER = _exactly(
     ["headGroupSpec", "rayVersion", "authOptions"],
     rayVersion={"type": "string"},
+    enableInTreeAutoscaling={"type": "boolean"},
+    autoscalerOptions=_exactly(
+        [],
+        version={"enum": ["v1", "v2"]},
+        idleTimeoutSeconds=_COUNT,
+        upscalingMode={"enum": ["Default", "Conservative", "Aggressive"]},
+        imagePullPolicy={"enum": ["Always", "IfNotPresent", "Never"]},
+        # Fields of a container, checked by the schema of Kubernetes.
+        resources={"type": "object"},
+        securityContext={"type": "object"},
+        env={"type": "array"},
+        volumeMounts={"type": "array"},
+    ),
     authOptions=_exactly(["mode"], mode={"enum": ["disabled", "token"]}, secretName=_NAME),
     headGroupSpec=_exactly(
         ["rayStartParams", "template"],

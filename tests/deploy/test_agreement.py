@@ -9,6 +9,7 @@ import pytest
 
 from flows.spec.sweep import embedded
 from flows.spec.sweep import load as load_sweep
+from privcore.numerics.compiled import SHIPPED
 from tests.deploy.containerfile import read, variables
 from tests.deploy.manifests import (
     DEPLOY,
@@ -34,6 +35,8 @@ SHELL = {
     "PIP_NO_CACHE_DIR",
     "PIP_DISABLE_PIP_VERSION_CHECK",
 }
+PRIVSWEEP = {"PRIVSWEEP_COMMIT", "PRIVSWEEP_ROOT", SHIPPED}
+DATABASE = r"docker\.io/library/postgres:17\.\d+-bookworm@sha256:[0-9a-f]{64}"
 OTHERS = {"DO_NOT_TRACK", "POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD"}  # conventions of their images
 
 
@@ -67,7 +70,7 @@ def section(title: str) -> str:
 @pytest.mark.parametrize("name", [name for name in YAMLS if images(name)])
 def test_every_image_is_ours_or_that_of_the_database(name: str) -> None:
     foreign = {image for image in images(name) if image != IMAGE}
-    assert foreign <= {"docker.io/library/postgres:17-bookworm"}
+    assert all(re.fullmatch(DATABASE, image) for image in foreign), foreign
 
 
 def test_the_image_and_the_readme_name_the_version_of_the_package() -> None:
@@ -152,7 +155,7 @@ def known() -> set[str]:
     from prefect.settings import Settings
     from prefect.settings.legacy import _get_settings_fields
 
-    names = set(_get_settings_fields(Settings)) | SHELL | OTHERS | {"PRIVSWEEP_COMMIT", "PRIVSWEEP_ROOT"}
+    names = set(_get_settings_fields(Settings)) | SHELL | OTHERS | PRIVSWEEP
     names |= {f"NUMBA_{setting}" for setting in vars(numba.config)}
     folder = next(iter(ray.__path__))
     command = [
@@ -271,8 +274,10 @@ def test_every_manifest_says_first_that_no_test_starts_it(name: str) -> None:
     assert comment.startswith("#")
 
 
-def test_every_embedded_sweep_has_a_deployment_of_its_name() -> None:
-    deployed = load("prefect.yaml")["deployments"]
+def test_every_embedded_sweep_has_a_deployment_of_its_name_and_one_takes_any() -> None:
+    any_sweep, *deployed = load("prefect.yaml")["deployments"]
+    assert (any_sweep["name"], any_sweep.get("schedules")) == ("any-sweep", None)
+    assert any_sweep["entrypoint"] == "flows.deployments.scheduled_sweep"
     assert sorted(each["name"] for each in deployed) == sorted(
         {load_sweep(file).name for file in embedded().values()}
     )

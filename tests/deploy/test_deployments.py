@@ -40,7 +40,8 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectHere]:
         here.start_server()
         here.ask("work_pools/", name="privsweep", type="process")
         changed = with_an_interval(folder, SWEEP, 20)
-        here.cli("--no-prompt", "deploy", "--prefect-file", str(changed), "-n", SWEEP, "-n", "quickstart")
+        names = [word for name in (SWEEP, "quickstart", "any-sweep") for word in ("-n", name)]
+        here.cli("--no-prompt", "deploy", "--prefect-file", str(changed), *names)
         here.start_worker()
         yield here
     finally:
@@ -153,3 +154,31 @@ def test_the_log_tells_what_ray_workers_did(prefect: PrefectHere, run: dict[str,
         hosts = {row["host"] for row in store.sql("select distinct host from results").to_pylist()}
     assert hosts == {line.split(" on ")[1].split()[0] for line in said}
     assert not prefect.logs(run["id"], level=30), "nothing went wrong"
+
+
+TEXT = """
+name = "mine"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+product = {sigma = [1, 2, 3], delta = 1e-5}
+"""
+
+
+def test_any_sweep_can_be_started_by_its_text_or_chosen_by_its_name(
+    prefect: PrefectHere, run: dict[str, Any]
+) -> None:
+    assert run["state_type"] == "COMPLETED", "it has left the store"
+    deployed = prefect.deployment("any-sweep")
+    names, text = deployed["parameter_openapi_schema"]["properties"]["sweep"]["anyOf"]
+    assert {"quickstart", "lookup"} <= set(names["enum"])
+    assert text["type"] == "string"
+    assert deployed["schedules"] == []
+    started = prefect.ask(
+        f"deployments/{deployed['id']}/create_flow_run",
+        parameters=deployed["parameters"] | {"sweep": TEXT, "workers": 1, "reports": None},
+    )
+    ended = prefect.end_of(started["id"])
+    assert (ended["state_type"], ended["name"].split()[0]) == ("COMPLETED", "mine"), ended["state"]["message"]
+    with open_store(prefect.root / "store") as store:
+        assert "mine" in {manifest.name for manifest in store.manifests()}

@@ -14,9 +14,10 @@ from tests.deploy import kuberay
 from tests.deploy.manifests import KUBERNETES, load, walk
 
 RELEASE = "1.34"  # of Kubernetes: the schemas of fields that are used here have been the same for years
-OBJECTS = ("storage", "networkpolicy")
+OBJECTS = ("storage", "networkpolicy", "deployments")
 RAY = {"raycluster": "RayCluster", "rayjob": "RayJob"}
 VALUES = ("prefect-server-values", "prefect-worker-values")
+CHARTS = ((VALUES[0], "server"), (VALUES[1], "worker"))
 
 
 def read(name: str) -> dict[str, Any]:
@@ -38,6 +39,13 @@ def pods(said: Any) -> list[dict[str, Any]]:
     ]
 
 
+def autoscaler() -> dict[str, Any]:
+    """The container that KubeRay adds to the pod of the head, as far as our options decide."""
+    options = {"image", "imagePullPolicy", "resources", "securityContext", "env", "volumeMounts"}
+    ours = of_ray("raycluster")["autoscalerOptions"]
+    return {"name": "autoscaler", "image": "image"} | {key: ours[key] for key in options & ours.keys()}
+
+
 def of_ray(name: str) -> dict[str, Any]:
     spec: dict[str, Any] = read(name)["spec"]
     return spec if name == "raycluster" else spec["rayClusterSpec"]
@@ -55,6 +63,7 @@ def deployment(values: dict[str, Any], part: str) -> dict[str, Any]:
         "resources": ours["resources"],
         "volumeMounts": ours.get("extraVolumeMounts", []),
     }
+    container["securityContext"] = ours["containerSecurityContext"]
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         if ours.get(probe, {}).get("enabled"):
             container[probe] = {"httpGet": {"path": "/", "port": 1}} | ours[probe]["config"]
@@ -68,7 +77,11 @@ def deployment(values: dict[str, Any], part: str) -> dict[str, Any]:
             "selector": {"matchLabels": {"app": "a"}},
             "template": {
                 "metadata": {"labels": labels},
-                "spec": {"containers": [container], "volumes": ours.get("extraVolumes", [])},
+                "spec": {
+                    "containers": [container],
+                    "volumes": ours.get("extraVolumes", []),
+                    "securityContext": ours["podSecurityContext"],
+                },
             },
         },
     }
@@ -113,7 +126,12 @@ def test_kubernetes_accepts_the_pods_of_ray(name: str, count: int) -> None:
         accept({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "a"}, "template": template})
 
 
-@pytest.mark.parametrize(("name", "part"), [(VALUES[0], "server"), (VALUES[1], "worker")])
+def test_kubernetes_accepts_the_container_of_the_autoscaler() -> None:
+    template = {"spec": {"containers": [autoscaler()]}}
+    accept({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "a"}, "template": template})
+
+
+@pytest.mark.parametrize(("name", "part"), CHARTS)
 def test_kubernetes_accepts_what_the_charts_hand_on(name: str, part: str) -> None:
     accept(deployment(read(name), part))
 
@@ -122,29 +140,63 @@ def test_a_ray_job_runs_on_the_same_cluster_as_a_schedule() -> None:
     assert of_ray("rayjob") == of_ray("raycluster")
 
 
-def test_pods_have_no_rights_that_they_do_not_need() -> None:
-    for template in pods(read("rayjob")):
-        spec = template["spec"]
-        assert spec["automountServiceAccountToken"] is False
+def every_pod() -> list[dict[str, Any]]:
+    """The specification of every pod that our files describe; that of the head with its autoscaler."""
+    templates = [*pods(read("rayjob")), *pods(read("raycluster")), *pods(read("deployments"))]
+    templates += [deployment(read(name), part)["spec"]["template"] for name, part in CHARTS]
+    specs: list[dict[str, Any]] = [copy.deepcopy(template["spec"]) for template in templates]
+    for spec in specs:
+        if spec["containers"][0]["name"] == "ray-head":
+            spec["containers"].append(autoscaler())
+    return specs
+
+
+def test_every_pod_keeps_to_the_standard_restricted() -> None:
+    """Pod Security Standards: a namespace that enforces `restricted` admits all pods."""
+    volumes = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim"}
+    for spec in every_pod():
         assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["runAsUser"] != 0
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not spec.keys() & {"hostNetwork", "hostPID", "hostIPC"}
         for container in spec["containers"]:
             context = container["securityContext"]
             assert context["allowPrivilegeEscalation"] is False
             assert context["readOnlyRootFilesystem"] is True
             assert context["capabilities"] == {"drop": ["ALL"]}
+            assert "privileged" not in context
+            assert not any("hostPort" in port for port in container.get("ports", []))
+        for volume in spec.get("volumes", []):
+            assert volume.keys() - {"name"} <= {*volumes, "projected", "secret"}
 
 
-def test_what_ray_writes_goes_to_volumes_that_are_there() -> None:
-    for template in pods(read("rayjob")):
-        volumes = {volume["name"] for volume in template["spec"]["volumes"]}
+def test_only_the_autoscaler_has_access_to_kubernetes() -> None:
+    path = "/var/run/secrets/kubernetes.io/serviceaccount"
+    for template in [*pods(read("rayjob")), *pods(read("deployments"))]:
+        spec = template["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        mounts = [mount for container in spec["containers"] for mount in container["volumeMounts"]]
+        assert path not in {mount["mountPath"] for mount in mounts}
+    (mount,) = [mount for mount in autoscaler()["volumeMounts"] if mount["mountPath"] == path]
+    head = of_ray("raycluster")["headGroupSpec"]["template"]["spec"]
+    (volume,) = [volume for volume in head["volumes"] if volume["name"] == mount["name"]]
+    assert [source for sources in volume["projected"]["sources"] for source in sources] == [
+        "serviceAccountToken",
+        "configMap",
+        "downwardAPI",
+    ]
+
+
+def test_what_is_written_goes_to_volumes_that_are_there() -> None:
+    for spec in every_pod():
+        volumes = {volume["name"] for volume in spec["volumes"]} if "volumes" in spec else set()
         mounts = {
             mount["mountPath"]: mount["name"]
-            for container in template["spec"]["containers"]
+            for container in spec["containers"]
             for mount in container["volumeMounts"]
         }
-        assert "/tmp" in mounts
         assert set(mounts.values()) == volumes
+        assert "/tmp" in mounts or spec["containers"][0]["name"] in dict(CHARTS).values()
 
 
 def test_every_pod_of_ray_has_probes_and_bounds() -> None:
@@ -157,7 +209,15 @@ def test_every_pod_of_ray_has_probes_and_bounds() -> None:
 def test_the_head_takes_no_work_and_workers_have_room_to_grow() -> None:
     assert of_ray("raycluster")["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
     (group,) = of_ray("raycluster")["workerGroupSpecs"]
-    assert 1 <= group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+    assert group["minReplicas"] <= group["replicas"] < group["maxReplicas"]
+
+
+def test_the_autoscaler_replaces_pods_instead_of_restarting_them() -> None:
+    cluster = of_ray("raycluster")
+    assert cluster["enableInTreeAutoscaling"] is True
+    assert cluster["autoscalerOptions"]["version"] == "v2"
+    for group in cluster["workerGroupSpecs"]:
+        assert group["template"]["spec"]["restartPolicy"] == "Never"
 
 
 def test_ray_knows_the_parameters_of_its_start() -> None:
@@ -182,9 +242,9 @@ def test_a_ray_job_ends_cleans_up_and_has_a_deadline() -> None:
 def test_the_command_line_understands_the_entrypoint_of_a_ray_job() -> None:
     from flows.cli import app
 
-    program, name, sweep, *options = shlex.split(read("rayjob")["spec"]["entrypoint"])
-    assert (program, sweep) == ("privsweep", "quickstart")
-    known = {option for parameter in app.command(name).params for option in parameter.opts}
+    program, role, sweep, *options = shlex.split(read("rayjob")["spec"]["entrypoint"])
+    assert (program, role, sweep) == ("role", "sweep", "quickstart")
+    known = {option for parameter in app.command("run").params for option in parameter.opts}
     assert {option for option in options if option.startswith("--")} <= known
 
 
@@ -205,7 +265,7 @@ def test_only_members_reach_ray_and_all_of_them_are_known() -> None:
 def test_claims_and_secrets_are_those_that_the_readme_makes() -> None:
     readme = (KUBERNETES.parent / "README.md").read_text().replace("\\\n", "")
     made = set(re.findall(r"kubectl create secret generic (\S+)", readme))
-    text = json.dumps([read(name) for name in (*RAY, *VALUES)])
+    text = json.dumps([read(name) for name in (*RAY, *VALUES, "deployments")])
     used = set(re.findall(r'"(?:secretName|existingSecret)": "([^"]+)"', text))
     used |= set(re.findall(r'"secretKeyRef": {"name": "([^"]+)"', text))
     used.add(read("prefect-server-values")["secret"]["name"])
@@ -213,7 +273,7 @@ def test_claims_and_secrets_are_those_that_the_readme_makes() -> None:
     keys = set(re.findall(r"secret generic (\S+)\s+--from-literal=([\w-]+)=", readme))
     used_keys = {
         (mapping["secretKeyRef"]["name"], mapping["secretKeyRef"]["key"])
-        for name in (*RAY, *VALUES)
+        for name in (*RAY, *VALUES, "deployments")
         for mapping in walk(read(name))
         if "secretKeyRef" in mapping
     }

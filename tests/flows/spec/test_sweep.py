@@ -258,3 +258,10 @@ product = {mechanism = "llp", prior = "point(0.5)", bag_size = 2, label_epsilon 
     again = from_spec(json.loads(json.dumps(sweep.spec, allow_nan=False)), "manifest")
     assert again.digest == sweep.digest
     assert list(expand(again.grids)) == list(expand(sweep.grids))
+
+
+def test_a_text_of_several_lines_is_the_sweep_itself() -> None:
+    file = embedded()["quickstart"]
+    assert load(file.read_text()).digest == load("quickstart").digest
+    with pytest.raises(SweepError, match=r"^the text of the sweep: Expected TOML, got: "):
+        load("name =\n")

@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from privcore.numerics.compiled import announce, compiled
+from privcore.numerics.compiled import SHIPPED, _copy_shipped, announce, compiled
 
 
 @compiled(cache=False)
@@ -51,3 +52,19 @@ def test_the_first_compilation_is_announced_once() -> None:
     announce(lambda: said.append("compiling"))
     assert (twice(1.5), twice(2.5), twice(3)) == (3.0, 5.0, 6.0)
     assert said == ["compiling"]
+
+
+def test_the_machine_code_of_an_image_is_copied_once_to_the_folder_that_is_writable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped, folder = tmp_path / "shipped", tmp_path / "folder"
+    (shipped / "module").mkdir(parents=True)
+    (shipped / "module" / "function.nbi").write_text("compiled")
+    monkeypatch.setenv(SHIPPED, str(shipped))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+    _copy_shipped.__wrapped__()
+    assert (folder / "module" / "function.nbi").read_text() == "compiled"
+    (folder / "module" / "function.nbi").write_text("newer")
+    _copy_shipped.__wrapped__()
+    assert (folder / "module" / "function.nbi").read_text() == "newer"
+    assert {path.name for path in tmp_path.iterdir()} == {"shipped", "folder"}, "nothing else is left"
