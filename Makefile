@@ -30,7 +30,7 @@ export DO_NOT_TRACK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures table ship test test-all soak faults bench bench-scale bench-store lint format docs deploy lock peers-lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures table ship test test-all soak faults bench bench-scale bench-sweeps bench-store lint format docs deploy lock peers-lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -92,6 +92,9 @@ bench: $(STAMP) $(PEERS_STAMP)  ## measure privsweep and its peers (installed in
 
 bench-scale: $(STAMP)  ## measure the speed-up of two workers over one (ten minutes, needs an idle machine)
 	$(BIN)/python -m tests.benchmarks.bench --only scale
+
+bench-sweeps: $(STAMP)  ## measure whole sweeps of up to ten million points, killed and resumed (half an hour, 8 GB)
+	$(BIN)/python -m tests.benchmarks.bench --only sweeps
 
 bench-store: $(STAMP)  ## measure the store with ten million synthetic rows (some minutes, 4 GiB)
 	$(BIN)/python -m tests.benchmarks.bench --only store

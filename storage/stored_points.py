@@ -58,8 +58,8 @@ def read_points(place: Folder, path: Path, kind: type[Problem]) -> StoredPoints:
     columns = [*of_ids, "status", "finished_at", *kind.parameters]
     table = read_part(place, path, columns).unify_dictionaries().combine_chunks()
     methods, method = _methods(table)
-    first = np.unique(method, return_index=True)[1]
-    if any(foreign_ids(kind, table.take(first))):
+    some = table.take(np.unique(method, return_index=True)[1]) if len(methods) > 1 else table.slice(0, 1)
+    if any(foreign_ids(kind, some)):
         foreign = pa.array(sorted(set(foreign_ids(kind, table))), pa.string())
         import pyarrow.compute as pc  # slow to import, and rarely needed
 

@@ -50,10 +50,12 @@ def show_schedule(
 
 
 def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
+    from flows.runs.forecast import END_OF_PART
     from flows.runs.progress import duration, size
+    from flows.runs.workload import PLANNING
 
     work = schedule.work
-    how = f"costs from {work.sampled:,} sampled points" if work.sampled else "costs from each point"
+    how = f"costs from {work.sampled:,} sampled points" if work.sampled else "costs from its plan"
     nodes = f"{cluster.nodes} nodes of {cluster.cores} cores"
     print(f"{name}: {readable(work.points)} new points, {how}; {nodes}")
     whole, planning = duration(schedule.makespan), duration(work.planning)
@@ -70,3 +72,6 @@ def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
     print(f"driver   {size(work.driver_bytes)} of memory")
     share = f"{work.measured_share:.0%} of the work"
     print(f"costs    measured for {share}, from rows of the store; the rest is estimated, on the safe side")
+    if work.sampled:
+        each = f"{PLANNING * 1e6:g} microseconds of the driver a point and {END_OF_PART * 1e6:g} a part"
+        print(f"assumed  all points are new; {each}, as measured with a million points (docs/benchmarks.md)")

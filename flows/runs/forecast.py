@@ -17,6 +17,7 @@ START = 4.0  # seconds until the first batch begins: Ray, and a worker with its 
 START_HERE = 1.0  # seconds to import this program, and to start the child process that computes
 END = 4.5  # seconds after the last batch: manifest, and Prefect, whose server starts during the batches
 END_OF_RAY = 0.5  # in addition on one node, where a run stops the Ray that it started
+END_OF_PART = 6e-5  # more for each part: it is listed, and named in the manifest; 0.24 s for 4,000 parts
 DISPATCH = 1e-3  # seconds of the driver for each batch
 LARGEST = 1_000_000  # worker processes
 _CLUSTER = re.compile(r"nodes=([0-9]{1,9}),cores=([0-9]{1,9})(?:,spread=([0-9]{1,9}(?:\.[0-9]{1,9})?))?")
@@ -119,7 +120,7 @@ def simulate(work: Work, cluster: Cluster) -> Schedule:
         heapq.heapreplace(free, (float(ends[i]), worker))
     last = float(ends.max(initial=0.0))
     span = max(last, 1e-9)
-    around = START + END + (END_OF_RAY if cluster.nodes == 1 else 0.0)
+    around = START + END + END_OF_PART * len(ends) + (END_OF_RAY if cluster.nodes == 1 else 0.0)
     tenths = np.histogram(ends, bins=10, range=(0.0, span))[0]
     return Schedule(
         work=work,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flows.runs.section import EXCLUDED, NEW, Codes, Section
-from flows.spec.box import Box
+from flows.spec.box import Box, chunks
 from flows.spec.grid import Grid
 from privcore.answer import Status
 
@@ -50,7 +50,7 @@ class Ledger:
                 section.exclude(sections)
                 sections.append(section)
         self.sections = tuple(sections)
-        self.total = sum(one.size - int(np.count_nonzero(one.codes == EXCLUDED)) for one in sections)
+        self.total = sum(one.size for one in sections) - int(self._histogram()[EXCLUDED])
         self.parts: set[str] = set()
         self._read: set[str] = set()
         self._contested: set[tuple[int, int]] = set()
@@ -92,7 +92,8 @@ class Ledger:
     def _histogram(self) -> NDArray[np.int64]:
         found = np.zeros(256, np.int64)
         for section in self.sections:
-            found += np.bincount(section.codes, minlength=256)
+            for numbers in chunks(section.size):  # numpy counts in a copy of eight bytes for each code
+                found += np.bincount(section.codes[numbers[0] : numbers[-1] + 1], minlength=256)
         return found
 
     def _kinds(self) -> Mapping[str, list[Section]]:
@@ -107,7 +108,7 @@ class Ledger:
     def _update(self, store: "Store") -> None:
         if not self._listed(store) >= self._read:  # replaced, or removed
             for section in self.sections:
-                section.codes[section.codes != EXCLUDED] = NEW
+                np.copyto(section.codes, NEW, where=section.codes != EXCLUDED)
             self._read.clear()
             self.parts.clear()
             self._contested.clear()

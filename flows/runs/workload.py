@@ -31,7 +31,7 @@ The child uses 0.46e-4 of it to make the point and to send the answer, and its p
 each core has a worker, both use the same core.
 """
 PLANNING = 0.5e-6  # seconds of the driver for each point: its code, and its share of the priced points
-DRIVER_BYTES = 1.5e8  # of the driver with everything imported
+DRIVER_BYTES = 2.9e8  # of the driver with Prefect and Ray
 POINT_BYTES = 1.0  # of the driver for each point: its code
 BATCH_BYTES = 300.0  # of the driver for each batch: its bounds, and the name of its part
 MOST = 10**15  # points

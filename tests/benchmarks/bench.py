@@ -32,6 +32,7 @@ from tests.benchmarks import (
     shuffling,
     startup,
     store,
+    sweeps,
     throughput,
 )
 
@@ -85,6 +86,7 @@ SECTIONS = {
     "growth": growth.table,
     "startup": startup.table,
     "scale": scale.table,
+    "sweeps": sweeps.table,
     "store": store.table,
 }
 TITLES = {
@@ -107,6 +109,7 @@ TITLES = {
     "samplers": "Samplers of training code: processor time of one warm answer",
     "scale": "Two workers compared with one worker on certified points",
     "shuffling": "Shuffled DP-SGD: both ends proved (zero-out, delta = 1e-6)",
+    "sweeps": "Whole sweeps of a method that costs nothing: the driver's time and memory",
     "startup": "Start-up: a command in a new process, with warm caches on disk",
     "store": "The store: 10,000,000 rows in 100 parts",
     "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through all steps",

@@ -147,6 +147,7 @@ def test_drawn_points_price_a_sweep_nearly_as_all_points_do(
     assert sorted(p.id for b in batches for p in b.points()) == sorted(p.id for p in expand([whole]))
 
 
+@pytest.mark.thorough
 def test_what_a_large_sweep_needs_of_the_driver_does_not_grow_with_its_points() -> None:
     """Ten million points: their codes, and the bounds of their batches."""
     import tracemalloc
@@ -157,8 +158,10 @@ def test_what_a_large_sweep_needs_of_the_driver_does_not_grow_with_its_points() 
     )
     tracemalloc.start()
     try:
-        batches = Batches(groups(whole), workers=2)
-        assert tracemalloc.get_traced_memory()[1] < 10_000_000 + 50e6
+        ledger = Ledger([whole])
+        batches = Batches(grouped(ledger, frozenset(), Limits()), workers=2)
+        assert ledger.counts().total() == 0
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000 + 35e6
     finally:
         tracemalloc.stop()
     assert (len(batches), batches.points.sum()) == (1000, 10_000_000)

@@ -15,6 +15,7 @@ from flows.cli.app import run
 from flows.runs.forecast import (
     DISPATCH,
     END,
+    END_OF_PART,
     END_OF_RAY,
     START,
     Cluster,
@@ -122,8 +123,14 @@ def test_the_speeds_of_nodes_are_spread_as_said_around_one() -> None:
 
 def test_starting_and_ending_come_on_top_and_a_cluster_that_is_there_already_need_not_end() -> None:
     alone, together = (simulate(work([4.0]), workers(nodes, 1)) for nodes in (1, 2))
-    assert alone.makespan == pytest.approx(1.5 + START + alone.span + END + END_OF_RAY)
+    assert alone.makespan == pytest.approx(1.5 + START + alone.span + END + END_OF_PART + END_OF_RAY)
     assert together.makespan == pytest.approx(alone.makespan - END_OF_RAY)
+
+
+def test_the_end_of_a_run_takes_longer_the_more_parts_it_lists() -> None:
+    few, many = (simulate(work([1.0] * batches), workers(2, 5)) for batches in (10, 10_000))
+    assert few.makespan - few.span == pytest.approx(1.5 + START + END + 10 * END_OF_PART)
+    assert many.makespan - many.span == pytest.approx(1.5 + START + END + 10_000 * END_OF_PART)
 
 
 def test_nothing_to_do_takes_the_time_of_planning() -> None:
@@ -195,6 +202,7 @@ def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
     assert told["core_seconds"] / 6400 < told["makespan_seconds"]
     assert told["planning_seconds"] < told["makespan_seconds"]
     assert told["driver_bytes"] < 5e8
+    assert told["planning_seconds"] < 100, "a microsecond a point"
 
 
 def test_people_read_how_a_sweep_would_go(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
