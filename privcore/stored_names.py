@@ -231,6 +231,6 @@ VERSIONS = {
     "runs.certified": 2,
     "runs.curves": 2,
     "utility.formula": 3,
-    "utility.simulation": 3,
+    "utility.simulation": 4,
 }
 """Versions of methods, if not 1; readers of a store find the current rows without importing methods."""
