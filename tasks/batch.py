@@ -61,7 +61,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Span:
     """Points that follow one another in a group, before it is cut into batches.
 
     Attributes:
@@ -90,7 +90,7 @@ def aim(seconds: float, workers: int) -> float:
     return min(LONGEST, max(SHORTEST, seconds / (PER_WORKER * workers)))
 
 
-def cut(stretches: Iterable[Stretch], least: float) -> Iterator[Cut]:
+def cut(stretches: Iterable[Span], least: float) -> Iterator[Cut]:
     """Cut a group into batches of about `least` seconds, each with 10,000 points at most.
 
     A batch ends where the state changes, unless it would take twice as long. The same points in the same

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from flows.runs.tally import Tally
+from flows.runs.tally import StatusTally
 from privcore.answer import FAILURES
 from tasks.work import Done
 
@@ -14,7 +14,7 @@ WARNINGS = 20  # about batches with failures, at most
 
 
 @dataclass
-class _Sum(Tally):
+class _Sum(StatusTally):
     """Sums of batches, with the workers that computed them."""
 
     workers: set[str] = field(default_factory=set)

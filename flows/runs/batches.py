@@ -14,7 +14,7 @@ from flows.runs.section import Section
 from flows.spec.box import Column, Numbers, chunks
 from privcore.method import Method
 from privcore.problem import Problem
-from tasks.batch import Batch, Stretch, aim, cut
+from tasks.batch import Batch, Span, aim, cut
 from tasks.columns import Columns
 from tasks.limits import Limits
 
@@ -71,9 +71,9 @@ class Group:
         fields = Columns.of([np.concatenate([part[name] for part in parts]) for name in parts[0]])
         return Batch(problem=self.kind, method=self.method, fields=fields, seconds=seconds, bytes=self.bytes)
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[Span]:
         """Yield the new points in order, with their costs."""
-        held: Stretch | None = None  # the last point waits for the state of the next one
+        held: Span | None = None  # the last point waits for the state of the next one
         state = -1
         for section, first, prices in zip(self._sections, self._starts, self.prices, strict=False):
             state = -1
@@ -86,7 +86,7 @@ class Group:
                     held.parted[-1] = states is None or states[0] != state
                     yield held
                 state = -1 if states is None else int(states[-1])
-                held = Stretch(places + first, prices.of(places), parted)
+                held = Span(places + first, prices.of(places), parted)
         if held is not None:
             yield held
 

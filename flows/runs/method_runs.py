@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed, Failed
 
 from flows.runs.plan import Share
-from flows.runs.tally import Tally
+from flows.runs.tally import StatusTally
 from tasks.work import Done
 
 WITH_FAILURES = "Completed with failures"
@@ -32,7 +32,7 @@ class MethodRuns:
         for share in shares:
             self._expected[share.problem, share.method.partition("(")[0]] += share.points
         self._running: dict[tuple[str, str], _MethodRun] = {}
-        self._all = Tally()
+        self._all = StatusTally()
 
     def add(self, done: Done) -> None:
         """Add a finished batch to the task run of its problem and method, which begins if it is the first."""
@@ -68,7 +68,7 @@ class _MethodRun:
     """The task run of one problem and method."""
 
     def __init__(self, problem: str, method: str, expected: int, share: float) -> None:
-        self._tally = Tally()
+        self._tally = StatusTally()
         self._expected = expected
         self._over = threading.Event()
         self._error: BaseException | None = None
@@ -113,5 +113,5 @@ class _MethodRun:
         return _completed(self._tally)
 
 
-def _completed(tally: Tally) -> State[None]:
+def _completed(tally: StatusTally) -> State[None]:
     return Completed(name=WITH_FAILURES if tally.failed else None, message=f"{tally}.")

@@ -9,7 +9,7 @@ from tasks.work import Done
 
 
 @dataclass
-class Tally:
+class StatusTally:
     """Sums of batches, such as those of one problem and method.
 
     Attributes:

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privcore import find, find_problem
-from tasks.batch import MOST_POINTS, Batch, Cut, Stretch, aim, cut
+from tasks.batch import MOST_POINTS, Batch, Cut, Span, aim, cut
 from tasks.columns import Columns
 
 DELTA = find_problem("unamplified-delta")
 
 
-def stretch(seconds: list[float], parted: list[bool], first: int = 0) -> Stretch:
+def stretch(seconds: list[float], parted: list[bool], first: int = 0) -> Span:
     places = np.arange(first, first + len(seconds))
-    return Stretch(places, np.array(seconds), np.array(parted, np.bool_))
+    return Span(places, np.array(seconds), np.array(parted, np.bool_))
 
 
 def by_loop(seconds: list[float], parted: list[bool], least: float) -> list[Cut]:
