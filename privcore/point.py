@@ -11,6 +11,9 @@ from privcore.errors import DomainError, PrivsweepError
 from privcore.method import Method
 from privcore.problem import Problem
 
+encoded = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+"""Canonical JSON, without the cost of an encoder for each point."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
@@ -62,7 +65,7 @@ def canonical(problem: Problem, method: str, version: int, knobs: Mapping[str, A
     }
     if knobs:
         content["knobs"] = knobs
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return encoded(content)
 
 
 def hashed(text: str) -> str:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
+from functools import cache
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -197,6 +198,12 @@ class NoneOf(Constraint):
         return value not in bound
 
 
+@cache
+def _defaults(cls: type["Checked"]) -> dict[str, Value]:
+    """Return the fields of a class with defaults; they are needed several times for each point of a sweep."""
+    return {f.name: f.default for f in fields(cls) if f.default is not MISSING}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Checked:
     """Base of dataclasses whose fields have declared domains: problems, and the phases of a training run.
@@ -228,7 +235,7 @@ class Checked:
     @classmethod
     def defaults(cls) -> dict[str, Value]:
         """Return the fields that may be left out, with their default values."""
-        return {f.name: f.default for f in fields(cls) if f.default is not MISSING}
+        return dict(_defaults(cls))  # type: ignore[arg-type]  # mypy looks for the hash of an instance
 
     @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> Self:

@@ -7,12 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from privcore import PROBLEMS
-from privcore.point import hashed
+from privcore.point import encoded, hashed
 from privcore.problem import Problem
 from storage.parts import ids_hash, problem_of
-
-_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
-"""The canonical JSON of `privcore.point`, without the cost of an encoder for each row."""
 
 _POINT = ("point_id", "problem_id", "method", "method_version", "knobs")
 
@@ -58,7 +55,7 @@ def foreign_ids(kind: type[Problem], rows: pa.Table) -> Iterator[str]:
         try:
             if settings := json.loads(knobs):
                 of_method["knobs"] = settings
-            right = hashed(_text(content)) == problem and hashed(_text({**content, **of_method})) == point
+            right = hashed(encoded(content)) == problem and hashed(encoded({**content, **of_method})) == point
         except (ValueError, RecursionError):  # options that are not JSON, or a number that JSON lacks
             right = False
         if not right:

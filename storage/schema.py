@@ -1,6 +1,5 @@
 """A row: parameters, answer and provenance; its columns are derived from the problem."""
 
-import hashlib
 import json
 import os
 import platform
@@ -18,7 +17,7 @@ import pyarrow as pa
 import privcore
 from privcore.answer import Answer
 from privcore.parameter import Integer, Parameter, Real
-from privcore.point import Point
+from privcore.point import Point, encoded, hashed
 from privcore.problem import Problem
 
 SCHEMA_VERSION = 1
@@ -101,8 +100,7 @@ def problem_id(problem: Problem) -> str:
     Fields at their defaults are left out, as in a point's id, so that a field can be added later.
     """
     content = {"problem": problem.name, "fields": problem.identity()}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashed(encoded(content))
 
 
 def schema_for(problem: type[Problem]) -> pa.Schema:
