@@ -8,13 +8,16 @@ from flows.cli.completion import sweeps
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, StorePath, reading
 from flows.printing import as_json, show
 from flows.runs.ledger import Ledger
-from flows.runs.plan import MAX_POINTS, check_size
+from flows.runs.plan import check_size
 from flows.runs.status import coverage, recorded, recorded_sweeps, runs
 from flows.spec.grid import count
 from flows.spec.sweep import load
 
 if TYPE_CHECKING:
     from storage.heartbeats import Heartbeat
+
+COUNTED = 10_000_000
+"""Points of a sweep up to which stored points are counted, in ten seconds; for more, its manifest is read."""
 
 
 def status(
@@ -34,10 +37,10 @@ def status(
     with reading(store, allow_degraded=allow_degraded, missing_ok=named is not None) as opened:
         for asked in named or recorded_sweeps(opened):
             going = runs(asked, opened)
-            # After the runs, so that a run that has just ended counts. Large sweeps take minutes to count.
-            now = recorded(asked, opened) if count(asked.grids) > MAX_POINTS else None
+            # After the runs, so that a run that has just ended counts.
+            now = recorded(asked, opened) if count(asked.grids) > COUNTED else None
             if now is None:
-                check_size(asked)
+                check_size(asked, COUNTED)
                 ledger = Ledger(asked.grids)
                 ledger.read(opened)
                 now = coverage(asked, ledger)
