@@ -39,6 +39,14 @@ methods = [{{name = "faulty.slow", seconds = 0.1}}]
 product = {{sigma = {{linear = [1, 2, {points}]}}, delta = 1e-5}}
 """
 
+HOPELESS = """
+name = "hopeless"
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["faulty.mixed"]
+product = {sigma = [1, 2], steps = 8, delta = 1e-5}
+"""  # eight steps cost too much to be started
+
 
 def parts(store: Path) -> list[Path]:
     return sorted(store.glob("data/*/*.parquet"))
@@ -240,6 +248,17 @@ def test_a_method_has_a_task_run_in_each_run_that_ends_as_the_run_did(story: Sto
     states = sorted(state for _, state in found if state not in {"PENDING", "RUNNING"})
     assert states == ["CANCELLED", "COMPLETED"], "one was killed"
     assert story.reports
+
+
+def test_a_method_without_any_answer_fails_for_prefect_and_ends_with_code_1(
+    folder: Path, privsweep: Run
+) -> None:
+    spec = folder / "hopeless.toml"
+    spec.write_text(HOPELESS)
+    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", folder / "hopeless", "--workers", 1)
+    assert code == 1, err
+    assert "2 computed, 0 stored before, 2 failed" in out
+    assert flows("hopeless") == ["FAILED"]
 
 
 def test_the_manifest_lists_the_parts_of_all_runs(story: Story) -> None:
