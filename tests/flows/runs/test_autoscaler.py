@@ -46,7 +46,7 @@ print(len(ray.nodes()))
 
 
 def configuration(address: str) -> dict[str, Any]:
-    """A head that computes nothing, and nodes of one processor, none of which exists without work."""
+    """A head that computes nothing, and nodes of one processor, which start when there is work."""
     commands = ("initialization", "setup", "head_setup", "worker_setup", "head_start_ray", "worker_start_ray")
     return {
         "cluster_name": "nodes-here",
