@@ -132,17 +132,26 @@ def test_the_image_answers_without_anything_else(cluster: Cluster) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_image_has_machine_code_for_every_processor_of_its_architecture(image: Rehearsal) -> None:
+    compiled = Path(image.environment()["PRIVSWEEP_COMPILED"])
+    assert len(list(compiled.glob("*/*.nbi"))) > 20
+    assert image.environment()["NUMBA_CPU_NAME"] == "generic"
+
+
 def test_all_roles_together_run_a_sweep_and_a_worker_ends_with_its_node(cluster: Cluster) -> None:
     with ExitStack() as stack:
         start = partial(stack.enter_context)
         start(cluster.started("server", PREFECT_SERVER_API_AUTH_STRING=PASSWORD))
+        deployed = cluster.run("deployments", **cluster.server)
+        assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+        assert "any-sweep" in deployed.stdout
         start(cluster.started("head"))
         start(cluster.started("node", "--num-cpus=1", **cluster.head))
         worker = start(cluster.started("worker", "--pool", "privsweep", **cluster.head, **cluster.server))
 
         sweep = ("privsweep", "run", "allocation-epsilon", "steps=100", "delta=1e-5", "--engine", "ray")
         done = cluster.run(*sweep, "sigma=1,2", **cluster.head, **cluster.server)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stderr + (cluster.folder / "head" / "log").read_text()
         query = "select git_commit, count(*) from results group by 1"
         done = cluster.run("privsweep", "sql", query)
         assert done.stdout.split()[-2:] == ["rehearsed", "2"], done.stdout
