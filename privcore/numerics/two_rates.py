@@ -96,7 +96,7 @@ def refuted(counts: TwoSamples, family: Family, most: float, error: float) -> fl
     """
     if counts.many == 0 or counts.few == counts.others:
         return 0.0
-    region = _Region.of(counts, error)
+    region = Region.of(counts, error)
     for margin in _MARGINS:
         number = region.estimate(family, most, margin)
         if number <= 0.0:
@@ -113,7 +113,7 @@ def joint_cost(trials: int, others: int) -> Cost:
 
 
 @dataclass(frozen=True)
-class _Region:
+class Region:
     """Pairs within separate bounds of both rates, and the critical value of the test.
 
     Attributes:
@@ -129,7 +129,7 @@ class _Region:
     critical: float
 
     @classmethod
-    def of(cls, counts: TwoSamples, error: float) -> "_Region":
+    def of(cls, counts: TwoSamples, error: float) -> "Region":
         part = 0.25 * _OUTSIDE * error
         p, q = (
             (rate_at_least(trials, successes, part), rate_at_most(trials, successes, part))

@@ -1,6 +1,7 @@
 """The joint test of two rates: quantiles from below, the frequency of errors, and every pair of the set."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.stats import binom
 
 from privcore.numerics.binomial_quantiles import LARGEST_SUMMED, quantile_of_few, quantile_of_many
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
-from privcore.numerics.two_rates import RatesBelow, TwoSamples, refuted
+from privcore.numerics.two_rates import RatesBelow, Region, TwoSamples, refuted
 from tests.suites import some
 
 
@@ -57,11 +58,12 @@ def test_the_quantile_of_a_large_count_is_too_small_by_less_than_one_count(rate:
         TwoSamples(many=30, trials=2000, few=2, others=3000),
         TwoSamples(many=700_000, trials=10**6, few=600_000, others=10**6),
     ],
-    ids=lambda counts: f"{counts.many}/{counts.trials}",
+    ids=lambda counts: f"{counts.many} of {counts.trials}",
 )
-def test_no_pair_of_a_refuted_set_passes_the_test(counts: TwoSamples, family: object) -> None:
+def test_no_pair_of_a_refuted_set_passes_the_test(
+    counts: TwoSamples, family: Callable[[float], RatesBelow]
+) -> None:
     """Independent of the rectangles: pairs drawn below the line, with tails of another library."""
-    assert callable(family)
     error = 0.05
     line = family(refuted(counts, family, 20.0, error))
     rng = np.random.default_rng(2)
@@ -85,6 +87,15 @@ def test_no_pair_of_a_refuted_set_passes_the_test(counts: TwoSamples, family: ob
     errors = np.sqrt(p * (1.0 - p) / counts.trials), slope * np.sqrt(q * (1.0 - q) / counts.others)
     angle = np.arctan2(errors[1], errors[0])
     assert (np.cos(angle) * one + np.sin(angle) * two).min() >= -ndtri(error)
+
+
+@pytest.mark.parametrize("family", [gain, private])
+def test_a_set_that_is_a_little_too_large_is_not_refuted(family: Callable[[float], RatesBelow]) -> None:
+    counts = TwoSamples(many=90, trials=100, few=5, others=100)
+    largest = refuted(counts, family, 20.0, 0.05)
+    region = Region.of(counts, 0.05)
+    assert region.refutes(family(largest))
+    assert not region.refutes(family(1.02 * largest))
 
 
 def test_more_is_refuted_than_by_two_separate_bounds_and_nearly_the_normal_limit() -> None:
