@@ -27,6 +27,7 @@ ANSWER = ("point_id", "lower", "upper", "value", "confidence")
 
 _LEVEL = 19  # the file is written once, and a fifth smaller than at the default level
 _PATIENCE = 600.0  # seconds to read all rows of a store
+_LARGEST = 1e9  # bytes of a file; a hundred million answers
 _LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, beyond the range of `datetime`
 
 
@@ -107,6 +108,11 @@ def read_lookup_table(path: Path) -> LookupTable:
     if path.is_char_device() or path.is_block_device() or path.is_fifo():
         raise StoreError(f"Expected a lookup table, a Parquet file, got {path}, a device or a pipe.")
     try:
+        if path.stat().st_size > _LARGEST:
+            raise StoreError(
+                f"Expected a lookup table of at most {_LARGEST / 1e9:g} GB, got {path} of "
+                f"{path.stat().st_size / 1e9:.3g} GB."
+            )
         content = path.read_bytes()  # Arrow itself would also accept folders and addresses
         rows = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()
     except (OSError, ValueError, pa.ArrowException) as error:

@@ -87,6 +87,8 @@ def compared(rows: Iterable[tuple[dict[str, Any], list[str]]]) -> Recomputed:
             found.apart.append(f"{words}, now {answer.status.value}: {answer.detail}")
         elif answer.lower > row["upper"] or row["lower"] > answer.upper:
             found.apart.append(f"{words}, now [{answer.lower!r}, {answer.upper!r}]")
+        elif not answer.rigorous:
+            found.apart.append(f"{words} as proved, now with confidence {answer.confidence!r}")
         found.equal += (answer.lower, answer.upper) == (row["lower"], row["upper"])
     return found
 

@@ -147,6 +147,8 @@ class AuditGaussianTail(Counts):
 
 MOST = 700.0
 """Largest epsilon that an audit reports."""
+LEAST = 1e-12
+"""Epsilons and mus below it are reported as 0, since searches end about 1e-13 above them."""
 
 
 def refuted(problem: AuditEpsilon, epsilon: float, detail: str) -> Answer:
@@ -155,7 +157,8 @@ def refuted(problem: AuditEpsilon, epsilon: float, detail: str) -> Answer:
         return Answer.at_least(
             MOST, confidence=problem.audit_confidence, detail=f"{detail}; every epsilon is refuted"
         )
-    return Answer.at_least(epsilon * (1.0 - AUDIT_SEARCH), confidence=problem.audit_confidence, detail=detail)
+    proved = epsilon * (1.0 - AUDIT_SEARCH) if epsilon > LEAST else 0.0
+    return Answer.at_least(proved, confidence=problem.audit_confidence, detail=detail)
 
 
 def unlikely_at_most(probability: float, detail: str) -> Answer:

@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 import numpy as np
 import scipy
 
-from privcore.answer import Answer, Status
+from privcore.answer import Answer
 from privcore.auditing import params as audit_params
 from privcore.auditing.problems import AuditTail, Counts, CountTail, unlikely_at_most
 from privcore.method import Cost, Direction, Method
@@ -49,7 +49,7 @@ class AuditingProgramme(Method[CountTail]):
         slopes, profile = _profile(problem, self.profile_points)
         solved = solve(problem, slopes, profile)
         if solved is None:
-            return Answer.without(Status.FAILED, "The solver found no solution of the linear programme.")
+            return unlikely_at_most(1.0, "the solver found no solution of the linear programme")
         bound = proved_bound(problem, slopes, profile, solved.multipliers)
         return unlikely_at_most(bound, f"{slopes.size} points of the privacy profile")
 

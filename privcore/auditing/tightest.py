@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from privcore.answer import Answer
 from privcore.auditing.approximate import AuditingCombined, epsilon_of, no_gaussian_epsilon, refuted_mu
 from privcore.auditing.problems import (
+    LEAST,
     MOST,
     AuditEpsilon,
     AuditGaussianTail,
@@ -100,6 +101,7 @@ class AuditingMu(Method[AuditMu]):
 
     def answer(self, problem: AuditMu, seed: int) -> Answer:
         mu = tightest_mu(problem)
+        mu = mu if mu > LEAST else 0.0
         return Answer.at_least(mu, confidence=problem.audit_confidence, detail="Gaussian family")
 
 

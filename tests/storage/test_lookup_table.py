@@ -318,3 +318,11 @@ def test_every_bracket_is_counted_once_and_one_that_contradicts_itself_is_told(
     assert (moved.tighter, moved.disjoint) == (0, 1)
     (moved,) = compare(table_of(new), table_of(new))
     assert (moved.same, moved.disjoint) == (0, 1)
+
+
+def test_a_file_larger_than_any_table_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "huge.parquet"
+    with path.open("wb") as file:
+        file.truncate(200 * 10**9)
+    with pytest.raises(StoreError, match=r"^Expected a lookup table of at most 1 GB, got .* of 200 GB\.$"):
+        read_lookup_table(path)

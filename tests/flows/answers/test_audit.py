@@ -229,3 +229,21 @@ def test_a_file_that_is_no_audit_is_refused(
     assert printed.err.startswith("privsweep: ")
     assert sentence in printed.err
     assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("claim", [20, 33, 700])
+def test_a_claim_that_explains_every_count_is_not_refuted(
+    claim: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = content(capsys, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)["claim"]
+    assert shown["p_value"].keys() >= {"auditing.programme", "auditing.recursion"}
+    assert not shown["refuted"]
+
+
+@pytest.mark.parametrize(("count", "confidence"), [(1, 0.5), (2, 0.75)])
+def test_counts_that_a_mechanism_without_loss_attains_refute_exactly_nothing(
+    count: int, confidence: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = content(capsys, "--counts", count, count, count, "--confidence", confidence)
+    assert set(shown["refuted_epsilon"].values()) == {0.0}
+    assert set(shown["refuted_mu"].values()) == {0.0}

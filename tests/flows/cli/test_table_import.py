@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flows.cli.app import run
-from privcore import Answer
+from privcore import Answer, Point, evaluate, find, find_problem
 from storage import open_store
 from storage.lookup_table import lookup_table, write_lookup_table
 from tests.storage.made_up import epsilon, put, row
@@ -72,6 +72,22 @@ def test_a_false_bracket_is_found_before_it_is_imported(
     sentence = capsys.readouterr().err
     assert "Nothing was imported, since a recomputed row contradicts the table" in sentence
     assert row(epsilon()).point.id in sentence
+    assert not store.exists()
+
+
+def test_an_interval_that_was_declared_a_proof_is_found_before_it_is_imported(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = {"canaries": 1000, "guesses": 100, "correct": 90, "delta": 1e-5}
+    point = Point(
+        problem=find_problem("audit-epsilon").from_fields(fields), method=find("auditing.steinke")()
+    )
+    answer = evaluate(point)
+    put(tmp_path / "author", row(point.problem, Answer.at_least(answer.lower), method=point.method))
+    with open_store(tmp_path / "author") as author:
+        write_lookup_table(lookup_table(author), tmp_path / "table.parquet")
+    assert run(["table", "import", str(tmp_path / "table.parquet")]) == 2
+    assert "as proved, now with confidence 0.95" in capsys.readouterr().err
     assert not store.exists()
 
 
