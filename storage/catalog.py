@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -27,9 +27,11 @@ from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of, read_part
 from storage.query import run_query
 from storage.replacements import steadily
-from storage.stored_points import StoredPoints, read_points
 from storage.verify import Verification, verify
 from storage.views import CHOICE
+
+if TYPE_CHECKING:
+    from storage.stored_points import StoredPoints
 
 T = TypeVar("T")
 
@@ -150,7 +152,7 @@ class Store(Framed):
         """Return the names of the parts of a problem, relative to the data folder."""
         return [str(path.relative_to(self.place.data)) for path in self._parts(problem_name)]
 
-    def points(self, kind: type[Problem], without: Collection[str] = ()) -> Iterator[StoredPoints]:
+    def points(self, kind: type[Problem], without: Collection[str] = ()) -> "Iterator[StoredPoints]":
         """Yield the points of each part of a problem; the caller reads again if parts vanish: `steadily`.
 
         Args:
@@ -160,6 +162,8 @@ class Store(Framed):
         Raises:
             StoreError: A part is damaged; the sentence names it.
         """
+        from storage.stored_points import read_points  # not needed by lookups
+
         for path in self._parts(kind.name):
             if str(path.relative_to(self.place.data)) not in without:
                 yield read_points(self.place, path, kind)
