@@ -84,6 +84,7 @@ def test_an_extension_is_extended_again(root: Path, ways: list[str]) -> None:
     assert ways == ["built", *["extended"] * 3]
 
 
+@pytest.mark.thorough
 def test_a_store_that_lost_a_part_or_doubled_is_built_anew(root: Path, ways: list[str]) -> None:
     first(root)
     gone = put(root, row(epsilon(sigma=50.0)))
