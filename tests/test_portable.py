@@ -59,6 +59,8 @@ for name in ("privcore", "storage", "tasks", "flows", "privsweep"):
 NEEDING_EXTRAS = {
     "flows.deployments",
     "flows.page.impatient",
+    "flows.runs.guarded_server",
+    "flows.runs.method_runs",
     "flows.page.serve",
     "privcore.auditing.canary_training",
     "privcore.labels.training",

@@ -27,9 +27,12 @@ HOUR = 3600.0
 
 WALL_CLOCKS = {
     # Modules that read the wall clock, and the purpose. Deadlines and durations use monotonic clocks.
+    "flows/deployments/flow.py": {"datetime.now"},  # name of a run in Prefect; displayed
+    "flows/deployments/shown.py": {"datetime.now"},  # time of a progress report; displayed
     "flows/runs/heartbeat.py": {"datetime.now"},  # time of the last heartbeat of a run; displayed
     "flows/answers/origins.py": {"datetime.now"},  # date of an answer that was just computed; displayed
     "flows/answers/tightened.py": {"datetime.now"},  # the same, if the answer is kept
+    "flows/runs/orchestration.py": {"datetime.now"},  # name of a run in Prefect; displayed
     "flows/runs/repair.py": {"datetime.now"},  # start of a repair; only displayed
     "flows/runs/run.py": {"datetime.now"},  # start of a sweep; only displayed
     "flows/runs/status.py": {"datetime.now"},  # time of recording; displayed, and orders manifests
