@@ -241,7 +241,9 @@ def test_a_method_has_a_task_run_in_each_run_that_ends_as_the_run_did(story: Sto
     database = Path(os.environ["PREFECT_HOME"]) / "prefect.db"
     with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         query = (
-            "select name, state_type from task_run where name like 'faulty.slow on unamplified-epsilon: %'"
+            "select task_run.name, task_run.state_type from task_run join flow_run "
+            "on task_run.flow_run_id = flow_run.id where flow_run.name like 'slow 2%' "
+            "and task_run.name like 'faulty.slow on unamplified-epsilon: %'"
         )
         found = connection.execute(query).fetchall()
     assert all(name.endswith((" points, 100%", " 1 point, 100%")) for name, _ in found), found
