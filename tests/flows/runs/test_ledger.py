@@ -127,7 +127,6 @@ def test_a_status_of_a_later_release_counts_as_a_failure(tmp_path: Path) -> None
 
 def counting(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the parts that are read from now on."""
-    import storage.catalog
     import storage.stored_points
 
     seen: list[str] = []
@@ -137,7 +136,7 @@ def counting(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(path.name)
         return real(place, path, kind)
 
-    monkeypatch.setattr(storage.catalog, "read_points", counted)
+    monkeypatch.setattr(storage.stored_points, "read_points", counted)
     return seen
 
 
