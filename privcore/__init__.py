@@ -2,9 +2,8 @@
 
 from privcore.answer import Answer, Bracket, Status, intersect
 from privcore.errors import DomainError, ExitCode, LimitError, PrivsweepError, UnknownNameError
-from privcore.evaluate import evaluate
 from privcore.method import Cost, Direction, Method
-from privcore.point import Point
+from privcore.point import Point, evaluate
 from privcore.problem import Problem, Trend
 from privcore.registry import METHODS, PROBLEMS, answering, find, find_problem, methods_for
 

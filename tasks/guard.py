@@ -21,9 +21,8 @@ from typing import Self
 
 from privcore.answer import Answer, Status
 from privcore.errors import PrivsweepError
-from privcore.evaluate import evaluate
 from privcore.numerics.compiled import load
-from privcore.point import Point
+from privcore.point import Point, evaluate
 from tasks import own_process
 from tasks.batch import Batch
 from tasks.limits import Limits, estimate

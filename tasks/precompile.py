@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from privcore.errors import DomainError
-from privcore.evaluate import evaluate
 from privcore.method import Method
-from privcore.point import Point
+from privcore.point import Point, evaluate
 from privcore.problem import Problem
 from privcore.registry import PROBLEMS, answering
 from tasks.limits import estimate

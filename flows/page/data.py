@@ -10,8 +10,8 @@ from flows.page.stored import ProblemTable, without_rows
 from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, ENGINE, TABS
 from privcore import METHODS, Problem
+from privcore.constraint import Constraint
 from privcore.parameter import Choice, Integer, Parameter, Real
-from privcore.problem import Constraint
 from privcore.training import MORE_STEPS, SIZES, sampler_of
 
 

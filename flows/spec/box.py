@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from flows.spec.fields import are_own
 from flows.spec.grid import Grid
+from privcore.constraint import Constraint
 from privcore.errors import DomainError
 from privcore.parameter import Integer, Parameter, Real
-from privcore.problem import Constraint, Problem
+from privcore.problem import Problem
 
 Numbers = NDArray[np.int64]
 Column = NDArray[Any]

@@ -18,7 +18,8 @@ from privcore.allocation.problems import (
     GaussianSteps,
     SampledSteps,
 )
-from privcore.problem import AtLeast, NoneOf, falls, grows, product, proved
+from privcore.constraint import AtLeast, NoneOf
+from privcore.problem import falls, grows, product, proved
 
 _POISSON = proved(
     sigma=falls(proofs.MORE_NOISE),

@@ -7,7 +7,8 @@ from typing import Annotated
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation import proofs
-from privcore.problem import AtMost, Problem, falls, grows, proved
+from privcore.constraint import AtMost
+from privcore.problem import Problem, falls, grows, proved
 
 AT_DELTA = proved(delta=falls(proofs.PROFILE))
 AT_EPSILON = proved(epsilon=falls(proofs.PROFILE))

@@ -6,7 +6,8 @@ from typing import Annotated
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationProblem
-from privcore.problem import AtLeast, falls, grows, proved
+from privcore.constraint import AtLeast
+from privcore.problem import falls, grows, proved
 
 # Below this epsilon, the total variation determines the noise, and brackets of epsilon do not resolve it.
 TARGET = AtLeast("epsilon", 1e-3, "Expected a target epsilon >= {bound}, got epsilon={epsilon}.")

@@ -13,7 +13,8 @@ from privcore.auditing.problems import (
     Counts,
     GuessedCanaries,
 )
-from privcore.problem import AtMost, falls, grows, proved
+from privcore.constraint import AtMost
+from privcore.problem import falls, grows, proved
 
 _STRICTER = "A higher confidence requires a smaller p-value."
 

@@ -6,9 +6,10 @@ from typing import Annotated
 from privcore import params
 from privcore.answer import Answer
 from privcore.auditing import params as audit_params
+from privcore.constraint import AtMost, Constraint
 from privcore.method import Cost
 from privcore.numerics.rounding import AUDIT_SEARCH, probability_at_most
-from privcore.problem import AtMost, Constraint, Problem, falls, grows, proved
+from privcore.problem import Problem, falls, grows, proved
 
 MORE_CORRECT = "The events of at least c correct guesses are nested."
 LESS_PRIVATE = "Every mechanism that is private at a parameter is private at every larger parameter."

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from privcore.constraint import CountOf, NoneOf
 from privcore.distributions.prior_notation import class_rows, probabilities
 from privcore.errors import DomainError
 from privcore.labels import params as label_params
 from privcore.labels.problems import MECHANISM, Featured, ReleaseProblem
-from privcore.problem import CountOf, NoneOf, grows, proved
+from privcore.problem import grows, proved
 
 _LESS_NOISE = proved(
     label_epsilon=grows(

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+from privcore.constraint import AtMost, NoneOf
 from privcore.labels import params as label_params
 from privcore.labels.datasets import SIZES
 from privcore.labels.problems import MECHANISM, ReleaseProblem
-from privcore.problem import AtMost, NoneOf
 
 FEWEST_BAGS = 4
 """Smallest number of bags that leaves enough bags for training in addition to the held-out bags."""

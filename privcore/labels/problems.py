@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+from privcore.constraint import Constraint, NoneOf, OneOf
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
 from privcore.labels import params as label_params
-from privcore.problem import Constraint, NoneOf, OneOf, Problem, falls, grows, proved
+from privcore.problem import Problem, falls, grows, proved
 
 NOISELESS = ("none", "llp")
 SINGLE = ("none", "rr")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
+from privcore.constraint import AtMost
 from privcore.likelihood_ratio.ratios import Gaussian
-from privcore.problem import AtMost
 from privcore.training import params as training_params
 from privcore.training.bounds import Bounds
 from privcore.training.phase import Owned, Phase

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation.proofs import CONVEX, MORE_NOISE, PROFILE
-from privcore.problem import AtMost, Problem, falls, grows, proved
+from privcore.constraint import AtMost
+from privcore.problem import Problem, falls, grows, proved
 from privcore.training import params as training_params
 from privcore.training.notation import PHASES_TEXT, phase_named, phases
 from privcore.training.phase import Phase

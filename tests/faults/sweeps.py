@@ -14,7 +14,7 @@ from flows.runs.batches import Batches, grouped
 from flows.runs.ledger import Ledger
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
-from privcore.evaluate import evaluate
+from privcore.point import evaluate
 from storage import open_store
 from storage.located import located
 from storage.schema import provenance

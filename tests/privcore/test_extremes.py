@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from privcore import METHODS, PROBLEMS, Direction, DomainError, Method, Point, Problem, Status, evaluate
-from privcore.problem import AtMost
+from privcore.constraint import AtMost
 
 QUICK, LIMIT_SECONDS = 0.5, 20.0
 """Declared seconds up to which a point is evaluated; a sweep declines more expensive points in advance."""

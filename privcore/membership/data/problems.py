@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from privcore.constraint import AtMost
 from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem
-from privcore.problem import AtMost
 
 
 @dataclass(frozen=True, kw_only=True)

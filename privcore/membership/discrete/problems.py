@@ -4,12 +4,13 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
+from privcore.constraint import AtLeast, AtMost
 from privcore.distributions import record_notation as spelling
 from privcore.distributions.record import RecordDistribution
 from privcore.membership import params as membership_params
 from privcore.membership.problem import MembershipProblem
 from privcore.numerics.rounding import FEW_OPERATIONS
-from privcore.problem import AtLeast, AtMost, falls, grows, proved
+from privcore.problem import falls, grows, proved
 
 _MARTINGALE = (
     "The relative counts of n + 1 records are the conditional means of those of n of them, and a positive "

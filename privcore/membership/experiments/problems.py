@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from privcore.constraint import AtLeast, NoneOf, OneOf
 from privcore.membership import params as membership_params
 from privcore.membership.experiments import params as experiment_params
 from privcore.membership.problem import AdvantageProblem, MembershipProblem
-from privcore.problem import AtLeast, NoneOf, OneOf, falls, grows, proved
+from privcore.problem import falls, grows, proved
 
 _OF_NETWORKS = ("width", "iterations", "stopping_loss")
 _NO_NETWORK = (

@@ -20,7 +20,7 @@ from flows.cli.app import run as command_line
 from flows.runs.repair import NAME, Repair, repair, sweep_of
 from flows.spec.sweep import parse
 from privcore import Answer, Point, Status, find, find_problem
-from privcore.evaluate import evaluate
+from privcore.point import evaluate
 from storage import Row, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
 from storage.located import located
