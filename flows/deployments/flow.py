@@ -122,7 +122,6 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
                 watch=shown.watch,
             )
             shown.end()
-            reason = too_many_failed(asked, opened, report.now, max_failed)
     except InterruptedRunError as error:
         shown.end()
         logger.info("%s", error)
@@ -136,6 +135,7 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
         return Failed(message=str(error))
     finally:
         shown.stop()
+    reason = too_many_failed(report.now, max_failed)
     if reports is not None:
         shown.report(asked, Path(report.store), Path(reports), reports_url)
     if reason:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from storage import Store
     from storage.stored_points import StoredPoints
 
+ByMethod = dict[tuple[str, str], Counter[str]]
+"""Number of points by status, for each name of a problem with each name of a method."""
+
 _ORDER = (Status.CRASHED, Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY)
 _LEAST_FAILURE, _LEAST_ANSWER = 2, 253
 
@@ -50,7 +53,7 @@ class Ledger:
                 section.exclude(sections)
                 sections.append(section)
         self.sections = tuple(sections)
-        self.total = sum(one.size for one in sections) - int(self._histogram()[EXCLUDED])
+        self.total = sum(one.size - int(_histogram(one)[EXCLUDED]) for one in sections)
         self.parts: set[str] = set()
         self._read: set[str] = set()
         self._contested: set[tuple[int, int]] = set()
@@ -74,8 +77,16 @@ class Ledger:
 
     def counts(self) -> Counter[str]:
         """Return the number of stored points by status."""
-        found = self._histogram()
-        return Counter({word: int(found[code]) for word, code in self._codes.items() if found[code]})
+        return sum(self.by_method().values(), Counter())
+
+    def by_method(self) -> ByMethod:
+        """Return the number of stored points by status, for each problem and method."""
+        counted: ByMethod = {}
+        for section in self.sections:
+            found = _histogram(section)
+            words = Counter({word: int(found[code]) for word, code in self._codes.items() if found[code]})
+            counted.setdefault((section.box.kind.name, section.method.name), Counter()).update(words)
+        return counted
 
     def is_new(self, codes: Codes, again: Collection[str]) -> NDArray[np.bool_]:
         """Return a mask of the codes of points to compute.
@@ -88,13 +99,6 @@ class Ledger:
         wanted[[NEW, *(code for word, code in self._codes.items() if word in again)]] = True
         new: NDArray[np.bool_] = wanted[codes]
         return new
-
-    def _histogram(self) -> NDArray[np.int64]:
-        found = np.zeros(256, np.int64)
-        for section in self.sections:
-            for numbers in chunks(section.size):  # numpy counts in a copy of eight bytes for each code
-                found += np.bincount(section.codes[numbers[0] : numbers[-1] + 1], minlength=256)
-        return found
 
     def _kinds(self) -> Mapping[str, list[Section]]:
         of_problem: dict[str, list[Section]] = {}
@@ -183,3 +187,11 @@ class Ledger:
 
 def _is_failure(codes: Codes) -> NDArray[np.bool_]:
     return (codes >= _LEAST_FAILURE) & (codes < _LEAST_ANSWER)
+
+
+def _histogram(section: Section) -> NDArray[np.int64]:
+    """Return how often each code occurs."""
+    found = np.zeros(256, np.int64)
+    for numbers in chunks(section.size):  # numpy counts in a copy of eight bytes for each code
+        found += np.bincount(section.codes[numbers[0] : numbers[-1] + 1], minlength=256)
+    return found

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flows.runs.ledger import Ledger
+from flows.runs.ledger import ByMethod, Ledger
 from flows.runs.plan import Plan
 from flows.spec.grid import expand
 from flows.spec.sweep import Sweep, from_spec
-from privcore.answer import FAILURES
+from privcore.answer import FAILURES, Status
 from tasks.work import Done
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ class Coverage:
         sweep: Name of the sweep.
         total: Number of its points.
         statuses: Number of stored points by status.
+        silent: Names of problem and method, for all with failed points and no answer.
     """
 
     sweep: str
     total: int
     statuses: Mapping[str, int]
+    silent: tuple[tuple[str, str], ...] = ()
 
     @property
     def stored(self) -> int:
@@ -98,7 +100,13 @@ def runs(sweep: Sweep, store: "Store") -> Runs:
 
 def coverage(sweep: Sweep, ledger: Ledger) -> Coverage:
     """Return the coverage of a sweep, from the parts that its ledger has read."""
-    return Coverage(sweep=sweep.name, total=ledger.total, statuses=dict(ledger.counts()))
+    return _covered(sweep, ledger.total, ledger.by_method())
+
+
+def _covered(sweep: Sweep, total: int, counts: ByMethod) -> Coverage:
+    """Return the coverage of a sweep; points to which a method does not apply do not make it silent."""
+    silent = tuple(key for key, n in counts.items() if not n[Status.OK] and any(n[one] for one in FAILURES))
+    return Coverage(sweep=sweep.name, total=total, statuses=sum(counts.values(), Counter()), silent=silent)
 
 
 class Reported:
@@ -106,18 +114,19 @@ class Reported:
 
     def __init__(self) -> None:
         self.parts: set[str] = set()
-        self.statuses: Counter[str] = Counter()
+        self.by_method: ByMethod = {}
 
     def add(self, done: Done) -> None:
         """Count a batch."""
         if done.part:
             self.parts.add(f"problem={done.problem}/{done.part}")
-        self.statuses.update({str(status): number for status, number in done.statuses.items()})
+        words = {str(status): number for status, number in done.statuses.items()}
+        self.by_method.setdefault((done.problem, done.method), Counter()).update(words)
 
     @property
     def points(self) -> int:
         """Number of points."""
-        return sum(self.statuses.values())
+        return sum(n.total() for n in self.by_method.values())
 
 
 def after(plan: Plan, reported: Reported, sweep: Sweep, store: "Store") -> tuple[Coverage, set[str]]:
@@ -129,9 +138,10 @@ def after(plan: Plan, reported: Reported, sweep: Sweep, store: "Store") -> tuple
     store.place.refresh()
     unread = plan.ledger.unread(store)
     if unread == reported.parts and not plan.repeated:
-        statuses = plan.ledger.counts() + reported.statuses
-        now = Coverage(sweep=sweep.name, total=plan.total, statuses=dict(statuses))
-        return now, plan.ledger.parts | reported.parts
+        counts = plan.ledger.by_method()
+        for key, new in reported.by_method.items():
+            counts[key] += new
+        return _covered(sweep, plan.total, counts), plan.ledger.parts | reported.parts
     plan.ledger.read(store)
     return coverage(sweep, plan.ledger), plan.ledger.parts
 

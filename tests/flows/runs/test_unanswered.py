@@ -1,18 +1,23 @@
 """Failures that end a deployed run as Failed, on stores with made-up answers."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flows.runs.ledger import Ledger
-from flows.runs.status import coverage
+from flows.runs.plan import make_plan
+from flows.runs.status import Reported, after, coverage
 from flows.runs.unanswered import check_share, too_many_failed
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from privcore import Answer, Status
 from privcore.errors import DomainError
 from storage import open_store
+from tasks import engine
+from tasks.limits import Limits
+from tasks.work import Job
 from tests.storage.made_up import epsilon, put, row
 
 SWEEP = parse(
@@ -53,7 +58,7 @@ def reason(root: Path, statuses: Mapping[str, list[Status]], most: float | None 
     with open_store(root, create=True) as store:
         ledger = Ledger(SWEEP.grids)
         ledger.read(store)
-        return too_many_failed(SWEEP, store, coverage(SWEEP, ledger), most)
+        return too_many_failed(coverage(SWEEP, ledger), most)
 
 
 def test_a_method_without_any_answer_to_a_problem_is_too_much(tmp_path: Path) -> None:
@@ -87,6 +92,23 @@ def test_a_share_can_be_given_instead(tmp_path: Path) -> None:
     statuses = {"epsilon": [OK] * 4, "delta": [FAILED, FAILED]}
     assert not reason(tmp_path, statuses, most=0.5)
     assert reason(tmp_path, {}, most=0.25) == "33.3% of the points failed, more than max_failed 0.25."
+
+
+def test_reports_of_batches_count_like_the_points_that_they_stored(tmp_path: Path) -> None:
+    """One method exceeds its limit at every point; an earlier run stored an answer of the other."""
+    put(tmp_path, [row(POINTS["epsilon"][0].problem, method=POINTS["epsilon"][0].method)])
+    sweep = replace(SWEEP, limits=Limits(point_seconds=1e-9))
+    with open_store(tmp_path) as store:
+        plan, reported = make_plan(sweep, store), Reported()
+        for done in engine.run_serially(plan.batches, Job(sweep="two", limits=sweep.limits), store.place):
+            assert done is not None
+            reported.add(done)
+        now, parts = after(plan, reported, sweep, store)
+        ledger = Ledger(sweep.grids)
+        ledger.read(store)
+    assert (now, parts) == (coverage(sweep, ledger), ledger.parts)
+    assert now.statuses == {"ok": 1, "timeout": 5}
+    assert too_many_failed(now, None) == "unamplified.exact answered no point of unamplified-delta."
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
