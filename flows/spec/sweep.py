@@ -1,7 +1,4 @@
-"""A sweep: grids and methods with a name, read from TOML; errors are reported before anything starts.
-
-One file, since one reader checks the whole content of a sweep file.
-"""
+"""A sweep: grids and methods with a name, read from TOML; errors are reported before anything starts."""
 
 import hashlib
 import json
@@ -13,15 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.spec.condition import condition
-from flows.spec.fields import contradiction, fields_of, missing
-from flows.spec.grid import Axis, Grid
+from flows.spec.grid import Grid
+from flows.spec.read_grid import checked, read_grid
 from flows.spec.toml import Reader, SweepError, shown
-from privcore.errors import PrivsweepError, unknown
-from privcore.method import Method
-from privcore.parameter import Choice, Integer, Parameter, Text
-from privcore.problem import Problem
-from privcore.registry import answering, find, find_problem
+from privcore.errors import unknown
+from privcore.parameter import Text
 from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -31,7 +24,6 @@ LARGEST_FILE = 1_000_000  # bytes; a grid is a rule, not a list of its points
 _EMBEDDED = Path(__file__).parents[1] / "sweeps"
 _STORED_NAMES = {f"allocation-figure{n}": f"figure{n}" for n in range(1, 10)}
 """Names of embedded sweeps in stores, if their files have other names: a name is part of a digest."""
-RULES = {"linear": "first, last, count", "geometric": "first, last, count", "range": "first, last, step"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,8 +146,10 @@ def read(table: dict[str, Any], reader: Reader) -> Sweep:
         reader.refuse("grid", "Expected at least one [[grid]].")
     known = {parameter.name: parameter for parameter in (POINT_SECONDS, POINT_BYTES)}
     given = reader.known(table.get("limits", {}), known, "limits")
-    limits = {key: _check(known[key], value, reader, f"limits.{key}") for key, value in given.items()}
-    read_grids = tuple(_grid(g, Reader(reader.source, reader.text, i)) for i, g in enumerate(grids, start=1))
+    limits = {key: checked(known[key], value, reader, f"limits.{key}") for key, value in given.items()}
+    read_grids = tuple(
+        read_grid(g, Reader(reader.source, reader.text, i)) for i, g in enumerate(grids, start=1)
+    )
     return Sweep(
         name=name, title=title, grids=read_grids, limits=Limits(**limits), spec=_settled(table, read_grids)
     )
@@ -181,124 +175,3 @@ def _strict(value: Any) -> Any:
     if isinstance(value, list):
         return [_strict(inner) for inner in value]
     return "inf" if value == math.inf else value
-
-
-def _grid(given: Any, reader: Reader) -> Grid:
-    """Return one grid of a sweep."""
-    table = reader.known(given, ("problem", "methods", "product", "zip", "where"), "grid")
-    problem = _named(table.get("problem"), find_problem, reader, "problem")
-    methods = _methods(table.get("methods"), problem, reader)
-    product = _axes(table.get("product", {}), problem, reader, "product")
-    together = _axes(table.get("zip", {}), problem, reader, "zip")
-    for name in together:
-        if name in product:
-            reader.refuse(f"zip.{name}", f"Expected {name} once, got it in product too.")
-    sizes = {name: axis.size for name, axis in together.items()}
-    if len(set(sizes.values())) > 1:
-        lengths = ", ".join(f"{size} of {name}" for name, size in sizes.items())
-        reader.refuse("zip", f"Expected the same number of values of each field, got {lengths}.")
-    if lacking := missing(problem, {*product, *together}):
-        reader.refuse("product", f"Expected values of {', '.join(lacking)} for {problem.name}.")
-    if why := contradiction(problem, {*product, *together}):
-        reader.refuse("product", why)
-    where = table.get("where")
-    try:
-        if where is not None and not isinstance(where, str):
-            reader.refuse("where", f"Expected a condition in quotes, got {shown(where)}.")
-        excluded = condition(where, fields_of(problem)) if where is not None else None
-    except PrivsweepError as error:
-        if isinstance(error, SweepError):
-            raise
-        reader.refuse("where", str(error))
-    line = reader.line("problem")
-    origin = f"{reader.source}, {f'line {line}, ' if line else ''}grid {reader.grid}"
-    return Grid(
-        problem=problem, methods=methods, product=product, zip=together, where=excluded, origin=origin
-    )
-
-
-def _named(name: Any, look_up: Any, reader: Reader, key: str) -> Any:
-    """Return the class of this name in the registry."""
-    if not isinstance(name, str):
-        reader.refuse(key, f"Expected a name in quotes, got {shown(name)}.")
-    try:
-        return look_up(name)
-    except PrivsweepError as error:
-        reader.refuse(key, str(error))
-
-
-def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method, ...]:
-    """Return the methods of a grid: names, or tables of a name with options."""
-    if not isinstance(given, list) or not given:
-        reader.refuse("methods", f"Expected a list of method names, got {shown(given)}.")
-    methods: list[Method] = []
-    for entry in given:
-        table = entry if isinstance(entry, dict) else {"name": entry}
-        kind = _named(table.get("name"), find, reader, "methods")
-        if problem not in kind.problems:
-            names = ", ".join(m.name for m in answering(problem))
-            reader.refuse("methods", f"{kind.name} does not answer {problem.name}; these do: {names}.")
-        try:
-            method = kind.from_knobs({key: value for key, value in table.items() if key != "name"})
-        except PrivsweepError as error:
-            reader.refuse("methods", str(error))
-        if method in methods:
-            reader.refuse("methods", f"Expected {kind.name} once with the same options, got it twice.")
-        methods.append(method)
-    return tuple(methods)
-
-
-def _axes(given: Any, problem: type[Problem], reader: Reader, key: str) -> dict[str, Axis]:
-    """Return the axes of a `product` or `zip` table."""
-    axes, fields = {}, fields_of(problem)
-    for name, values in reader.known(given, fields, key).items():
-        axes[name] = _axis(fields[name], values, reader, f"{key}.{name}")
-    return axes
-
-
-def _axis(parameter: Parameter, given: Any, reader: Reader, key: str) -> Axis:
-    """Return an axis: a value, a list of values, or a rule that generates them."""
-    if not isinstance(given, dict):
-        values = given if isinstance(given, list) else [given]
-        if not values:
-            reader.refuse(key, "Expected at least one value, got an empty list.")
-        return Axis(
-            parameter=parameter, rule="list", numbers=tuple(_check(parameter, v, reader, key) for v in values)
-        )
-    rule, numbers = next(iter(reader.known(given, RULES, key).items()), ("", None))
-    if isinstance(parameter, Choice | Text) or len(given) != 1:
-        reader.refuse(key, f"Expected values, a list, or one of {', '.join(RULES)}, got {shown(given)}.")
-    real = isinstance(numbers, list) and all(type(x) in (int, float) for x in numbers)
-    if (
-        not isinstance(numbers, list)
-        or not real
-        or len(numbers) != 3
-        or not all(abs(x) <= 1e308 for x in numbers)
-    ):
-        reader.refuse(key, f"Expected {rule} = [{RULES[rule]}], three finite numbers, got {shown(numbers)}.")
-    first, last = (_check(parameter, x, reader, key) for x in numbers[:2])
-    third = numbers[2]
-    if first >= last:
-        reader.refuse(key, f"Expected the first value below the last, got {first} and {last}.")
-    if rule == "range" and (third <= 0 or (isinstance(parameter, Integer) and third != int(third))):
-        kind = "whole number" if isinstance(parameter, Integer) else "number"
-        reader.refuse(key, f"Expected a step that is a {kind} > 0, got {third}.")
-    if rule != "range" and (third != int(third) or third < 2):
-        reader.refuse(key, f"Expected a count of at least 2, got {third}.")
-    if rule == "geometric" and first <= 0:
-        reader.refuse(key, f"Expected a geometric axis above 0, got {first}.")
-    return Axis(
-        parameter=parameter, rule=rule, numbers=(first, last, int(third) if rule != "range" else third)
-    )
-
-
-def _check(parameter: Parameter, value: Any, reader: Reader, key: str) -> Any:
-    """Return a value in its domain."""
-    try:
-        return parameter.check(value)
-    except PrivsweepError as error:
-        reader.refuse(key, str(error))
-    except ValueError:  # a number of thousands of digits cannot even be shown
-        reader.refuse(
-            key, f"Expected {parameter.name} in {parameter.domain}, got a number with too many digits."
-        )

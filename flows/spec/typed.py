@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from flows.spec.grid import Grid
-from flows.spec.sweep import RULES, Sweep, embedded_names, from_spec, load
+from flows.spec.read_grid import RULES
+from flows.spec.sweep import Sweep, embedded_names, from_spec, load
 from flows.spec.toml import SweepError
 from flows.spec.words import fields_from, method_options, number
 from privcore.errors import PrivsweepError

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from flows.spec.sweep import RULES
+from flows.spec.read_grid import RULES
 from privcore.parameter import Choice, Integer, Parameter, Real, Text, Value
 
 Schema = dict[str, Any]

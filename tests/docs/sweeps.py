@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.printing import exactly
+from flows.spec.read_grid import RULES
 from flows.spec.schema import first_paragraph, schema
-from flows.spec.sweep import RULES
 from flows.spec.value_schema import RULE_TEXTS
 from privcore import METHODS, PROBLEMS, answering
 from privcore.parameter import Parameter, Value
