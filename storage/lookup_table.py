@@ -174,8 +174,8 @@ def rows_of(table: LookupTable, kind: type[Problem]) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
-def proved_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
-    """Yield the proved rows of a lookup table that this release can compute again, with their origin.
+def answered_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a lookup table whose problem this release has, with their origin.
 
     Args:
         table: The table.
@@ -183,6 +183,14 @@ def proved_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
     for kind in PROBLEMS:
         if pc.any(pc.equal(table.rows["problem"], kind.name)).as_py():
             rows = rows_of(table, kind)
-            columns = ["point_id", "method", "knobs", *kind.parameters, "lower", "upper"]
-            for row in rows.filter(pc.equal(rows["confidence"], 1.0)).select(columns).to_pylist():
+            columns = [
+                "point_id",
+                "method",
+                "method_version",
+                "knobs",
+                *kind.parameters,
+                *ANSWER[1:],
+                "versions",
+            ]
+            for row in rows.select(columns).to_pylist():
                 yield {"problem": kind.name, **row, "imported": table.version}

@@ -21,8 +21,8 @@ from flows.printing import as_json
 from privcore import ExitCode
 
 if TYPE_CHECKING:
-    from flows.runs.recompute import Recomputed
     from flows.runs.repair import Repair
+    from flows.runs.reproduction import Recomputed
     from storage.garbage import Garbage
 
 DAY = 86_400.0
@@ -66,17 +66,25 @@ def verify(
         )
         if again is not None:
             _show_recomputed(again)
-    if not report.sound or (again is not None and again.apart):
+    if not report.sound or (again is not None and again.wrong):
         raise typer.Exit(ExitCode.FAILED)
 
 
 def _show_recomputed(again: "Recomputed") -> None:
     for sentence in again.apart:
         print(f"contradiction {printable(sentence)}")
+    for sentence in again.not_reproduced:
+        print(f"not reproduced {printable(sentence)}")
     for sentence in again.skipped:
         print(f"skipped       {printable(sentence)}")
-    apart = len(again.apart)
-    verdict = f"{apart} contradict the stored ones" if apart else "all intersect the stored ones"
+    verdicts = [
+        f"{again.wider} are narrower than the stored ones" if again.wider else "",
+        f"{len(again.apart)} contradict the stored ones" if again.apart else "",
+        f"{len(again.not_reproduced)} claim less than the stored ones" if again.not_reproduced else "",
+        "" if again.wrong else "all intersect the stored ones",
+        f"{len(again.skipped)} stored ones skipped" if again.skipped else "",
+    ]
+    verdict = ", ".join(filter(None, verdicts))
     print(f"{again.rows} brackets recomputed: {again.equal} have the same bits, {verdict}")
 
 

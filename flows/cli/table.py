@@ -85,10 +85,9 @@ def import_(
     table = read_lookup_table(file or _shipped())
     place = located(store)
     again = check_import(table, check, seed)
-    if again.apart:
-        raise StoreError(
-            f"Nothing was imported, since a recomputed row contradicts the table: {again.apart[0]}"
-        )
+    if again.wrong:
+        how = "contradicts the table" if again.apart else "differs from the table"
+        raise StoreError(f"Nothing was imported, since a recomputed row {how}: {again.wrong[0]}")
     parts = import_lookup_table(table, place)
     content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
     _print({**content, "checked": again.rows}, json)

@@ -1,13 +1,12 @@
-"""Recompute stored rows, and compare their brackets with the stored ones: two proved brackets intersect."""
+"""Recompute stored rows, drawn or all, and compare their answers with the stored ones."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from privcore import METHODS, PROBLEMS, Point, evaluate, find_problem
-from privcore.answer import Status
+from flows.runs.reproduction import Recomputed, compare
+from privcore import METHODS, PROBLEMS, Point, Problem, find_problem
 from privcore.errors import DomainError, PrivsweepError
 from storage.views import IMPORTED
 from tasks.limits import estimate
@@ -15,23 +14,6 @@ from tasks.limits import estimate
 if TYPE_CHECKING:
     from storage import Store
     from storage.lookup_table import LookupTable
-
-
-@dataclass
-class Recomputed:
-    """The comparison of stored rows with recomputed ones.
-
-    Attributes:
-        rows: Rows that were recomputed.
-        equal: Rows whose recomputed bracket has the same bits.
-        apart: Sentences about stored brackets that do not intersect the recomputed ones.
-        skipped: Sentences about rows that this release cannot compute.
-    """
-
-    rows: int = 0
-    equal: int = 0
-    apart: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
 
 
 def sample_size(text: str) -> int | None:
@@ -52,9 +34,10 @@ def sample_size(text: str) -> int | None:
 
 
 def recompute(store: "Store", count: int | None, seed: int = 0) -> Recomputed:
-    """Recompute proved rows of a store, with their methods and options, in this process.
+    """Recompute answered rows of a store, with their methods and options, in this process.
 
-    Rows with a confidence below 1 are left out: two of their intervals may be apart by chance.
+    The random numbers of a method are a function of the point, so intervals with a confidence are
+    reproduced, too.
 
     Args:
         store: The store.
@@ -65,31 +48,15 @@ def recompute(store: "Store", count: int | None, seed: int = 0) -> Recomputed:
 
 
 def compared(rows: Iterable[tuple[dict[str, Any], list[str]]]) -> Recomputed:
-    """Recompute rows, and compare their brackets with the given ones.
+    """Recompute rows, and compare their answers with the given ones.
 
     Args:
         rows: Rows, each with the names of the fields of its problem.
     """
     found = Recomputed()
     for row, names in rows:
-        point = _point(row, names)
-        if point is None:
-            found.skipped.append(f"{row['problem']}, {row['method']}, row {row['point_id']}")
-            continue
-        answer = evaluate(point)
-        found.rows += 1
-        stored = f"[{row['lower']!r}, {row['upper']!r}]"
-        words = f"{row['problem']}, {row['method']}, row {row['point_id']}"
-        words += (
-            f" imported from {row['imported']}: stored {stored}" if row["imported"] else f": stored {stored}"
-        )
-        if answer.status is not Status.OK:
-            found.apart.append(f"{words}, now {answer.status.value}: {answer.detail}")
-        elif answer.lower > row["upper"] or row["lower"] > answer.upper:
-            found.apart.append(f"{words}, now [{answer.lower!r}, {answer.upper!r}]")
-        elif not answer.rigorous:
-            found.apart.append(f"{words} as proved, now with confidence {answer.confidence!r}")
-        found.equal += (answer.lower, answer.upper) == (row["lower"], row["upper"])
+        problem = _problem(row, names)
+        compare(found, row, problem, _point(row, problem))
     return found
 
 
@@ -104,20 +71,21 @@ SLOW = 30.0
 def check_import(table: "LookupTable", count: int, seed: int = 0) -> Recomputed:
     """Recompute drawn rows of a lookup table, and all rows whose method is quick.
 
-    Rows with a confidence below 1 are left out, as are rows that this release cannot compute.
+    Rows that this release cannot compute are left out.
 
     Args:
         table: The table.
         count: Number of drawn rows, >= 0.
         seed: Seed of the draw.
     """
-    from storage.lookup_table import proved_rows
+    from storage.lookup_table import answered_rows
 
     names = {kind.name: list(kind.parameters) for kind in PROBLEMS}
-    rows = sorted(proved_rows(table), key=lambda row: _drawn(row["point_id"], seed)) if count else []
+    rows = sorted(answered_rows(table), key=lambda row: _drawn(row["point_id"], seed)) if count else []
     chosen, drawn, spent = [], 0, 0.0
     for row in rows:
-        point = _point(row, names[row["problem"]])
+        problem = _problem(row, names[row["problem"]])
+        point = _point(row, problem)
         seconds = float("inf") if point is None else estimate(point).seconds
         if seconds <= QUICK and spent + seconds <= QUICK_TOTAL:
             spent += seconds
@@ -139,7 +107,7 @@ def _rows(store: "Store", count: int | None, seed: int) -> Iterator[tuple[dict[s
     limit = "" if count is None else f"limit {count}"
     drawn = store.sql(
         f"""
-        select problem::varchar as problem, point_id from results where status = 'ok' and confidence = 1
+        select problem::varchar as problem, point_id from results where status = 'ok'
         order by md5(point_id || '{seed}') {limit}
         """
     ).to_pylist()
@@ -154,22 +122,30 @@ def _rows(store: "Store", count: int | None, seed: int) -> Iterator[tuple[dict[s
             chosen = ", ".join(f"'{each}'" for each in wanted[start : start + 1000])
             rows = store.sql(
                 f"""
-                select '{kind.name}' as problem, point_id, method::varchar as method, knobs::varchar as knobs,
-                    {fields}, lower, upper, {IMPORTED} as imported
+                select '{kind.name}' as problem, point_id, method::varchar as method, method_version,
+                    knobs::varchar as knobs, {fields}, lower, upper, value, confidence,
+                    versions::varchar as versions, {IMPORTED} as imported
                 from "{kind.name.replace("-", "_")}" where point_id in ({chosen}) order by point_id
                 """
             )
             yield from ((row, names) for row in rows.to_pylist())
 
 
-def _point(row: dict[str, Any], names: list[str]) -> Point | None:
-    """Return the point of a row; None if this release does not have the method, or rejects the fields."""
-    method = METHODS.get(row["method"])
-    if method is None:
-        return None
+def _problem(row: dict[str, Any], names: list[str]) -> Problem | None:
+    """Return the problem of a row; None if this release rejects the fields."""
     try:
         fields = {name: row[name] for name in names if row[name] is not None}
-        problem = find_problem(row["problem"]).from_fields(fields)
+        return find_problem(row["problem"]).from_fields(fields)
+    except (PrivsweepError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _point(row: dict[str, Any], problem: Problem | None) -> Point | None:
+    """Return the point of a row; None if this release lacks the method, or rejects fields or options."""
+    method = METHODS.get(row["method"])
+    if method is None or problem is None:
+        return None
+    try:
         return Point(problem=problem, method=method.from_knobs(json.loads(row["knobs"])))
     except (PrivsweepError, ValueError, LookupError, TypeError):
         return None

@@ -13,8 +13,8 @@ from storage.lookup_table import (
     KEY,
     LookupTable,
     _version,
+    answered_rows,
     lookup_table,
-    proved_rows,
     read_lookup_table,
     write_lookup_table,
 )
@@ -169,7 +169,7 @@ def test_a_table_from_before_a_field_gets_its_default(root: Path, tmp_path: Path
     table = table_of(root)
     without = table.rows.drop_columns(["guessing", "refutation"])
     import_lookup_table(LookupTable(version=table.version, rows=without), located(tmp_path / "other"))
-    assert list(proved_rows(LookupTable(version=table.version, rows=without))) == list(proved_rows(table))
+    assert list(answered_rows(LookupTable(version=table.version, rows=without))) == list(answered_rows(table))
     with open_store(tmp_path / "other") as store:
         found = store.sql("select guessing, refutation, upper from audit_power").to_pylist()
     assert found == [{"guessing": "clearest", "refutation": "published", "upper": 0.48}]

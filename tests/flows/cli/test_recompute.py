@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import run
-from privcore import Answer, Point, evaluate, find, find_problem
+from privcore import Answer, Method, Point, Problem, evaluate, find, find_problem
+from storage import publish, to_table
+from storage.located import located
 from tests.storage.made_up import put, row
 
 EXACT = find("unamplified.exact")
@@ -29,7 +31,9 @@ def test_true_rows_have_the_same_bits(tmp_path: Path, capsys: pytest.CaptureFixt
     assert last == "5 brackets recomputed: 5 have the same bits, all intersect the stored ones"
     assert run(["verify", "--store", store, "--recompute", "3", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
-    assert content["recomputed"] == {"rows": 3, "equal": 3, "apart": [], "skipped": []}
+    assert content["recomputed"] == {
+        "rows": 3, "equal": 3, "wider": 0, "apart": [], "not_reproduced": [], "skipped": []
+    }  # fmt: skip
     assert run(["verify", "--store", store, "--json"]) == 0
     assert "recomputed" not in json.loads(capsys.readouterr().out)
 
@@ -41,6 +45,130 @@ def test_a_wrong_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     point = Point(problem=ASKED[0], method=EXACT())
     assert named.startswith(f"contradiction unamplified-epsilon, unamplified.exact, row {point.id}: stored [")
     assert last == "5 brackets recomputed: 4 have the same bits, 1 contradict the stored ones"
+
+
+ALLOCATION = find_problem("allocation-epsilon").from_fields({"sigma": 1.0, "steps": 10, "delta": 1e-5})
+"""A question whose true epsilon is between 2.185 and 2.197."""
+
+
+def told(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    problem: Problem,
+    method: Method,
+    answer: Answer,
+) -> tuple[int, list[str]]:
+    """The exit code and the last two lines of a verification of one row."""
+    put(tmp_path / "store", row(problem, answer, method=method))
+    code = run(["verify", "--store", str(tmp_path / "store"), "--recompute", "all"])
+    return code, capsys.readouterr().out.splitlines()[-2:]
+
+
+def test_a_raised_lower_end_without_an_upper_end_is_not_reproduced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, (named, last) = told(
+        tmp_path, capsys, ALLOCATION, find("allocation.largest")(), Answer.at_least(2.19)
+    )
+    assert code == 1
+    assert named.startswith("not reproduced allocation-epsilon, allocation.largest, row ")
+    assert named.endswith("inf]: the method does not give the stored lower end")
+    assert last == "1 brackets recomputed: 0 have the same bits, 1 claim less than the stored ones"
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "reason"),
+    [
+        ("allocation.largest", Answer.at_least(2.5), "but allocation.certified proves at most 2.19"),
+        ("allocation.combined", Answer.at_most(2.0), "but allocation.certified proves at least 2.18"),
+    ],
+)
+def test_an_end_that_another_method_excludes_is_a_contradiction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str, answer: Answer, reason: str
+) -> None:
+    code, (named, last) = told(tmp_path, capsys, ALLOCATION, find(method)(), answer)
+    assert code == 1
+    assert named.startswith(f"contradiction allocation-epsilon, {method}, row ")
+    assert reason in named
+    assert last.endswith("1 contradict the stored ones")
+
+
+def test_an_end_that_differs_by_rounding_is_reproduced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    true = evaluate(Point(problem=ALLOCATION, method=find("allocation.largest")())).lower
+    code, (_, last) = told(
+        tmp_path, capsys, ALLOCATION, find("allocation.largest")(), Answer.at_least(true * (1 + 1e-9))
+    )
+    assert code == 0
+    assert last.endswith("0 have the same bits, all intersect the stored ones")
+
+
+def test_a_wider_bracket_is_true_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, (_, last) = told(tmp_path, capsys, ASKED[0], EXACT(), Answer.enclosure(4.0, 5.0))
+    assert code == 0
+    assert "0 have the same bits, 1 are narrower than the stored ones, all intersect" in last
+
+
+def test_a_changed_estimate_is_not_reproduced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    true = evaluate(Point(problem=ASKED[0], method=EXACT()))
+    forged = Answer.enclosure(true.lower, true.upper, value=4.0)
+    code, (named, _) = told(tmp_path, capsys, ASKED[0], EXACT(), forged)
+    assert code == 1
+    assert "about 4.0, now [" in named
+    assert named.endswith("the method does not give the stored estimate")
+
+
+AUDIT = find_problem("audit-epsilon").from_fields(
+    {"canaries": 1000, "guesses": 100, "correct": 90, "delta": 1e-5}
+)
+BAGS = find_problem("label-advantage").from_fields({"mechanism": "llp", "prior": "beta(2,3)", "bag_size": 8})
+
+
+@pytest.mark.parametrize(
+    ("problem", "method"),
+    [(AUDIT, find("auditing.steinke")()), (BAGS, find("labels.sampling").from_knobs({"samples": 1000}))],
+)
+def test_an_interval_with_a_confidence_is_drawn_again_with_the_same_random_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], problem: Problem, method: Method
+) -> None:
+    true = evaluate(Point(problem=problem, method=method))
+    assert true.confidence < 1.0
+    code, (_, last) = told(tmp_path / "true", capsys, problem, method, true)
+    assert (code, last) == (0, "1 brackets recomputed: 1 have the same bits, all intersect the stored ones")
+    raised = Answer.at_least(1.001 * true.lower, confidence=true.confidence)
+    code, (named, last) = told(tmp_path / "raised", capsys, problem, method, raised)
+    assert code == 1
+    assert named.startswith("not reproduced ")
+    assert f" with confidence {true.confidence}, now [" in named
+
+
+@pytest.mark.parametrize(
+    ("lower", "code", "word", "reason"),
+    [
+        (2.19, 0, "skipped ", "version 2 of the method is newer than that of this release, 1"),
+        (2.5, 1, "contradiction ", "but allocation.certified proves at most 2.19"),
+    ],
+)
+def test_a_row_of_a_newer_version_is_left_out_unless_a_proof_excludes_it(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    lower: float,
+    code: int,
+    word: str,
+    reason: str,
+) -> None:
+    largest = find("allocation.largest")
+    with monkeypatch.context() as newer:
+        newer.setattr(largest, "version", 2)
+        rows = to_table([row(ALLOCATION, Answer.at_least(lower), method=largest())])
+    publish(located(tmp_path / "store"), rows)
+    assert run(["verify", "--store", str(tmp_path / "store"), "--recompute", "all"]) == code
+    named, last = capsys.readouterr().out.splitlines()[-2:]
+    assert named.startswith(word)
+    assert reason in named
+    assert last.startswith("0 brackets recomputed: ")
 
 
 @pytest.mark.thorough

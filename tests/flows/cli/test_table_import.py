@@ -22,6 +22,14 @@ def written(folder: Path, *answers: Answer) -> str:
     return table.version
 
 
+def of_one(folder: Path, point: Point, answer: Answer) -> str:
+    """The file of a lookup table with one answer."""
+    put(folder / "author", row(point.problem, answer, method=point.method))
+    with open_store(folder / "author") as author:
+        write_lookup_table(lookup_table(author), folder / "table.parquet")
+    return str(folder / "table.parquet")
+
+
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -82,12 +90,23 @@ def test_an_interval_that_was_declared_a_proof_is_found_before_it_is_imported(
     point = Point(
         problem=find_problem("audit-epsilon").from_fields(fields), method=find("auditing.steinke")()
     )
-    answer = evaluate(point)
-    put(tmp_path / "author", row(point.problem, Answer.at_least(answer.lower), method=point.method))
-    with open_store(tmp_path / "author") as author:
-        write_lookup_table(lookup_table(author), tmp_path / "table.parquet")
-    assert run(["table", "import", str(tmp_path / "table.parquet")]) == 2
+    table = of_one(tmp_path, point, Answer.at_least(evaluate(point).lower))
+    assert run(["table", "import", table]) == 2
     assert "as proved, now with confidence 0.95" in capsys.readouterr().err
+    assert not store.exists()
+
+
+def test_a_tighter_bracket_than_that_of_its_method_is_not_imported(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = {"sigma": 1.0, "steps": 10, "delta": 1e-5}
+    problem = find_problem("allocation-epsilon").from_fields(fields)
+    point = Point(problem=problem, method=find("allocation.largest")())
+    table = of_one(tmp_path, point, Answer.at_least(evaluate(point).lower + 0.005))
+    assert run(["table", "import", table]) == 2
+    sentence = capsys.readouterr().err
+    assert "Nothing was imported, since a recomputed row differs from the table" in sentence
+    assert "the method does not give the stored lower end" in sentence
     assert not store.exists()
 
 
