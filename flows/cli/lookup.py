@@ -55,6 +55,7 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
     """
     from flows.answers.explain import explained
     from flows.answers.held import any_held, held
+    from flows.answers.intervals import intervals
     from flows.answers.show import print_answer
     from flows.answers.sourced import computed
     from flows.answers.sweep_table import show_sweep, sweep_named
@@ -71,6 +72,7 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
                 raise DomainError(f"Expected a problem with its fields for {option}, got a sweep.")
             return show_sweep(sweep, opened, json)
         problem = from_sizes(find_problem(name), fields_from(fields or []))
+        named = None if store == DEFAULT_STORE else opened.name
         if compute:
             with waiting(f"computing {problem.name}"):
                 within = partial(computed, limit_seconds=limit_seconds)
@@ -80,7 +82,9 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
         else:
             answer = found
         explanation = explained(answer, opened) if explain and answer.ok else None
-        asides = [width_aside(answer, None if store == DEFAULT_STORE else opened.name)] if answer.ok else []
+        asides = [width_aside(answer, named)] if answer.ok else []
+        if answer.ok and (doubtful := intervals(opened, problem, named)) is not None:
+            asides.append(doubtful.aside())
         print_answer(answer, json, explanation, asides)
         if keep:
             kept(opened, [answer])

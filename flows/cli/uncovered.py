@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from flows.answers.ask import UncoveredError
+from flows.answers.intervals import intervals
 from flows.cli.options import DEFAULT_STORE
 from flows.printing import exactly, listed
 from privcore import Problem
@@ -25,9 +26,14 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
     """
     question = f"{problem.name} {listed(problem.as_fields())}"
     words = [f"{name}={exactly(value)}" for name, value in problem.as_fields().items()]
-    option = [] if store.name == str(DEFAULT_STORE) else ["--store", store.name]
+    named = None if store.name == str(DEFAULT_STORE) else store.name
+    option = [] if named is None else ["--store", named]
     plan = shlex.join(["privsweep", "plan", problem.name, *words, *option])
     advice = f"To estimate the cost of computing it: `{plan}`."
+    if (doubtful := intervals(store, problem, named)) is not None:
+        return UncoveredError(
+            f"No bound for {question} is proved in the store. {doubtful.sentence}. {advice}"
+        )
     if not store.exists:
         return UncoveredError(f"No store exists at {store.name}, so no answer for {question}. {advice}")
     stored, near = _stored(store, problem)

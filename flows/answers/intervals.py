@@ -1,0 +1,78 @@
+"""Stored intervals with a confidence below 1, which lookups leave out because they are not proofs."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from flows.answers.show import Aside, bracket_text
+from privcore import Bracket, Problem
+from storage import QueryError, Store
+from storage.schema import problem_id
+from storage.shipped import shipped_store
+from storage.views import view_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """The stored intervals of one problem.
+
+    Attributes:
+        problem: The problem.
+        count: Number of intervals, >= 1.
+        narrowest: The narrowest of them.
+        command: Command that prints all of them.
+    """
+
+    problem: Problem
+    count: int
+    narrowest: Bracket
+    command: str
+
+    @property
+    def sentence(self) -> str:
+        """The number of intervals, the narrowest, and the command for all, without a full stop."""
+        several = self.count > 1
+        text = f"{self.count} stored interval{'s' * several} with a confidence below 1 "
+        text += f"{'are' if several else 'is'} left out; the narrowest: "
+        text += f"{bracket_text(self.problem, self.narrowest)} ({self.narrowest.lower_by})"
+        return f"{text}; to print them: `{self.command}`"
+
+    def aside(self) -> Aside:
+        """Return the intervals as a line after an answer."""
+        ends = {name: getattr(self.narrowest, name) for name in ("lower", "upper", "confidence")}
+        content: dict[str, Any] = {
+            "count": self.count,
+            "narrowest": {**ends, "method": self.narrowest.lower_by},
+            "command": self.command,
+        }
+        return Aside(key="intervals", content=content, text=f"intervals  {self.sentence}")
+
+
+def intervals(store: Store, problem: Problem, option: str | None) -> Intervals | None:
+    """Return the stored intervals of exactly this problem, or None.
+
+    Args:
+        store: Opened with `missing_ok`; if it is missing, the shipped table is read, as `privsweep sql` does.
+        problem: The question.
+        option: Name of the store, or None for the default.
+    """
+    read = store if store.exists else shipped_store()
+    if read is None:
+        return None
+    columns = "method::varchar as method, lower, upper, confidence"
+    chosen = f"from {view_name(problem.name)} where problem_id = '{problem_id(problem)}' and confidence < 1"
+    try:
+        rows = read.sql(f"select {columns} {chosen} order by upper - lower").to_pylist()
+    except QueryError:  # a problem without methods has no view
+        return None
+    if not rows:
+        return None
+    first = rows[0]
+    by = first.pop("method")
+    at = "" if option is None else f" --store {shlex.quote(option)}"
+    return Intervals(
+        problem=problem,
+        count=len(rows),
+        narrowest=Bracket(**first, lower_by=by, upper_by=by),
+        command=f'privsweep sql "{chosen}"{at}',
+    )
