@@ -190,7 +190,7 @@ def _is_failure(codes: Codes) -> NDArray[np.bool_]:
 
 
 def _histogram(section: Section) -> NDArray[np.int64]:
-    """Return how often each code occurs."""
+    """Return the number of occurrences of each code."""
     found = np.zeros(256, np.int64)
     for numbers in chunks(section.size):  # numpy counts in a copy of eight bytes for each code
         found += np.bincount(section.codes[numbers[0] : numbers[-1] + 1], minlength=256)
