@@ -4,6 +4,9 @@ Compiled code ignores Python's signals, and a crash in it ends its process. So e
 process that computes while the worker waits. If a point takes too long, its child is killed; if it crashes,
 its child dies. In both cases a new child continues with the next point, and earlier results are kept.
 
+The child holds the results of brief points for a moment and sends several at once. If it ends before, these
+points are evaluated again, each on its own, so that the one at fault is found.
+
 One file, since the parent and the child agree on the messages.
 """
 
@@ -12,6 +15,7 @@ import resource
 import signal
 import subprocess
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,6 +34,10 @@ from tasks.parent_death import die_with
 
 ATTEMPTS = 2  # the cause of the first crash may be external: a kill, or a machine short of memory
 START_SECONDS = 300.0  # time for a child to import the method
+BRIEF_SECONDS = 5e-3
+"""Estimated seconds below which a point is brief; estimates of methods of microseconds are 2e-3."""
+HELD_SECONDS = 0.02
+"""Longest time for which the results of brief points are held."""
 # One thread, so that sums have the same order everywhere, and workers do not compete for cores.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -59,6 +67,7 @@ class Guard:
         self.limits = limits
         self._child: _Child | None = None
         self._stopped = False
+        self._held = 0.0
 
     def __enter__(self) -> Self:
         """Return the guard."""
@@ -91,7 +100,8 @@ class Guard:
             ChildError: A new child cannot start.
         """
         finished = 0
-        if self._child is not None and not self._child.begins(batch, self.limits):
+        self._held = HELD_SECONDS if batch.seconds < BRIEF_SECONDS * len(batch) else 0.0
+        if self._child is not None and not self._child.begins(batch, self.limits, self._held):
             self.close()  # it died while it was idle
         try:
             for i in range(len(batch)):
@@ -103,13 +113,12 @@ class Guard:
 
     def _result(self, batch: Batch, i: int) -> Measured:
         """Return the result of point i, after a second attempt if the first one crashed."""
-        attempt = 0
+        attempt = 1
         while True:
-            attempt += 1
             child = self._working(batch, i)
             began = time.monotonic()
             try:
-                measured = child.next(self.limits.point_seconds)
+                measured = child.next(self.limits.point_seconds + self._held)
             except TimeoutError:
                 limit = f"It took longer than the limit of {self.limits.point_seconds:g} s."
                 answer = Answer.without(Status.TIMEOUT, limit)
@@ -118,13 +127,17 @@ class Guard:
             else:
                 if measured.answer.status is Status.OUT_OF_MEMORY:
                     self.close()  # running out of memory may have left inconsistent state
-                return replace(measured, attempt=attempt)
+                return measured if attempt == 1 else replace(measured, attempt=attempt)
             seconds, now = time.monotonic() - began, datetime.now(UTC)
             self.close()
-            if answer.status is Status.TIMEOUT or attempt == ATTEMPTS or self._stopped:
+            if self._held and not self._stopped:
+                self._held = 0.0  # the point at fault may be a later one, and this one's result was held
+            elif answer.status is Status.TIMEOUT or attempt == ATTEMPTS or self._stopped:
                 return Measured(
                     answer=answer, seconds=seconds, cpu_seconds=seconds, finished_at=now, attempt=attempt
                 )
+            else:
+                attempt += 1
 
     def _working(self, batch: Batch, i: int) -> "_Child":
         """Return the child that is at point i; start a new one if necessary."""
@@ -132,7 +145,7 @@ class Guard:
             self._child = _Child()
             if self._stopped:
                 self._child.end()
-            if not self._child.begins(batch.part(i), self.limits):
+            if not self._child.begins(batch.part(i), self.limits, self._held):
                 ending = self._child.ending()
                 self.close()
                 raise ChildError(f"The process for {batch.method.name} {ending} before its first point.")
@@ -144,6 +157,7 @@ class _Child:
 
     def __init__(self) -> None:
         self._pipe, theirs = Pipe()
+        self._received: deque[Measured] = deque()
         code = f"from tasks.guard import serve; serve({theirs.fileno()}, {os.getpid()})"
         self._process = subprocess.Popen(
             own_process.command(code),
@@ -155,10 +169,10 @@ class _Child:
         )
         theirs.close()
 
-    def begins(self, batch: Batch, limits: Limits) -> bool:
-        """Send a batch; return whether the child has received it."""
+    def begins(self, batch: Batch, limits: Limits, held: float) -> bool:
+        """Send a batch, and the seconds for which results are held; return whether the child received it."""
         try:
-            self._pipe.send((batch, limits))
+            self._pipe.send((batch, limits, held))
             return self._pipe.poll(START_SECONDS) and bool(self._pipe.recv())
         except (EOFError, ConnectionError):
             return False
@@ -170,11 +184,11 @@ class _Child:
             TimeoutError: The result did not arrive in time.
             EOFError, ConnectionError: The child is dead.
         """
-        if not self._pipe.poll(seconds):
-            raise TimeoutError
-        result = self._pipe.recv()
-        assert isinstance(result, Measured)
-        return result
+        if not self._received:
+            if not self._pipe.poll(seconds):
+                raise TimeoutError
+            self._received.extend(self._pipe.recv())
+        return self._received.popleft()
 
     @property
     def process_id(self) -> int:
@@ -210,27 +224,34 @@ def serve(descriptor: int, parent: int) -> None:
     die_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     load()  # now, so that it does not count towards the time and memory of a point
-    pipe: Connection[object, tuple[Batch, Limits]] = Connection(descriptor)
+    pipe: Connection[object, tuple[Batch, Limits, float]] = Connection(descriptor)
     while True:
         try:
-            batch, limits = pipe.recv()
+            batch, limits, held = pipe.recv()
         except EOFError:
             return
         pipe.send(True)
+        ready: list[Measured] = []
+        began = 0.0
         for point in batch.points():
-            pipe.send(measure(point, limits))
+            if not ready:
+                began = time.monotonic()
+                _limit_memory(limits.point_bytes)
+            ready.append(_measure(point, limits))
+            if time.monotonic() - began >= held or ready[-1].answer.status is Status.OUT_OF_MEMORY:
+                pipe.send(ready)
+                ready = []
+        if ready:
+            pipe.send(ready)
 
 
-def measure(point: Point, limits: Limits) -> Measured:
-    """Evaluate a point in this process, with a limit on its memory but not on its time.
+def _measure(point: Point, limits: Limits) -> Measured:
+    """Evaluate a point without a limit on its time.
 
     A point whose estimate exceeds a limit is not started; its status names the limit.
     """
     start, cpu = time.perf_counter(), time.process_time()
-    answer = limits.refusal(estimate(point))
-    if answer is None:
-        _limit_memory(limits.point_bytes)
-        answer = evaluate(point)
+    answer = limits.refusal(estimate(point)) or evaluate(point)
     return Measured(
         answer=answer,
         seconds=time.perf_counter() - start,

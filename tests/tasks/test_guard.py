@@ -24,9 +24,13 @@ from tasks.work import Job, run_batch
 PROBLEM = find_problem("unamplified-epsilon")
 
 
-def batch_of(method: Method, problems: list[Problem]) -> Batch:
+BRIEF = 1e-4
+
+
+def batch_of(method: Method, problems: list[Problem], seconds: float = 1.0) -> Batch:
+    """A batch; if its points are estimated to be brief, their results are sent several at once."""
     fields = [tuple(problem.as_fields().values()) for problem in problems]
-    return Batch(problem=PROBLEM, method=method, fields=fields, seconds=1.0, bytes=0.0)
+    return Batch(problem=PROBLEM, method=method, fields=fields, seconds=seconds * len(fields), bytes=0.0)
 
 
 def children() -> list[psutil.Process]:
@@ -46,8 +50,11 @@ def test_answers_are_those_of_this_process_bit_for_bit(guard: Guard) -> None:
     assert [r.answer for r in guard.results(batch)] == [evaluate(point) for point in batch.points()]
 
 
+@pytest.mark.parametrize(
+    "seconds", [1.0, pytest.param(BRIEF, marks=pytest.mark.thorough)], ids=["alone", "several at once"]
+)
 def test_a_batch_of_good_and_bad_points_gives_each_its_status(
-    guard: Guard, faulty: ModuleType, tmp_path: Path
+    guard: Guard, faulty: ModuleType, tmp_path: Path, seconds: float
 ) -> None:
     wanted = {
         faulty.GOOD: (Status.OK, ""),
@@ -62,7 +69,7 @@ def test_a_batch_of_good_and_bad_points_gives_each_its_status(
     steps = [faulty.GOOD, *wanted, faulty.GOOD]
     problems = [PROBLEM.from_fields({"sigma": 1 + i, "delta": 1e-5, "steps": s}) for i, s in enumerate(steps)]
     elsewhere = PROBLEM.from_fields({"sigma": 1, "delta": 1e-5, "epochs": 2})
-    batch = batch_of(faulty.Mixed(), [*problems, elsewhere])
+    batch = batch_of(faulty.Mixed(), [*problems, elsewhere], seconds)
     store = tmp_path / "store"
     done = run_batch(batch, Job(sweep="faults", limits=guard.limits), guard, located(store))
     assert done.points == len(steps) + 1
@@ -76,6 +83,16 @@ def test_a_batch_of_good_and_bad_points_gives_each_its_status(
     ]
     assert {r["attempt"] for r in rows if r["status"] == "crashed"} == {2}, "a crash is tried once more"
     assert {r["attempt"] for r in rows if r["status"] != "crashed"} == {1}
+
+
+def test_of_points_whose_results_come_together_only_the_one_at_fault_fails(
+    guard: Guard, faulty: ModuleType
+) -> None:
+    steps = [faulty.GOOD, faulty.GOOD, faulty.CRASHES, faulty.GOOD]
+    problems = [PROBLEM.from_fields({"sigma": 1 + i, "delta": 1e-5, "steps": s}) for i, s in enumerate(steps)]
+    results = list(guard.results(batch_of(faulty.Mixed(), problems, BRIEF)))
+    assert [r.answer.status for r in results] == [Status.OK, Status.OK, Status.CRASHED, Status.OK]
+    assert [r.attempt for r in results] == [1, 1, 2, 1]
 
 
 def test_a_point_that_hangs_is_ended_at_its_limit(guard: Guard, faulty: ModuleType) -> None:
