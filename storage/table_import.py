@@ -15,6 +15,7 @@ from storage.folder import Folder
 from storage.imported import marked, source_of
 from storage.lookup_table import ANSWER, LookupTable, rows_of
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
+from storage.plausible import too_late
 from storage.schema import problem_id
 
 _POINT = ("problem_id", "method", "method_version", "knobs")
@@ -35,8 +36,13 @@ def import_lookup_table(table: LookupTable, place: Folder, *, checked: bool = Tr
 
     Raises:
         StoreError: A problem or method is of another release, a row is not an answer, does not match its id,
-            or contradicts a row of the store, or the disk refused; parts published before the error stay.
+            has a time to come, or contradicts a row of the store, or the disk refused; parts published before
+            the error stay.
     """
+    if checked and (late := too_late(table.rows)):
+        raise StoreError(
+            f"Cannot import version {table.version}: its {late}; correct the clock or the table."
+        )
     new = list(_parts(table, checked))
     place.refresh()  # a part that the bucket has lost is published again
     if checked:

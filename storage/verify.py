@@ -14,11 +14,12 @@ from storage.folder import Folder
 from storage.identities import misnaming
 from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import problem_of, read_part, survey
+from storage.plausible import too_late
 from storage.replacements import Replacement, newest, reached, read_replacement, settled, successors
 from storage.views import CHOICE, IMPORTED
 
 DAMAGED, TRUNCATED, MISSING, FOREIGN, MISNAMED = "damaged", "truncated", "missing", "foreign", "misnamed"
-UNREADABLE, MANIFEST, CONTRADICTION = "unreadable", "manifest", "contradiction"
+UNREADABLE, MANIFEST, CONTRADICTION, FUTURE = "unreadable", "manifest", "contradiction", "future"
 DUPLICATE, LEFTOVER = "duplicate", "leftover"
 _ANSWERS = ["point_id", "status", "lower", "upper", "value", "finished_at", "versions"]
 HARMLESS = frozenset({DUPLICATE, LEFTOVER})
@@ -31,7 +32,8 @@ class Finding:
     Attributes:
         kind: `damaged`, `truncated` or `misnamed` (a part), `missing` (a part that a manifest lists),
             `foreign` (not a part), `unreadable` (newer, or the system refuses), `manifest` (damaged record of
-            a sweep or a replacement), `contradiction` (two answers to one point), `duplicate` or `leftover`.
+            a sweep or a replacement), `contradiction` (two answers to one point), `future` (a part with a
+            time to come), `duplicate` or `leftover`.
         file: Path of the file below the store.
         problem: Name of the affected problem, or "".
         detail: One sentence with the file and the remedy.
@@ -68,9 +70,9 @@ def verify(place: Folder) -> Verification:
     """Return the findings about a store.
 
     Every byte is read, for a bucket from the server. The checks are: hashes, page checksums, schema, the
-    points in a part against the hash in its name, the ids of its rows against their fields, the parts that a
-    manifest lists, and equal answers in all rows of one point. Writers, readers, `compact` and `gc` may run
-    at the same time; files that they replace meanwhile are listed again.
+    points in a part against the hash in its name, the ids of its rows against their fields, their times, the
+    parts that a manifest lists, and equal answers in all rows of one point. Writers, readers, `compact` and
+    `gc` may run at the same time; files that they replace meanwhile are listed again.
 
     Raises:
         StoreError: The folders themselves cannot be read.
@@ -164,6 +166,9 @@ def _read(place: Folder, path: Path) -> _Seen:
     wrong: tuple[Finding, ...] = ()
     if predicate := misnaming(path, table):
         wrong = (_about(place, MISNAMED, path, f"{predicate}; `privsweep repair` will quarantine it."),)
+    if late := too_late(table):
+        remedy = "correct the clock, or delete the part and run its sweep again."
+        wrong += (_about(place, FUTURE, path, f"has {late}; {remedy}"),)
     table = table.select(_ANSWERS)
     name = pa.repeat(str(path.relative_to(place.data)), len(table)).dictionary_encode()
     return _Seen(bytes=_size(path), answers=table.append_column("part", name), findings=wrong)
