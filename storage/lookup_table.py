@@ -116,7 +116,7 @@ def read_lookup_table(path: Path) -> LookupTable:
         content = path.read_bytes()  # Arrow itself would also accept folders and addresses
         rows = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()
     except (OSError, ValueError, pa.ArrowException) as error:
-        why = reason(error).splitlines()[0].rstrip(".")
+        why = reason(error).splitlines()[0][:200].rstrip(".")
         told = (
             f"Cannot read {path}"
             if getattr(error, "filename", None)
@@ -127,10 +127,9 @@ def read_lookup_table(path: Path) -> LookupTable:
     version = metadata.get(KEY, b"").decode(errors="replace")
     if not version:
         raise StoreError(f"{path} is not a lookup table: its metadata has no version.")
-    schema_version = metadata.get(VERSION_KEY, b"").decode(errors="replace")
-    layout.refuse_newer(int(schema_version) if schema_version.isdecimal() else schema_version, path)
+    layout.refuse_newer(layout.version_in(metadata), path)
     if not _are_answers(rows) or _version(rows) != version:
-        raise StoreError(f"{path} was changed: its rows do not match its version, {version}.")
+        raise StoreError(f"{path} was changed: its rows do not match its version, {version[:60]}.")
     return LookupTable(version=version, rows=rows)
 
 

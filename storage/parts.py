@@ -16,7 +16,7 @@ from privcore.parameter import Choice, Value
 from storage import layout
 from storage.errors import DamagedError, StoreError, reason
 from storage.folder import Folder
-from storage.schema import PROBLEM_KEY, RESULTS, VERSION_KEY, schema_for
+from storage.schema import PROBLEM_KEY, RESULTS, schema_for
 
 ROW_GROUP = 122_880
 NUMBERS = ("lower", "upper", "value", "confidence")
@@ -204,7 +204,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
         )
     except (pa.ArrowException, OSError) as error:
         raise DamagedError(
-            f"{shown} is not a readable Parquet file: {str(error).splitlines()[0]}."
+            f"{shown} is not a readable Parquet file: {str(error).splitlines()[0][:200]}."
         ) from error
     table = _conform(shown, problem, table, columns)
     if name := _with_nan(table):
@@ -215,12 +215,11 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
 def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
     """Refuse a part of a newer version, or of another problem than that of its folder."""
     metadata = schema.metadata or {}
-    version = metadata.get(VERSION_KEY, b"").decode()
-    layout.refuse_newer(int(version) if version.isdigit() else version, shown)
-    problem = metadata.get(PROBLEM_KEY, b"").decode()
+    layout.refuse_newer(layout.version_in(metadata), shown)
+    problem = metadata.get(PROBLEM_KEY, b"").decode(errors="replace")
     if problem != expected:
         raise DamagedError(
-            f"{shown} holds rows of {problem or 'an unnamed problem'} in the folder of {expected}."
+            f"{shown} holds rows of {problem[:60] or 'an unnamed problem'} in the folder of {expected}."
         )
 
 
@@ -242,7 +241,7 @@ def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None)
     for name in table.column_names:
         if name not in schema.names:
             raise StoreError(
-                f"{shown} has the column {name}, which this release cannot read: update privsweep."
+                f"{shown} has the column {name[:60]}, which this release cannot read: update privsweep."
             )
     defaults = problem.defaults()
     columns = [_column(shown, table, field, defaults.get(field.name)) for field in schema]
@@ -269,7 +268,7 @@ def _column(shown: str, table: pa.Table, field: pa.Field, default: Value | None)
         column = table[field.name]
         if column.type != field.type:
             raise DamagedError(
-                f"{shown} has the column {field.name} as {column.type}, expected {field.type}."
+                f"{shown} has the column {field.name} as {str(column.type)[:60]}, expected {field.type}."
             )
     elif default is not None or field.nullable:
         column = pa.chunked_array([pa.nulls(len(table), field.type)])

@@ -214,10 +214,10 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error; return the code."""
     if sentence:
-        from flows.cli.options import LONGEST_SENTENCE, printable
+        from flows.cli.options import printable
 
         line = printable(" ".join(sentence.split()))
-        print(f"privsweep: {line[:LONGEST_SENTENCE]}", file=sys.stderr)
+        print(f"privsweep: {line}", file=sys.stderr)
     return code
 
 

@@ -90,8 +90,8 @@ def _print_damage(sentence: str) -> None:
 
 
 def printable(text: object) -> str:
-    """Return a text as one printable line: the name of a foreign file may have any characters."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+    """Return a text as one printable line of limited length: foreign names may have any characters."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))[:LONGEST_SENTENCE]
 
 
 def shown(store: Path) -> str:

@@ -1,9 +1,10 @@
 """Tables from Parquet, CSV, JSONL, NPY and NPZ files; the first bytes of a file determine its format."""
 
+import math
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -76,6 +77,10 @@ def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
                 raise DomainError(f"Expected an NPY file with named fields, but {path} has a plain array.")
             columns = {name: array if fields is None else array[name] for name in names}
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        if zipped and not isinstance(error, ValueError):
+            raise OSError("the archive is truncated or damaged") from None
+        if not zipped and _is_truncated(path):
+            raise OSError("the file is truncated") from None
         raise OSError(str(error) or "damaged file") from None
     for name, column in columns.items():
         if column.ndim != 1:
@@ -83,14 +88,30 @@ def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
     return pa.table({name: np.array(column) for name, column in columns.items()})
 
 
+def _is_truncated(path: Path) -> bool:
+    """Return whether an NPY file ends within its header, or before its last value."""
+    with path.open("rb") as file:
+        try:
+            shape, kind = _header(file)
+        except ValueError:
+            return not file.read(1)
+        values = math.prod(float(side) for side in shape)
+        return file.tell() + values * kind.itemsize > path.stat().st_size
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the type of an array from its header."""
+    version = np.lib.format.read_magic(file)
+    first = version == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, _, kind = read(file)
+    return shape, kind
+
+
 def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
     """Return one array of an NPZ file, after a check of the size that its header states."""
     with archive.open(f"{name}.npy") as file:
-        version = np.lib.format.read_magic(file)
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        shape, _, kind = read(file)
+        shape, kind = _header(file)
         if int(np.prod([float(side) for side in shape])) > MOST_ROWS or kind.itemsize > 1024:
             raise ValueError(f"{name} has shape {shape}")
     with archive.open(f"{name}.npy") as file:

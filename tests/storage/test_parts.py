@@ -17,7 +17,7 @@ from privcore import Answer, find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store, publish, schema_for, to_table
 from storage.located import located
 from storage.parts import ids_hash, parts
-from storage.schema import VERSION_KEY
+from storage.schema import PROBLEM_KEY, VERSION_KEY
 from tests.faults.children import FORKED
 from tests.storage.made_up import Claims, epsilon, put, read_rows, row, rows
 from tests.suites import some
@@ -219,6 +219,30 @@ def test_a_part_in_the_folder_of_another_problem_is_refused(root: Path) -> None:
     part.rename(wrong)
     with pytest.raises(StoreError, match="rows of unamplified-epsilon in the folder of unamplified-delta"):
         read_rows(wrong)
+
+
+@pytest.mark.parametrize("version", [b"x" * 6000, b"9" * 6000, "²".encode(), b"\xff"])
+def test_a_part_with_metadata_that_nobody_wrote_is_one_short_sentence(root: Path, version: bytes) -> None:
+    part = put(root, rows(2))
+    table = read_rows(part)
+    changed = republish(part, table.replace_schema_metadata({**table.schema.metadata, VERSION_KEY: version}))
+    with pytest.raises(StoreError, match="has an invalid schema version") as error:
+        read_rows(changed)
+    assert len(str(error.value)) < 200 + len(str(changed))
+
+
+def test_a_problem_or_a_column_with_a_long_name_is_shortened(root: Path) -> None:
+    part = put(root, rows(2))
+    table = read_rows(part)
+    metadata = {**table.schema.metadata, PROBLEM_KEY: b"x" * 6000}
+    for changed in (
+        table.replace_schema_metadata(metadata),
+        table.append_column("x" * 6000, pa.array([1.0, 2.0])),
+    ):
+        part = republish(part, changed)
+        with pytest.raises(StoreError) as error:
+            read_rows(part)
+        assert len(str(error.value)) < 300 + len(str(part))
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,8 @@ def _damaged(name: str, folder: Path) -> list[str]:
     elif name == "word.csv":
         file.write_text("score,included\n1,maybe\n")
     else:
-        FORMATS["npz"](file)
-        file.write_bytes(file.read_bytes()[:-30])
+        FORMATS[file.suffix[1:]](file)
+        file.write_bytes(file.read_bytes()[: 9 if name == "start.npy" else -30])
     return ["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]
 
 
@@ -177,6 +177,9 @@ def _damaged(name: str, folder: Path) -> list[str]:
         ("infinite.npz", "Expected finite scores, got -inf in row 2."),
         ("word.csv", "maybe"),
         ("cut.npz", "Cannot read numbers from the columns score and included"),
+        ("cut.npz", "cut.npz: the archive is truncated or damaged."),
+        ("cut.npy", "cut.npy: the file is truncated."),
+        ("start.npy", "start.npy: the file is truncated."),
     ],
 )
 def test_a_file_that_is_no_table_of_scores_is_refused_in_a_sentence(
