@@ -220,7 +220,7 @@ VERSIONS = {
     "auditing.runs": 2,
     "auditing.trained": 2,
     "bins.certified": 2,
-    "labels.sampling": 2,
+    "labels.sampling": 3,
     "membership.clopper": 2,
     "membership.overfitting": 2,
     "membership.roc": 3,

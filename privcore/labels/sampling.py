@@ -27,7 +27,7 @@ from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_advantage
-from privcore.labels.sub_bags import cut_ends
+from privcore.labels.sub_bags import ends
 from privcore.labels.typical_bags import cap
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.betting import BETTING, betting_lower, betting_upper
@@ -36,8 +36,6 @@ from privcore.point import Point
 
 _TRIED = 64
 """Bags for choosing the quadrature over Laplace noise."""
-_WIDE = 12.0
-"""Spread of samples, times the root of their number and relative to their range, at which no range is cut."""
 _PILOT = 2**21
 """Largest number of outputs that are sorted to choose the tested quantiles."""
 
@@ -83,15 +81,16 @@ class LabelsSampling(Method[Answered]):
     The samples of an advantage lie between 0 and the advantage for a clean label, for randomized response
     with the same epsilon, or a cap that holds except for bags of negligible probability. The value is their
     mean, and the ends are bounds by bets, for every distribution of bounded samples. If the range is much
-    larger than the spread, it is cut. For a quantile, one half of the bags chooses two thresholds around it,
-    and the other half tests that it lies between them.
+    larger than the spread of the first twentieth of the bags, it is cut for the bounds, which are made from
+    the other bags. For a quantile, one half of the bags chooses two thresholds around it, and the other half
+    tests that it lies between them.
     """
 
     name = "labels.sampling"
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}"
-    version = 2
+    version = 3
     shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
@@ -148,16 +147,11 @@ class LabelsSampling(Method[Answered]):
             return float(drawn.samples.min()), float(drawn.samples.max())  # all bags are equal
         if drawn.largest <= 0.0:
             return 0.0, drawn.unusual
-        scale = drawn.largest
-        shares = np.minimum(1.0, drawn.usual / scale)
-        others = problem.bag_size - 1
-        spread = float(shares.std()) * math.sqrt(shares.size)
-        if isinstance(problem, LabelAdvantageTail | LabelRatioTail) or others < 2 or spread > _WIDE:
-            low, high = betting_lower(shares, error), betting_upper(shares, error)
-            return scale * low, scale * high + drawn.unusual
-        low, high = cut_ends(
-            drawn.usual, drawn.largest, others, error, drawn.error, partial(self._of_parts, problem)
-        )
+        if isinstance(problem, LabelAdvantageTail | LabelRatioTail):
+            shares = np.minimum(1.0, drawn.usual)
+            return betting_lower(shares, error), betting_upper(shares, error)
+        parts = partial(self._of_parts, problem)
+        low, high = ends(drawn.usual, drawn.largest, problem.bag_size - 1, error, drawn.error, parts)
         return low, high + drawn.unusual
 
     def _of_parts(self, problem: LabelProblem, others: int, number: int) -> Array:
