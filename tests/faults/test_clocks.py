@@ -97,6 +97,7 @@ def sweep_at(offset: float, root: Path) -> int:
     return sweep(root)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("offset", [-HOUR, HOUR], ids=["an hour slow", "an hour fast"])
 def test_a_run_on_a_machine_whose_clock_is_off_continues_another_one(
     faults: Tally, root: Path, offset: float

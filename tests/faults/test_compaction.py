@@ -113,6 +113,7 @@ def killed_at(work: str, number: int, root: Path) -> None:
     WORK[work](root)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("work", WORK)
 def test_killed_at_any_operation_nothing_is_lost_and_the_next_one_goes_on(
     faults: Tally, tmp_path: Path, work: str

@@ -52,6 +52,7 @@ def eight_writers(faults: Tally, root: Path, commits: int, per_part: int) -> lis
     return seconds
 
 
+@pytest.mark.thorough
 def test_eight_writers_of_one_store_lose_nothing(faults: Tally, root: Path) -> None:
     """T11: 8 writers of 25 commits each, which first create the store."""
     eight_writers(faults, root, 25, 2)

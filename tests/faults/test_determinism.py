@@ -57,7 +57,7 @@ def shuffled_sweep(root: Path, workers: int, seed: int) -> int:
     return len([done for done in engine.run_serially(batches, job, located(root)) if done.part])
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", [1, 2, 16])
 def test_answers_do_not_depend_on_the_number_of_workers_or_the_order(
     faults: Tally, root: Path, answers: tuple[str, set[str]], workers: int

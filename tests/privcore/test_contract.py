@@ -183,6 +183,7 @@ def test_an_estimate_lies_near_the_enclosures(draws: list[Draw]) -> None:
                     assert estimate.answer.value <= 2.0 * draw.answer.upper + 1e-9, (problem, estimate, draw)
 
 
+@pytest.mark.thorough
 def test_the_declared_seconds_hold(draws: list[Draw]) -> None:
     def late(draw: Draw) -> bool:
         return draw.seconds > COST_FACTOR * draw.method.cost(draw.problem).seconds + GRACE

@@ -184,6 +184,7 @@ def test_compaction_on_one_machine_changes_no_row_for_another(address: str, else
         assert len(opened(address).manifests()[0].parts) == 1
 
 
+@pytest.mark.thorough
 def test_gc_drops_rows_that_do_not_count_from_the_bucket(address: str, elsewhere: Machines) -> None:
     put(Path(address), [row(epsilon(sigma=s)) for s in (1.0, 2.0)])
     put(Path(address), [row(epsilon(sigma=1.0), seconds_later=5)])

@@ -75,6 +75,7 @@ def test_an_extended_snapshot_answers_as_one_that_is_built_from_all_parts(
     assert ways == ["built", "extended", "built"]
 
 
+@pytest.mark.thorough
 def test_an_extension_is_extended_again(root: Path, ways: list[str]) -> None:
     first(root)
     for sigma in (50.0, 60.0, 70.0):
@@ -97,6 +98,7 @@ def test_a_store_that_lost_a_part_or_doubled_is_built_anew(root: Path, ways: lis
     assert ways == ["built", "extended", "extended", "built"]
 
 
+@pytest.mark.thorough
 def test_a_snapshot_that_was_changed_is_not_extended(root: Path, ways: list[str]) -> None:
     first(root)
     (snapshot,) = (root / "cache").glob("*.duckdb")
@@ -110,6 +112,7 @@ def test_a_snapshot_that_was_changed_is_not_extended(root: Path, ways: list[str]
     assert ways == ["built", "built"]
 
 
+@pytest.mark.thorough
 def test_a_damaged_part_is_named_by_an_extension_too(root: Path, ways: list[str]) -> None:
     first(root)
     path = put(root, row(epsilon(sigma=50.0)))

@@ -70,7 +70,7 @@ def cases(kind: type[Problem]) -> st.SearchStrategy[Case]:
     )
 
 
-@settings(max_examples=20 if whole() else 8)
+@settings(max_examples=20 if whole() else 4)
 @given(case=st.sampled_from([UnamplifiedEpsilon, PoissonEpsilon]).flatmap(cases))
 @example(
     case=(

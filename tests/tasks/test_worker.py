@@ -87,6 +87,7 @@ def test_a_token_never_becomes_so_old_that_another_run_clears_it_away(
     assert not path.exists()
 
 
+@pytest.mark.thorough
 def test_a_bucket_is_seen_from_where_it_can_be_reached(address: str) -> None:
     with shared_store_token.shared_store_token(located(Path(address))) as token:
         assert store_with(address, token)

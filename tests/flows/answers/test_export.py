@@ -230,6 +230,7 @@ def test_store_sql_can_be_had_elsewhere(store: Path, tmp_path: Path) -> None:
     assert plainly(store, "select count(*) from results") == [[["3"]]]
 
 
+@pytest.mark.thorough
 def test_the_end_of_a_sweep_writes_store_sql_beside_the_data(store: Path) -> None:
     text = """
         name = "s"

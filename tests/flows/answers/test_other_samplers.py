@@ -58,6 +58,7 @@ def test_the_line_says_what_the_number_is_for(privsweep: Command) -> None:
         assert float(low) <= found[name]["lower"] <= found[name]["upper"] <= float(high)
 
 
+@pytest.mark.thorough
 def test_shuffling_is_not_named_for_several_participations(privsweep: Command) -> None:
     assert others(privsweep, *RUN, "--participations", 2).keys() == {"poisson"}
     assert privsweep("epsilon", *RUN, "--participations", 2) == 0

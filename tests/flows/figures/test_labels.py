@@ -146,6 +146,7 @@ log_ratio = [0, 1, 4]
 """
 
 
+@pytest.mark.thorough
 def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = {point: evaluate(point) for point in expand(parse(TINY.encode(), "tiny").grids)}
     store = store_of(tmp_path / "store", answers)

@@ -110,7 +110,7 @@ def drawn(kind: type[Problem], values: Mapping[str, list[Any]], rng: random.Rand
     return texts
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
 def test_every_tab_answers_like_python(browser: webdriver.Chrome, page: str, store: Path, tab: Tab) -> None:
     rng = random.Random(tab.name)

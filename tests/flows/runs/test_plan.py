@@ -178,6 +178,7 @@ def test_a_monstrous_sweep_is_refused(
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.thorough
 def test_refusing_a_monstrous_sweep_looks_at_no_point_and_takes_200_megabytes_at_most(tmp_path: Path) -> None:
     spec = tmp_path / "big.toml"
     spec.write_text(
