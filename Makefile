@@ -93,7 +93,7 @@ bench: $(STAMP) $(PEERS_STAMP)  ## measure privsweep and its peers (installed in
 bench-scale: $(STAMP)  ## measure the speed-up of two workers over one (ten minutes, needs an idle machine)
 	$(BIN)/python -m tests.benchmarks.bench --only scale
 
-bench-sweeps: $(STAMP)  ## measure whole sweeps of up to ten million points, killed and resumed (half an hour, 8 GB)
+bench-sweeps: $(STAMP)  ## measure whole sweeps of up to ten million points, killed and resumed (an hour, 8 GB)
 	$(BIN)/python -m tests.benchmarks.bench --only sweeps
 
 bench-store: $(STAMP)  ## measure the store with ten million synthetic rows (some minutes, 4 GiB)

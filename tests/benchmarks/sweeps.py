@@ -1,7 +1,8 @@
 """Whole sweeps of a method that costs nothing, killed in the middle and resumed; a section of bench.py.
 
-The driver is the process of the command, without Ray and its workers. Half of the sweeps are computed. The
-rows of the others are made up, with the right fields and ids, except those of the last batches.
+The driver is the process of the command, without Ray and its workers. Some of the sweeps are computed. The
+rows of others are made up, with the right fields and ids, except those of the last batches. The largest is
+planned only.
 """
 
 import math
@@ -31,8 +32,9 @@ from tasks.batch import MOST_POINTS, Batch
 from tests.benchmarks.measure import head, row
 from tests.storage.made_up import row as made_up
 
-COMPUTED = (100_000, 1_000_000)
+COMPUTED = (100_000, 1_000_000, 10_000_000)
 MADE_UP = (1_000_000, 10_000_000)
+PLANNED = (100_000_000,)
 LEFT = 2
 """Batches of a made-up sweep that are computed."""
 PRIVSWEEP = (sys.executable, "-m", "flows.cli")
@@ -61,7 +63,12 @@ def table() -> Iterator[str]:
     names += ["driver: processor seconds", "microseconds a point", "MB"]
     yield head(names)
     times: dict[str, list[tuple[int, float]]] = {}
-    for how, sizes, runs in (("computed", COMPUTED, _computed), ("made up", MADE_UP, _half_made_up)):
+    kinds = (
+        ("computed", COMPUTED, _computed),
+        ("made up", MADE_UP, _half_made_up),
+        ("none", PLANNED, _planned),
+    )
+    for how, sizes, runs in kinds:
         for size in sizes:
             with tempfile.TemporaryDirectory() as folder:
                 for name, done in runs(Path(folder), size):
@@ -92,12 +99,17 @@ def _computed(folder: Path, size: int) -> Iterator[tuple[str, Command]]:
 def _half_made_up(folder: Path, size: int) -> Iterator[tuple[str, Command]]:
     """Yield the runs of a sweep whose points are stored, except those of its last batches."""
     sweep, store = _sweep(folder, size), folder / "store"
-    yield "planned", _run("plan", sweep, "--store", store)
+    yield from _planned(folder, size)
     asked = load(sweep)
     for batch in list(Batches(grouped(Ledger(asked.grids), frozenset(), asked.limits), workers=2))[:-LEFT]:
         publish(located(store), _rows(batch))
     yield "resumed", _run("run", sweep, "--store", store)
     yield from _afterwards(sweep, store)
+
+
+def _planned(folder: Path, size: int) -> Iterator[tuple[str, Command]]:
+    """Yield the plan of a sweep without a stored point."""
+    yield "planned", _run("plan", _sweep(folder, size), "--store", folder / "store")
 
 
 def _afterwards(sweep: Path, store: Path) -> Iterator[tuple[str, Command]]:
