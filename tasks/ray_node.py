@@ -4,15 +4,12 @@
 start after the dashboard, and when the agents of the raylet are listening.
 """
 
-import random
-import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
-PORTS = range(
-    20_000, 32_000
-)  # below those that Linux gives to connections, so that none of them is in the way
+from tasks.ports import free_port
+
 UNUSED = -1  # the port of a service that does not exist, as agents without the dashboard report it
 
 
@@ -57,12 +54,3 @@ def few_processes() -> Iterator[None]:
         yield
     finally:
         nodes.Node = whole
-
-
-def free_port() -> int:
-    """Return a port on which nothing listens now, and which no connection gets by chance."""
-    while True:
-        with socket.socket() as probe, suppress(OSError):
-            port = random.choice(PORTS)
-            probe.bind(("", port))
-            return port

@@ -15,6 +15,7 @@ from typing import Self
 
 import psutil
 
+from tasks.ports import free_port
 from tests.busy import stretched
 
 TOKEN = "a" * 64
@@ -48,9 +49,7 @@ class RayCluster:
             **(environment or {}),
         }
         self.folder = Path(tempfile.mkdtemp(prefix="psc-", dir="/tmp"))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_port()}"
         self.head: subprocess.Popen[bytes] | None = None
         self._started: list[subprocess.Popen[bytes]] = []
 

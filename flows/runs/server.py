@@ -6,7 +6,6 @@ stops it before it can record the end of the flow. Ours answers only to the run 
 
 import os
 import secrets
-import socket
 import subprocess
 import time
 import urllib.error
@@ -19,6 +18,7 @@ from typing import TextIO
 
 from privcore.errors import ExitCode, PrivsweepError
 from tasks import own_process
+from tasks.ports import free_port
 from tasks.priority import catch_up
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
@@ -110,7 +110,7 @@ class OwnServer:
             if self._starts == _TRIES:
                 raise SchedulerError(f"The Prefect server did not start; {self._log} may say why.")
             self._starts += 1
-            self._port = _free_port()
+            self._port = free_port()
             self._process = _start(self._port, self.password, self._home, self._log)
             self._give_up = time.monotonic() + START_SECONDS
             return False
@@ -195,9 +195,3 @@ def _is_healthy(address: str) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

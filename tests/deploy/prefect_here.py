@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 import psutil
 
+from tasks.ports import free_port
 from tests.busy import stretched
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,13 +28,6 @@ def shipped_environment() -> dict[str, str]:
     """The variables of deploy/prefect.env."""
     lines = (ROOT / "deploy" / "prefect.env").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class PrefectHere:

@@ -5,7 +5,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ import psutil
 import pytest
 
 from tasks.parent_death import die_with
+from tasks.ports import free_port
 from tests.busy import stretched
 from tests.deploy.containerfile import Rehearsal
 from tests.deploy.manifests import REPOSITORY
@@ -28,19 +28,13 @@ PASSWORD = "admin:" + secrets.token_hex(8)
 pytestmark = [pytest.mark.soak, pytest.mark.xdist_group("image")]
 
 
-def free_port() -> str:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return str(server.getsockname()[1])
-
-
 class Cluster:
     """A place where roles run as in containers of one network, which here is the loopback interface."""
 
     def __init__(self, image: Rehearsal, folder: Path) -> None:
         self.image = image
         self.folder = folder
-        self.ports = {name: free_port() for name in ("SERVER", "WORKER", "HEAD", "DASHBOARD")}
+        self.ports = {name: str(free_port()) for name in ("SERVER", "WORKER", "HEAD", "DASHBOARD")}
         self.common = image.environment() | {
             "PREFECT_HOME": str(folder / "prefect"),
             "RAY_TMPDIR": str(folder),
@@ -72,7 +66,7 @@ class Cluster:
         own = self.folder / role
         own.mkdir()
         text = Path(self.image.here("/usr/local/bin/role")).read_text()
-        for name, port in {**self.ports, "AGENT": free_port()}.items():
+        for name, port in {**self.ports, "AGENT": str(free_port())}.items():
             text = re.sub(rf"^{name}_PORT=\d+", f"{name}_PORT={port}", text, flags=re.MULTILINE)
         script = own / "role"
         script.write_text(text)

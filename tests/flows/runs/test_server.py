@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from flows.runs import orchestration, server
+from tasks.ports import free_port
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +112,7 @@ def test_a_port_that_somebody_else_took_is_replaced_by_another_one(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ports = [int(taken.getsockname()[1])]
-        free = server._free_port
-        monkeypatch.setattr(server, "_free_port", lambda: ports.pop() if ports else free())
+        monkeypatch.setattr(server, "free_port", lambda: ports.pop() if ports else free_port())
         monkeypatch.setattr(server, "HEALTH_SECONDS", 0.2)  # the socket above accepts, and never answers
         with server.own_server(tmp_path) as own:
             own.wait()
