@@ -16,6 +16,7 @@ from privcore.parameter import Choice, Value
 from storage import layout
 from storage.errors import DamagedError, StoreError, reason
 from storage.folder import Folder
+from storage.plausible import impossible
 from storage.schema import PROBLEM_KEY, RESULTS, schema_for
 
 ROW_GROUP = 122_880
@@ -209,6 +210,8 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
     table = _conform(shown, problem, table, columns)
     if name := _with_nan(table):
         raise DamagedError(f"{shown} has NaN in the column {name}; `privsweep repair` will quarantine it.")
+    if row := impossible(table):
+        raise DamagedError(f"{shown} has {row}; `privsweep repair` will quarantine it.")
     return table
 
 

@@ -9,20 +9,24 @@ import duckdb
 import pyarrow as pa
 
 from storage import layout
+from storage.contradictions import contradictions
 from storage.errors import DamagedError, StoreError
 from storage.folder import Folder
 from storage.identities import misnaming
 from storage.manifest import Manifest, missing, read_manifest
 from storage.parts import problem_of, read_part, survey
-from storage.plausible import too_late
+from storage.plausible import UNCHECKED, doubts
 from storage.replacements import Replacement, newest, reached, read_replacement, settled, successors
-from storage.views import CHOICE, IMPORTED
+from storage.views import CHOICE
 
 DAMAGED, TRUNCATED, MISSING, FOREIGN, MISNAMED = "damaged", "truncated", "missing", "foreign", "misnamed"
-UNREADABLE, MANIFEST, CONTRADICTION, FUTURE = "unreadable", "manifest", "contradiction", "future"
+UNREADABLE, MANIFEST, CONTRADICTION = "unreadable", "manifest", "contradiction"
 DUPLICATE, LEFTOVER = "duplicate", "leftover"
-_ANSWERS = ["point_id", "status", "lower", "upper", "value", "finished_at", "versions"]
-HARMLESS = frozenset({DUPLICATE, LEFTOVER})
+_ANSWERS = [
+    *("point_id", "problem_id", "method", "method_version"),
+    *("lower", "upper", "value", "confidence", "status", "finished_at", "versions"),
+]
+HARMLESS = frozenset({DUPLICATE, LEFTOVER, UNCHECKED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +37,8 @@ class Finding:
         kind: `damaged`, `truncated` or `misnamed` (a part), `missing` (a part that a manifest lists),
             `foreign` (not a part), `unreadable` (newer, or the system refuses), `manifest` (damaged record of
             a sweep or a replacement), `contradiction` (two answers to one point), `future` (a part with a
-            time to come), `duplicate` or `leftover`.
+            time to come), `unchecked` (rows of a method or with values that this release lacks), `duplicate`
+            or `leftover`.
         file: Path of the file below the store.
         problem: Name of the affected problem, or "".
         detail: One sentence with the file and the remedy.
@@ -166,9 +171,8 @@ def _read(place: Folder, path: Path) -> _Seen:
     wrong: tuple[Finding, ...] = ()
     if predicate := misnaming(path, table):
         wrong = (_about(place, MISNAMED, path, f"{predicate}; `privsweep repair` will quarantine it."),)
-    if late := too_late(table):
-        remedy = "correct the clock, or delete the part and run its sweep again."
-        wrong += (_about(place, FUTURE, path, f"has {late}; {remedy}"),)
+    said = doubts(problem_of(path), table)
+    wrong += tuple(_about(place, kind, path, predicate) for kind, predicate in said)
     table = table.select(_ANSWERS)
     name = pa.repeat(str(path.relative_to(place.data)), len(table)).dictionary_encode()
     return _Seen(bytes=_size(path), answers=table.append_column("part", name), findings=wrong)
@@ -211,17 +215,10 @@ def _records(place: Folder) -> tuple[list[Manifest], dict[Path, Replacement], li
 
 
 def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
-    """Yield findings about points with different answers, and about parts with superseded rows."""
+    """Yield findings about answers that contradict one another, and about parts with superseded rows."""
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("answers", pa.concat_tables(answers))
-        found = connection.execute(
-            f"""
-            select point_id, min(part), max(part), list(distinct {IMPORTED}) filter (where {IMPORTED} <> '')
-            from answers where status = 'ok' group by point_id
-            having min(lower) < max(lower) or min(upper) < max(upper) or min(value) < max(value)
-            order by point_id
-            """
-        ).fetchall()
+        found = list(contradictions(connection, lambda part: place.shown(place.data / part)))
         idle = connection.execute(
             f"""
             select part, count(*) from (
@@ -229,13 +226,8 @@ def _compared(place: Folder, answers: list[pa.Table]) -> Iterator[Finding]:
             ) where place > 1 group by part order by part
             """
         ).fetchall()
-    for point, *both, sources in found:
-        files = [place.data / part for part in both]
-        detail = f"Point {point} has different answers in {' and '.join(map(place.shown, files))}"
-        for source in sources or ():
-            detail += f"; one was imported, see `privsweep table remove {source}`"
-        detail += "."
-        yield _finding(place, CONTRADICTION, files[0], detail)
+    for part, detail in found:
+        yield _finding(place, CONTRADICTION, place.data / part, detail)
     for part, count in idle:
         drop = f"has {count} rows of points whose answer is in another part; `privsweep gc` drops them."
         yield _about(place, DUPLICATE, place.data / part, drop)

@@ -1,5 +1,7 @@
-"""Rows of a time to come are refused; the clock of their machine may be off by up to a day."""
+"""Rows that no method can have stored: of a time to come, not an answer, or of an unknown method."""
 
+import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,13 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from flows.runs.repair import repair
+from privcore import Answer
+from privcore.point import encoded, hashed
+from privcore.registry import registered
 from storage import Row, open_store, publish, to_table
 from storage.errors import StoreError
 from storage.located import located
 from storage.lookup_table import lookup_table
 from storage.table_import import import_lookup_table
 from storage.verify import verify
-from tests.storage.made_up import epsilon, put, row
+from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, put, row
 
 CENTURY = datetime(2199, 1, 1, tzinfo=UTC)
 
@@ -58,3 +64,79 @@ def test_a_time_beyond_the_calendar_is_shown(tmp_path: Path) -> None:
     publish(located(tmp_path / "store"), rows.set_column(place, field, late))
     (finding,) = verify(located(tmp_path / "store")).findings
     assert "finished on 14645-06-30" in finding.detail
+
+
+def forged(root: Path, **columns: object) -> Path:
+    """Publish a row with other columns, under the ids of its fields, method and options."""
+    rows = to_table([row(epsilon())])
+    for name, value in columns.items():
+        field = rows.schema.field(name)
+        rows = rows.set_column(rows.column_names.index(name), field, pa.array([value]).cast(field.type))
+    (content,) = rows.to_pylist()
+    fields = {name: content[name] for name in UnamplifiedEpsilon.parameters}
+    defaults = UnamplifiedEpsilon.defaults()
+    given = {name: value for name, value in fields.items() if defaults.get(name) != value}
+    of = {"problem": UnamplifiedEpsilon.name, "fields": given}
+    knobs = json.loads(content["knobs"])
+    point = of | {"method": content["method"], "version": content["method_version"]}
+    ids = {
+        "problem_id": hashed(encoded(of)),
+        "point_id": hashed(encoded(point | ({"knobs": knobs} if knobs else {}))),
+    }
+    for name, value in ids.items():
+        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), pa.array([value]))
+    return publish(located(root), rows)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"lower": 3.0, "upper": 1.0}, "with the bracket [3.0, 1.0] at confidence 1.0"),
+        ({"confidence": 1.5}, "with the bracket [1.0, 2.0] at confidence 1.5"),
+        ({"confidence": 0.0}, "with the bracket [1.0, 2.0] at confidence 0.0"),
+    ],
+)
+def test_a_part_with_a_row_that_is_not_an_answer_is_refused_and_its_point_is_computed_again(
+    tmp_path: Path, columns: dict[str, object], words: str
+) -> None:
+    forged(tmp_path / "store", **columns)
+    (finding,) = verify(located(tmp_path / "store")).findings
+    assert finding.kind == "damaged"
+    assert words in finding.detail
+    with open_store(tmp_path / "store") as store:
+        with pytest.raises(StoreError, match=re.escape(words)):
+            store.lookup(epsilon())
+        done = repair(store, engine_name="serial")
+        assert (len(done.moved), done.lost) == (1, 1)
+        assert store.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"method": "unamplified.wonder"}, "rows of the unknown method 'unamplified.wonder', which"),
+        ({"method": "labels.bag"}, "rows of labels.bag, which does not answer unamplified-epsilon, which"),
+        ({"method_version": 99}, "rows of version 99 of unamplified.exact, which"),
+        ({"knobs": '{"x":1}'}, "rows of unamplified.exact with the options '{\"x\":1}', which"),
+        ({"sigma": -1.0}, "rows with sigma=-1.0, which"),
+        ({"status": "fine"}, "rows with the unknown status 'fine', which"),
+    ],
+)
+def test_rows_that_this_release_cannot_check_are_named_since_a_later_one_may_have_written_them(
+    tmp_path: Path, columns: dict[str, object], words: str
+) -> None:
+    forged(tmp_path / "store", **columns)
+    report = verify(located(tmp_path / "store"))
+    (finding,) = report.findings
+    assert (finding.kind, report.sound) == ("unchecked", True)
+    assert f"has {words} this release cannot check" in finding.detail
+
+
+def test_two_methods_whose_proofs_exclude_one_another_are_a_contradiction(tmp_path: Path) -> None:
+    put(tmp_path / "store", row(epsilon(), Answer.at_least(3.0)))
+    put(tmp_path / "store", row(epsilon(), Answer.at_most(2.0), method=Claims()))
+    with registered(Claims):
+        (finding,) = verify(located(tmp_path / "store")).findings
+    assert finding.kind == "contradiction"
+    assert "unamplified.exact proves at least 3.0 in" in finding.detail
+    assert "but test.claims at most 2.0 in" in finding.detail
