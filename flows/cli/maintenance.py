@@ -82,7 +82,7 @@ def _show_recomputed(again: "Recomputed") -> None:
         f"{len(again.apart)} contradict the stored ones" if again.apart else "",
         f"{len(again.not_reproduced)} claim less than the stored ones" if again.not_reproduced else "",
         "" if again.wrong else "all intersect the stored ones",
-        f"{len(again.skipped)} stored ones skipped" if again.skipped else "",
+        f"{len(again.skipped)} skipped" if again.skipped else "",
     ]
     verdict = ", ".join(filter(None, verdicts))
     print(f"{again.rows} brackets recomputed: {again.equal} have the same bits, {verdict}")
