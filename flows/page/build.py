@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import tempfile
 from dataclasses import dataclass
 from importlib import resources
@@ -102,7 +103,9 @@ def _hash(data: bytes) -> str:
 
 
 def _refuse(out: Path) -> None:
-    """Raise `DomainError` if a page would replace something else."""
+    """Raise `DomainError` if a page would replace something else, or the path is an address."""
+    if re.match(r"[A-Za-z0-9]+:/", str(out)):
+        raise DomainError(f"Expected a folder on this machine, got the address {out}.")
     target = out.resolve()
     for folder in (target, *target.parents):
         if (folder / MARK).exists():

@@ -41,6 +41,19 @@ def test_a_forged_snapshot_is_built_again_from_the_parts(root: Path) -> None:
     assert snapshot not in snapshots(root)
 
 
+def test_a_forged_log_of_changes_next_to_a_snapshot_is_not_replayed(root: Path, tmp_path: Path) -> None:
+    put(root, rows(3))
+    assert upper(root) == 2.0
+    (snapshot,) = snapshots(root)
+    copy = shutil.copy(snapshot, tmp_path / "copy.duckdb")
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("pragma disable_checkpoint_on_shutdown")
+        connection.execute("update brackets.unamplified_epsilon set lower = 0, upper = upper / 2")
+    shutil.copy(f"{copy}.wal", f"{snapshot}.wal")
+    assert upper(root) == 2.0
+    assert snapshots(root) == [snapshot]
+
+
 @pytest.mark.parametrize("name", ["snapshot-{}.duckdb", "snapshot-{}-00000000.duckdb"])
 def test_a_snapshot_that_somebody_else_made_is_not_believed(root: Path, name: str) -> None:
     put(root, rows(3))
