@@ -214,6 +214,7 @@ VERSIONS = {
     "auditing.dpsgd": 2,
     "auditing.gaussian": 2,
     "auditing.laplace": 2,
+    "auditing.nasr": 2,
     "auditing.planned": 2,
     "auditing.power": 2,
     "auditing.recursion": 2,

@@ -1,28 +1,15 @@
-"""Audit by many runs: the epsilon that both error rates of an attack refute, and bounds of the rates."""
+"""Audit by many runs: the epsilon that both error rates of an attack refute."""
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from privcore.answer import Answer
 from privcore.auditing.planning_problems import AuditRunsEpsilon
 from privcore.auditing.problems import MOST
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
+from privcore.numerics.pairs_of_rates import RatesBelow
 from privcore.numerics.rounding import FEW_FUNCTIONS
-from privcore.numerics.two_rates import RatesBelow, TwoSamples, joint_cost, refuted
-
-
-class Rates(NamedTuple):
-    """Confidence bounds of the rates of an attack: lower bounds of true rates, upper bounds of false rates.
-
-    Only two of them are independent bounds; the others are their complements, each rounded to the safe side.
-    """
-
-    true_positive: float
-    false_positive: float
-    true_negative: float
-    false_negative: float
+from privcore.numerics.two_rates import TwoSamples, joint_cost, refuted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,29 +63,3 @@ class AuditingRuns(Method[AuditRunsEpsilon]):
 def _private(epsilon: float, delta: float) -> RatesBelow:
     """Return the pairs of rates of one event that a private mechanism may have."""
     return RatesBelow(slope=math.exp(epsilon) * (1.0 + FEW_FUNCTIONS), height=delta)
-
-
-def runs_cost(problem: AuditRunsEpsilon) -> Cost:
-    """Return the cost of four bounds, each a tail of a binomial distribution in a window around its mode."""
-    size = 4e3 + 76.0 * (problem.runs_with**0.5 + problem.runs_without**0.5)
-    return Cost(seconds=2e-3 + 1e-7 * size, bytes=1e5 + 50.0 * size)
-
-
-def error_rates(problem: AuditRunsEpsilon) -> Rates:
-    """Return bounds of the rates of an attack that hold jointly with the confidence of the problem.
-
-    Example:
-        >>> counts = {"runs_with": 1000, "true_positives": 900, "runs_without": 1000, "false_positives": 50}
-        >>> rates = error_rates(AuditRunsEpsilon(**counts, delta=1e-5))
-        >>> round(rates.true_positive, 6), round(rates.false_positive, 6)
-        (0.87977, 0.065346)
-    """
-    error = shared_error(problem.audit_confidence)
-    found, missed = problem.true_positives, problem.runs_with - problem.true_positives
-    wrong, left = problem.false_positives, problem.runs_without - problem.false_positives
-    return Rates(
-        true_positive=rate_at_least(problem.runs_with, found, error),
-        false_positive=rate_at_most(problem.runs_without, wrong, error),
-        true_negative=rate_at_least(problem.runs_without, left, error),
-        false_negative=rate_at_most(problem.runs_with, missed, error),
-    )

@@ -22,7 +22,8 @@ from privcore.numerics.binomial_quantiles import (
     quantile_of_many,
 )
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most
-from privcore.numerics.rounding import FEW_FUNCTIONS, NORMAL_QUANTILES
+from privcore.numerics.pairs_of_rates import Ends, PairsBelow
+from privcore.numerics.rounding import NORMAL_QUANTILES
 
 _OUTSIDE = 1e-3
 """Share of the error for separate bounds of both rates, beyond which no pair is tested."""
@@ -30,10 +31,8 @@ _MARGINS = (0.01, 0.04, 0.2)
 """Distances from the critical value, tried one after the other until a proof ends."""
 _MOST_CELLS = 20_000
 """Number of rectangles of pairs after which a proof is given up."""
-_GRID = 200
-"""Number of rates at which a test is approximated before it is proved,"""
 _PRECISION = 1e-6
-"""and relative precision of that."""
+"""Relative precision of a number that is approximated before it is proved."""
 _RARE = 0.05
 """Expected number of misses, or of events of the second sample, below which the other one alone decides."""
 
@@ -48,27 +47,7 @@ class TwoSamples:
     others: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class RatesBelow:
-    """Pairs of rates with p <= slope q + height.
-
-    Attributes:
-        slope: The slope.
-        height: The height.
-        weighed: The slope for which the weights of the test are best: a number for all sets of a family, or
-            None for the slope of the pair itself, p / q.
-    """
-
-    slope: float
-    height: float
-    weighed: float | None = None
-
-    def most(self, q: Array) -> Array:
-        """Return the largest p for each q, rounded up."""
-        return (self.slope * q + self.height) * (1.0 + FEW_FUNCTIONS)
-
-
-Family = Callable[[float], RatesBelow]
+Family = Callable[[float], PairsBelow]
 """Sets of pairs that grow with a number."""
 
 
@@ -79,7 +58,7 @@ def refuted(counts: TwoSamples, family: Family, most: float, error: float) -> fl
         counts: The counts.
         family: The sets, by a number from 0 on; they grow with it.
         most: Largest number that is tried.
-        error: Probability that the number of the true pair is smaller than the result, in (0, 1/2).
+        error: Probability that the number of the true pair is smaller than the result, in (0, 1/2].
 
     Returns:
         The number, rounded down; 0 if the pairs of 0 are not refuted.
@@ -89,6 +68,7 @@ def refuted(counts: TwoSamples, family: Family, most: float, error: float) -> fl
         1012-1016, for the rates.
 
     Example:
+        >>> from privcore.numerics.pairs_of_rates import RatesBelow
         >>> counts = TwoSamples(many=900, trials=1000, few=50, others=1000)
         >>> advantages = lambda gain: RatesBelow(slope=1.0, height=gain, weighed=1.0)
         >>> round(refuted(counts, advantages, 1.0, 0.05), 3)
@@ -140,14 +120,14 @@ class Region:
 
     def estimate(self, family: Family, most: float, margin: float) -> float:
         """Return about the largest number whose pairs are refuted with a margin."""
-        q = np.linspace(*self.q, _GRID)
+        q = family(0.0).rates(*self.q, self._rare()[1])
         y, m = self.counts.few, self.counts.others
         tails = scipy.special.betainc(m - y, y + 1, 1.0 - q), scipy.special.betainc(y + 1, m - y, q)
         two = normal_quantile(*tails)
 
         def refutes(number: float) -> bool:
             line = family(number)
-            p = np.minimum(line.slope * q + line.height, self.p[1])
+            p = np.minimum(line.most(q), self.p[1])
             inside = p >= self.p[0]
             value = _combined(self._about(p), two, self._angles(line, p, p, q, q)[0])
             return bool((value >= self.critical + margin)[inside].all())
@@ -171,25 +151,19 @@ class Region:
             scipy.special.betainc(x, n - x + 1, p), scipy.special.betainc(n - x + 1, x, 1.0 - p)
         )
 
-    def _angles(self, line: RatesBelow, p0: Array, p1: Array, q0: Array, q1: Array) -> tuple[Array, Array]:
+    def _angles(self, line: PairsBelow, p0: Array, p1: Array, q0: Array, q1: Array) -> Ends:
         """Return the least and the largest angle of the weights of the pairs in rectangles.
 
-        The angle is 0 if the first sample alone decides. The weights are those of the standard errors.
+        Each rectangle lies on one side of each rare rate.
         """
         surely, rarely = self._rare()
-        (one, other), (few, many) = _variances(p0, p1), _variances(q0, q1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if line.weighed is None:  # p^2 q (1 - q) / (q^2 p (1 - p))
-                squares = p0 * (1.0 - q1) / (q1 * (1.0 - p0)), p1 * (1.0 - q0) / (q0 * (1.0 - p1))
-            else:
-                squares = line.weighed**2 * few / other, line.weighed**2 * many / one
-            ratio = self.counts.trials / self.counts.others
-            low, high = (np.arctan(np.sqrt(ratio * square)) for square in squares)
+        trials = self.counts.trials, self.counts.others
+        low, high = line.angles(trials, self.critical, (p0, p1), (q0, q1))
         alone = np.where(q1 <= rarely, 0.0, 0.5 * math.pi)
         decided = (q1 <= rarely) | (p0 >= surely)
         return np.where(decided, alone, low), np.where(decided, alone, high)
 
-    def refutes(self, line: RatesBelow) -> bool:
+    def refutes(self, line: PairsBelow) -> bool:
         """Return whether all pairs of the set are refuted, by rectangles of pairs that are halved."""
         surely, rarely = self._rare()
         parts = _parts(self.p, surely), _parts(self.q, rarely)
@@ -234,12 +208,6 @@ def _combined(one: Array | float, two: Array | float, angle: Array) -> Array:
     with np.errstate(invalid="ignore"):
         first = np.where(angle < 0.5 * math.pi, np.cos(angle) * one, 0.0)
         return first + np.where(angle > 0.0, np.sin(angle) * two, 0.0)
-
-
-def _variances(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return the least and the largest variance of an event whose rate lies in an interval."""
-    ends = low * (1.0 - low), high * (1.0 - high)
-    return np.minimum(*ends), np.where((low < 0.5) & (high > 0.5), 0.25, np.maximum(*ends))
 
 
 def _parts(ends: tuple[float, float], at: float) -> list[tuple[float, float]]:

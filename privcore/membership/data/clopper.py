@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from privcore.answer import Answer
 from privcore.membership.data.problems import MembershipAttackAdvantage
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.pairs_of_rates import RatesBelow
 from privcore.numerics.rounding import FEW_FUNCTIONS
-from privcore.numerics.two_rates import RatesBelow, TwoSamples, joint_cost, refuted
+from privcore.numerics.two_rates import TwoSamples, joint_cost, refuted
 from privcore.papers import AUBINAIS
 
 

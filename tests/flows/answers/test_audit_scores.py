@@ -105,11 +105,13 @@ def test_several_thresholds_share_the_error(npz: Path, capsys: pytest.CaptureFix
         caught, false = hits / inside.size, wrong / outside.size
         likeliest = max(math.log(caught / false), math.log((1.0 - false) / (1.0 - caught)))
         assert max(0.0, 0.98 * epsilon) < each["epsilon"] < likeliest
-        mu = norm.ppf(least) - norm.ppf(most)
-        delta = norm.cdf(mu / 2 - each["gaussian"] / mu) - math.exp(each["gaussian"]) * norm.cdf(
-            -mu / 2 - each["gaussian"] / mu
-        )
-        assert delta == pytest.approx(1e-5, rel=1e-4)
+        separate, estimated = (norm.ppf(p) - norm.ppf(q) for p, q in ((least, most), (caught, false)))
+        deltas = [
+            norm.cdf(mu / 2 - each["gaussian"] / mu)
+            - math.exp(each["gaussian"]) * norm.cdf(-mu / 2 - each["gaussian"] / mu)
+            for mu in (separate, estimated)
+        ]
+        assert deltas[0] < 1e-5 < deltas[1], "the refuted mu is between that of two bounds and the estimate"
     assert found["refuted_epsilon"] == max(each["epsilon"] for each in found["thresholds"])
 
 

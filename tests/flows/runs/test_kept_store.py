@@ -22,6 +22,7 @@ EVERY_PROBLEM = KEPT / "every-problem.toml"
 
 RAISED = {
     "auditing.best",
+    "auditing.nasr",
     "auditing.power",
     "auditing.runs",
     "bins.certified",

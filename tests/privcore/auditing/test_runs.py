@@ -142,19 +142,27 @@ def test_more_runs_more_confidence_and_more_delta_move_epsilon_as_they_should() 
     assert usual < math.log(0.9 / 0.05)
 
 
-def test_the_gaussian_family_says_mu_of_the_rates_and_its_epsilon() -> None:
-    from scipy.stats import binomtest
-
-    level = 1.0 - 2.0 * (1.0 - math.sqrt(0.95))
-    low = binomtest(900, 1000).proportion_ci(level, method="exact").low
-    high = binomtest(50, 1000).proportion_ci(level, method="exact").high
-    mu = float(ndtri(1.0 - high) - ndtri(1.0 - low))
+def test_the_gaussian_family_says_the_refuted_mu_and_its_epsilon() -> None:
     found = asked("auditing.nasr", 1000, 900, 1000, 50)
-    assert found.value == pytest.approx(gaussian_epsilon_bounds(1.0 / mu, DELTA)[0], rel=1e-6)
+    mu = float(found.detail.removeprefix("model-based: mu = ").partition(" ")[0])
+    assert found.value == pytest.approx(gaussian_epsilon_bounds(1.0 / mu, DELTA)[0], rel=1e-5)
     assert found.detail == f"model-based: mu = {mu:.6g} of Gaussian noise, confidence 0.95"
     assert (found.lower, found.upper) == (0.0, math.inf), "an estimate, which belongs to no bracket"
     assert found.value is not None
     assert found.value > asked("auditing.runs", 1000, 900, 1000, 50).lower
+
+
+def test_the_gaussian_family_needs_1_64_standard_errors_of_both_quantiles() -> None:
+    """Separate bounds of both rates need 1.95 of each, and refute 2.685."""
+    found = asked("auditing.nasr", 1000, 900, 1000, 50)
+    errors = [
+        math.sqrt(rate * (1.0 - rate) / 1000 * 2.0 * math.pi) * math.exp(0.5 * float(ndtri(rate)) ** 2)
+        for rate in (0.9, 0.05)
+    ]
+    expected = float(ndtri(0.9) - ndtri(0.05)) - 1.645 * math.hypot(*errors)
+    mu = float(found.detail.removeprefix("model-based: mu = ").partition(" ")[0])
+    assert 2.685 < mu < expected
+    assert mu == pytest.approx(expected, abs=0.5 * math.hypot(*errors))
 
 
 # ------------------------------------------------------------------------------------- the validity

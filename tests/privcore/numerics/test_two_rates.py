@@ -10,7 +10,8 @@ from scipy.stats import binom
 
 from privcore.numerics.binomial_quantiles import LARGEST_SUMMED, quantile_of_few, quantile_of_many
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
-from privcore.numerics.two_rates import RatesBelow, Region, TwoSamples, refuted
+from privcore.numerics.pairs_of_rates import RatesBelow
+from privcore.numerics.two_rates import Region, TwoSamples, refuted
 from tests.suites import some
 
 
