@@ -1,11 +1,11 @@
 """Runs of several phases from a TOML file, or from one line of text."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from flows.answers.samplers import with_sizes
+from flows.spec.depth import parsed
 from privcore import DomainError, PrivsweepError
 from privcore.errors import unknown
 from privcore.training import PHASES, phase_named, written
@@ -56,7 +56,7 @@ def _content(path: Path) -> dict[str, Any]:
             raw = file.read(LARGEST_FILE + 1)
         if len(raw) > LARGEST_FILE:
             raise DomainError(f"Expected a file of at most {LARGEST_FILE} bytes, got {path}.")
-        content = tomllib.loads(raw.decode())
+        content = parsed(raw)
     except OSError as error:
         raise DomainError(f"Cannot read the run {path}: {error.strerror or error}.") from None
     except ValueError as error:

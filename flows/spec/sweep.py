@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flows.spec.depth import parsed
 from flows.spec.grid import Grid
 from flows.spec.read_grid import checked, read_grid
 from flows.spec.toml import Reader, SweepError, shown
@@ -117,13 +118,12 @@ def parse(content: bytes, source: str) -> Sweep:
         SweepError: The sweep is invalid.
     """
     try:
-        text = content.decode()
-        table = tomllib.loads(text)
+        table = parsed(content)
     except tomllib.TOMLDecodeError as error:
         raise SweepError(f"{source}: Expected TOML, got: {error}.") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise SweepError(f"{source}: Expected TOML in UTF-8 without huge numbers or deep nesting.") from None
-    return read(table, Reader(source, text))
+    return read(table, Reader(source, content.decode()))
 
 
 def from_spec(spec: Mapping[str, Any], source: str) -> Sweep:
