@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from flows.runs.ledger import Ledger
 from flows.runs.pricing import Prices
 from flows.runs.section import Section
-from flows.spec.box import Column, Numbers, chunks
+from flows.spec.box import chunks
+from flows.spec.levels import Column, Numbers
 from privcore.method import Method
 from privcore.problem import Problem
 from tasks.batch import Batch, Span, aim, cut

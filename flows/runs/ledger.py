@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from flows.runs.section import EXCLUDED, NEW, Codes, Section
+from flows.runs.section import EXCLUDED, NEW, Codes, Earlier, Section
 from flows.spec.box import Box, chunks
 from flows.spec.grid import Grid
 from privcore.answer import Status
@@ -46,11 +46,13 @@ class Ledger:
 
     def __init__(self, grids: Sequence[Grid]) -> None:
         sections: list[Section] = []
+        earlier = Earlier()
         for grid in grids:
             box = Box(grid)
             for method in grid.methods:
                 section = Section(box, method)
-                section.exclude(sections)
+                section.exclude(earlier.near(section))
+                earlier.add(section)
                 sections.append(section)
         self.sections = tuple(sections)
         self.total = sum(one.size - int(_histogram(one)[EXCLUDED]) for one in sections)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flows.runs.section import EXCLUDED, Section
-from flows.spec.box import Numbers
+from flows.spec.levels import Numbers
 from tasks.limits import Limits, estimate
 
 EACH = 20_000

@@ -1,12 +1,14 @@
 """A section of a sweep: the points of one grid and one method, by number, with a code for each."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flows.spec.box import Box, Column, Numbers, chunks
+from flows.spec.box import Box, chunks
+from flows.spec.levels import Column, Levels, Numbers
 from privcore.method import Method
 from privcore.point import Point
 
@@ -14,6 +16,10 @@ NEW = 0
 """Code of a point without a stored row."""
 EXCLUDED = 255
 """Code of a number without a point: its grid excludes it, or an earlier section has the point."""
+
+FEW = 100
+"""Most values of a field by which sections are found."""
+_MANY = object()
 
 Codes = NDArray[np.uint8]
 
@@ -80,18 +86,56 @@ class Section:
             found = found * len(state) + state[self.box.rows(k, numbers)]
         return found
 
-    def exclude(self, earlier: Sequence["Section"]) -> None:
-        """Exclude the numbers that the grid excludes, and the points of earlier sections."""
-        others = [one for one in earlier if one.method == self.method and one.box.meets(self.box)]
+    def exclude(self, earlier: Iterable["Section"]) -> None:
+        """Exclude the numbers that the grid excludes, and the points of earlier sections of the method."""
+        others = [one for one in earlier if one.box.meets(self.box)]
         for numbers in chunks(self.size):
             excluded = self.box.excluded(numbers)
             if excluded is not None:
                 self.codes[numbers[excluded]] = EXCLUDED
             for other in others:
-                self.codes[numbers[other.has(self.box.columns(numbers))]] = EXCLUDED
+                left = numbers[self.codes[numbers] != EXCLUDED]
+                if not len(left):
+                    break
+                self.codes[left[other.has(self.box.columns(left))]] = EXCLUDED
 
     def has(self, columns: dict[str, Column]) -> NDArray[np.bool_]:
         """Return a mask of the rows whose problems are points of this section."""
         numbers = self.box.numbers(columns)
         known: NDArray[np.bool_] = (numbers >= 0) & (self.codes[numbers] != EXCLUDED)
         return known
+
+
+class Earlier:
+    """Sections that were made before, found by the values of their fields.
+
+    So a sweep of thousands of grids compares each of them with few others.
+    """
+
+    def __init__(self) -> None:
+        self._having: dict[tuple[Any, ...], list[Section]] = {}
+
+    def add(self, section: Section) -> None:
+        """Add a section, unless all its numbers are excluded."""
+        if (section.codes[:1] == EXCLUDED).all() and (section.codes == EXCLUDED).all():
+            return
+        for name, levels in section.box.levels().items():
+            for value in _values(levels) or [_MANY]:
+                self._having.setdefault((section.key, section.box.kind, name, value), []).append(section)
+        self._having.setdefault((section.key, section.box.kind), []).append(section)
+
+    def near(self, section: Section) -> Iterable[Section]:
+        """Return the sections of its problem and method, except most of those that share no point with it."""
+        key = section.key, section.box.kind
+        found = [[self._having.get(key, [])]]
+        for name, levels in section.box.levels().items():
+            if values := _values(levels):
+                found.append([self._having.get((*key, name, value), []) for value in [*values, _MANY]])
+        fewest = min(found, key=lambda lists: sum(map(len, lists)))
+        return dict.fromkeys(one for several in fewest for one in several)
+
+
+def _values(levels: Levels) -> list[Any]:
+    """Return the values of a field if they are few."""
+    values: list[Any] = levels.values.tolist() if len(levels) <= FEW else []
+    return values

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from flows.spec.fields import are_own
 from flows.spec.grid import Grid
+from flows.spec.levels import Column, Levels, Numbers, place
 from privcore.constraint import Constraint
 from privcore.errors import DomainError
 from privcore.parameter import Integer, Parameter, Real
 from privcore.problem import Problem
 
-Numbers = NDArray[np.int64]
-Column = NDArray[Any]
 Columns = Mapping[str, Column]
 
 CHUNK = 1 << 18
@@ -33,43 +32,19 @@ def chunks(size: int) -> Iterator[Numbers]:
         yield np.arange(start, min(start + CHUNK, size))
 
 
-class _Levels:
-    """The distinct values of a field in their order, each with its rank as a code."""
-
-    def __init__(self, values: Column) -> None:
-        self._words: dict[Any, int] | None = None
-        if values.dtype == object:
-            self._words = {word: rank for rank, word in enumerate(sorted(set(values.tolist())))}
-        else:
-            self._numbers = np.unique(values)
-
-    def __len__(self) -> int:
-        return len(self._numbers) if self._words is None else len(self._words)
-
-    def codes(self, values: Column) -> Numbers:
-        """Return the code of each value, or -1."""
-        if self._words is not None:
-            return np.fromiter((self._words.get(word, -1) for word in values), np.int64, len(values))
-        return _place(self._numbers, values)
-
-
-def _place(known: Column, values: Column) -> Numbers:
-    """Return the places of values among sorted distinct ones, or -1."""
-    place: Numbers = np.searchsorted(known, values)
-    place[place == len(known)] = 0
-    place[known[place] != values] = -1
-    return place
-
-
 class Dimension:
     """A factor of a grid: the values of an axis, or of axes that advance together, each row once.
 
     Args:
         columns: The values of each field; rows that occur again are left out.
+
+    Attributes:
+        columns: The values of each field, without these rows.
+        levels: The distinct values of each field.
     """
 
     def __init__(self, columns: Columns) -> None:
-        self._levels = {name: _Levels(values) for name, values in columns.items()}
+        self.levels = {name: Levels(values) for name, values in columns.items()}
         self._joint: dict[str, Numbers] = {}
         keys = self._keys(columns, learn=True)
         _, first = np.unique(keys, return_index=True)
@@ -89,17 +64,17 @@ class Dimension:
 
     def ranks(self, names: list[str]) -> list[Numbers]:
         """Return the ranks of the values of each row among all values of a field."""
-        return [self._levels[name].codes(self.columns[name]) for name in names]
+        return [self.levels[name].codes(self.columns[name]) for name in names]
 
     def _keys(self, columns: Columns, *, learn: bool) -> Numbers:
         """Return a number for each combination of values that occurs, below the number of combinations."""
         keys: Numbers = np.zeros(1, np.int64)
-        for name, levels in self._levels.items():
+        for name, levels in self.levels.items():
             codes = levels.codes(columns[name])
             joint = np.where((keys < 0) | (codes < 0), -1, keys * len(levels) + codes)
             if learn:
                 self._joint[name] = np.unique(joint)
-            keys = _place(self._joint[name], joint)
+            keys = place(self._joint[name], joint)
         return keys
 
 
@@ -169,9 +144,9 @@ class Box:
         ]
         given = {*grid.product, *grid.zip}
         allowed = np.zeros(math.prod(map(len, rows)), np.bool_)
-        for place, parts in enumerate(itertools.product(*values)):
+        for judged, parts in enumerate(itertools.product(*values)):
             fields = {name: value for part in parts for name, value in part.items() if name in given}
-            allowed[place] = grid.problem_of(fields) is not None
+            allowed[judged] = grid.problem_of(fields) is not None
         if allowed.all():
             return
         self._allowed = allowed
@@ -225,8 +200,12 @@ class Box:
         """Return False only if no problem is in both boxes."""
         if self.kind is not other.kind:
             return False
-        own, others = ({n: c for d in box.dimensions for n, c in d.columns.items()} for box in (self, other))
-        return all((_Levels(own[name]).codes(others[name]) >= 0).any() for name in own)
+        own, others = self.levels(), other.levels()
+        return all(own[name].meets(others[name]) for name in own)
+
+    def levels(self) -> dict[str, Levels]:
+        """Return the distinct values of each field."""
+        return {name: levels for dimension in self.dimensions for name, levels in dimension.levels.items()}
 
 
 def _type(parameter: Parameter) -> Any:

@@ -61,23 +61,27 @@ class Axis:
         """Return one value, rounded and checked in the same way."""
         if self.rule == "list":
             return self.numbers[index]
-        return self._value(index, *(_exact(x) for x in self.numbers))
+        return self._value(index)
 
     def _generated(self) -> Iterator[Value]:
         """Yield the values of a rule."""
-        numbers = [_exact(x) for x in self.numbers]
-        for i in itertools.takewhile(self.size.__gt__, itertools.count()):
-            yield self._value(i, *numbers)
+        return map(self._value, itertools.takewhile(self.size.__gt__, itertools.count()))
 
-    def _value(self, i: int, first: Fraction, last: Fraction, third: Fraction) -> Value:
-        if self.rule == "range":
-            x = float(first + i * third)
-        elif i in (0, self.size - 1):  # the ends are as written, without rounding errors
-            x = float(last if i else first)
-        elif self.rule == "linear":
-            x = float(first + (last - first) * i / (third - 1))
+    @cached_property
+    def _line(self) -> tuple[int, int, int]:
+        """Whole numbers a, b and c: value i is (a + b i) / c; on a geometric axis, only the ends are."""
+        first, last, third = (_exact(x) for x in self.numbers)
+        step = third if self.rule == "range" else (last - first) / (third - 1)
+        scale = math.lcm(first.denominator, step.denominator)
+        return int(first * scale), int(step * scale), scale
+
+    def _value(self, i: int) -> Value:
+        if self.rule == "geometric" and 0 < i < self.size - 1:  # the ends are as written
+            first, last, count = map(float, self.numbers)
+            x = first * (last / first) ** (i / (count - 1.0))
         else:
-            x = float(first) * (float(last) / float(first)) ** (i / float(third - 1))
+            start, step, scale = self._line
+            x = (start + step * i) / scale  # rounded once
         rounded = float(f"{x:.{DIGITS}g}")
         whole = isinstance(self.parameter, Integer)
         return self.parameter.check(round(rounded) if whole else rounded)

@@ -1,12 +1,15 @@
 """The ledger of a sweep: the status of each point is that of the views, and every part is read once."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from flows.runs import section
 from flows.runs.ledger import Ledger
+from flows.spec.box import Box
 from flows.spec.grid import expand
 from flows.spec.sweep import Sweep, embedded_names, load, parse
 from privcore import Answer, Status, find
@@ -65,6 +68,31 @@ def test_a_point_of_several_grids_counts_at_its_first_occurrence() -> None:
     ledger = Ledger(sweep_of("1, 2", "2, 3", "3, 1, 4").grids)
     assert ledger.total == 4
     assert [one.codes.tolist() for one in ledger.sections] == [[0, 0], [255, 0], [255, 255, 0]]
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "total"), [([f"{1 + i / 8}" for i in range(400)], 400), (["1, 2"] * 400, 2)]
+)
+def test_a_grid_is_compared_with_few_others(
+    sigmas: list[str], total: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[Box] = []
+    real = Box.meets
+
+    def counted(box: Box, other: Box) -> bool:
+        met.append(box)
+        return real(box, other)
+
+    monkeypatch.setattr(Box, "meets", counted)
+    ledger = Ledger(sweep_of(*sigmas).grids)
+    assert ledger.total == total
+    assert len(met) <= 400
+
+
+def test_grids_meet_in_axes_of_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(section, "FEW", 2)
+    for sigmas in itertools.permutations(["1, 2", "2, 3, 4, 5", "5", "3, 1", "7, 8, 9"]):
+        assert Ledger(sweep_of(*sigmas).grids).total == 8
 
 
 def test_rows_of_other_points_methods_versions_and_options_do_not_count(tmp_path: Path) -> None:

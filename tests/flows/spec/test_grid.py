@@ -1,6 +1,8 @@
 """Grids: counted exactly without being expanded, expanded without surprises."""
 
 import math
+import random
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -8,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.runs.plan import readable
-from flows.spec.grid import count, expand
+from flows.spec.grid import Axis, count, expand
 from flows.spec.sweep import Sweep, parse
-from privcore import DomainError
+from privcore import DomainError, params
+from privcore.parameter import Integer, Real
 
 
 def sweep(product: str, *, where: str = "", extra: str = "") -> Sweep:
@@ -131,3 +134,18 @@ def test_a_point_of_several_grids_comes_once() -> None:
     grids = parse(text.encode(), "twice.toml").grids
     assert [p.problem.as_fields()["sigma"] for p in expand(grids)] == [1.0, 2.0, 3.0]
     assert count(grids) == 5, "an upper bound, and cheap"
+
+
+@pytest.mark.parametrize("parameter", [params.SIGMA, params.STEPS], ids=["real", "whole"])
+def test_values_of_rules_are_exact_decimal_numbers_rounded_once(parameter: Real | Integer) -> None:
+    rng = random.Random(parameter.name)
+    for _ in range(100):
+        first, step, count = rng.randint(1, 999), rng.randint(1, 99), rng.randint(3, 40)
+        scale = 10 ** rng.randint(0, 3) if parameter is params.SIGMA else 1
+        numbers = tuple(each / scale for each in (first, first + step * (count - 1), step))
+        exact = [Fraction(first + step * i, scale) for i in range(count)]
+        linear = Axis(parameter=parameter, rule="linear", numbers=(*numbers[:2], count))
+        stepwise = Axis(parameter=parameter, rule="range", numbers=numbers)
+        assert (
+            list(linear) == list(stepwise) == [float(x) for x in exact] == [linear[i] for i in range(count)]
+        )
