@@ -73,5 +73,5 @@ def _after(text: str, start: int) -> int:
 
 
 def _own_quotes(text: str, place: int, sign: str) -> int:
-    """Return how many quotes, 0 to 2, follow the end of a long text, whose content they end."""
+    """Return the number of quotes, 0 to 2, that follow the end of a long text, whose content they end."""
     return next((n for n in (2, 1) if text.startswith(n * sign, place)), 0)
