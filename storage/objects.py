@@ -11,6 +11,7 @@ from typing import Any
 from storage.mirror import is_mirrored
 from storage.server import asking, content_of, put_new, refused
 
+LISTING_SECONDS = 180.0  # for one object with all tries; a server that stalls is given up earlier
 _AT_ONCE = 64  # most objects in one fetch
 _BYTES_AT_ONCE = 64e6  # most bytes in one fetch, since memory holds them
 
@@ -53,7 +54,11 @@ class Objects:
         if not name and prefix:
             prefix += "/"
         with self._asking("read", name) as server:
-            found = server.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=2)
+            asked = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": 2}
+            try:
+                found = server.call_s3("list_objects_v2", **asked, timeout=LISTING_SECONDS)
+            except TimeoutError:
+                raise ValueError(f"a listing took more than {LISTING_SECONDS:g} s") from None
             if "Name" not in found:  # every S3 listing has this key; an HTML page has not
                 raise ValueError("the endpoint is not an S3 server")
         # Web consoles mark a folder by an empty object whose name is that of the folder and a slash.

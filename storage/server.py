@@ -5,11 +5,13 @@ from contextlib import contextmanager
 from functools import cache
 from http.client import HTTPException
 from os import getpid
+from threading import Thread
 from typing import Any
 
 from storage.errors import StoreError
 
-PATIENCE = 10.0  # seconds for the first answer of a server
+PATIENCE = 10.0  # seconds for the whole first answer of a server
+_FIRST_BYTES = 65536  # of an answer whose end is not awaited
 _TAKEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")  # some servers send numbers only
 
 
@@ -39,31 +41,45 @@ def _connected(endpoint: str, _process: int) -> Any:
 
 @cache
 def check_answer(endpoint: str) -> None:
-    """Raise an error if a server accepts no connection or sends no answer in time; any answer will do.
+    """Raise an error if a server accepts no connection or sends no whole answer in time; any answer will do.
 
-    The driver would try ten times, which takes minutes, as is right only in the middle of a sweep. Servers of
-    AWS are not asked.
+    The driver would try ten times, which takes minutes, as is right only in the middle of a sweep, and would
+    read for as long as a byte arrives now and then. Servers of AWS are not asked.
 
     Args:
         endpoint: Address of the server, or "" for a server that need not be asked.
 
     Raises:
-        StoreError: The server is silent.
+        StoreError: The server is silent, or too slow.
     """
     if not endpoint or endpoint.endswith(".amazonaws.com"):
         return
+    late: list[bool] = []
+    # The limit of a socket is for each of its reads, so the whole is timed from outside.
+    asked = Thread(target=lambda: late.append(_is_late(endpoint)), daemon=True)
+    asked.start()
+    asked.join(PATIENCE)
+    if late != [False]:
+        raise StoreError(f"The server {endpoint} did not answer within {PATIENCE:g} s.")
+
+
+def _is_late(endpoint: str) -> bool:
+    """Return whether a server stays silent; read its answer, or the begin of a long one."""
     from urllib.error import HTTPError
     from urllib.request import urlopen
 
     try:
-        urlopen(endpoint, timeout=PATIENCE).close()
-    except HTTPError:
-        return
+        try:
+            answer = urlopen(endpoint, timeout=PATIENCE)
+        except HTTPError as error:
+            answer = error
+        with answer:
+            answer.read(_FIRST_BYTES)
     except OSError as error:
-        if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
-            raise StoreError(f"The server {endpoint} did not answer within {PATIENCE:g} s.") from error
+        return isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError)
     except (ValueError, HTTPException):  # the driver names the mistake
-        return
+        pass
+    return False
 
 
 @contextmanager

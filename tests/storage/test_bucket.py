@@ -10,16 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from storage import Store, StoreError, mirror, open_store, server, write_manifest
+from storage import Store, StoreError, mirror, objects, open_store, server, write_manifest
 from storage.bucket import Bucket
 from storage.compaction import compact
 from storage.export import write_store_sql
@@ -676,3 +677,43 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up_at_once(monkeypatch:
             open_store("s3://bucket/store")
     server._connected.cache_clear()
     assert str(error.value) == f"The server {endpoint} did not answer within 0.5 s."
+
+
+@contextmanager
+def dripping(path: str) -> Iterator[str]:
+    """A server that sends a byte now and then if a path begins so, and refuses everything else at once."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            slow = self.path.startswith(path)
+            self.send_response(200 if slow else 403)
+            self.send_header("Content-Length", "100000" if slow else "0")
+            self.end_headers()
+            with suppress(OSError):
+                while slow and not stopping.wait(0.1):
+                    self.wfile.write(b"<")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    stopping = threading.Event()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as slow:
+        threading.Thread(target=slow.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{slow.server_port}"
+        stopping.set()
+        slow.shutdown()
+
+
+def test_a_server_whose_first_answer_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PATIENCE", 0.5)
+    with dripping("/") as endpoint, pytest.raises(StoreError, match=r"did not answer within 0\.5 s\.$"):
+        server.check_answer(endpoint)
+
+
+def test_a_server_whose_listing_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "LISTING_SECONDS", 0.5)
+    with dripping("/bucket") as endpoint:
+        server.check_answer(endpoint)
+        with pytest.raises(StoreError) as error:
+            Objects("s3://bucket/store", endpoint).first("mark")
+    assert str(error.value) == "Cannot read s3://bucket/store/mark: a listing took more than 0.5 s."
