@@ -13,7 +13,7 @@ import pyarrow as pa
 from privcore.parameter import Value
 from privcore.problem import Problem
 from storage.errors import StoreError
-from storage.views import quote, view_name
+from storage.views import LONGEST_MARK, quote, view_name
 
 KEY = "imported"
 
@@ -44,9 +44,9 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
 
 
 def source_of(versions: str) -> str:
-    """Return the lookup table of a row from its column `versions`, or ""."""
+    """Return the lookup table of a row from its column `versions`, at most 100 characters, or ""."""
     try:
-        return str(json.loads(versions).get(KEY, ""))
+        return str(json.loads(versions).get(KEY, ""))[:LONGEST_MARK]
     except (ValueError, AttributeError):
         return ""
 

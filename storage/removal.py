@@ -20,6 +20,7 @@ from storage.replacements import (
     successors,
     write_replacement,
 )
+from storage.views import LONGEST_MARK
 
 
 def remove(place: Folder, source: str) -> int:
@@ -46,7 +47,8 @@ def _remove(place: Folder, source: str) -> int:
     count = 0
     for path in parts(place):
         table = read_part(place, path)
-        ours = [source_of(text) == source for text in table["versions"].cast(pa.string()).to_pylist()]
+        texts = table["versions"].cast(pa.string()).to_pylist()
+        ours = [source_of(text) == source[:LONGEST_MARK] for text in texts]
         if not any(ours):
             continue
         count += sum(ours)

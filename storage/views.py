@@ -18,7 +18,10 @@ CHOICE = """
 not apply, then failures, and crashes last, since their cause may be external; then the earliest row; then the
 first part."""
 
-IMPORTED = """regexp_extract(versions::varchar, '"imported":"([^"]*)"', 1)"""
+LONGEST_MARK = 100
+"""Most characters of a mark that are read: the version of a lookup table is shorter, unless it is forged."""
+
+IMPORTED = f"""regexp_extract(versions::varchar, '"imported":"([^"]{{0,{LONGEST_MARK}}})', 1)"""
 """Lookup table from which a row was imported, or an empty text."""
 
 IMPORTED_ROWS = f"""

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer
-from storage import Manifest, Row, StoreError, open_store, write_manifest
+from storage import Manifest, Row, StoreError, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
+from storage.imported import marked
 from storage.located import located
 from storage.lookup_table import LookupTable, lookup_table
 from storage.manifest import manifests
@@ -44,6 +45,16 @@ def test_an_imported_row_is_marked_with_its_table_and_a_bracket_says_so(
     assert imported.imported == (table.version,)
     assert own.imported == ()
     assert between.imported == (table.version,), "its upper end is that of an imported row"
+
+
+def test_a_forged_mark_of_any_length_is_shown_short_and_can_be_taken_back(root: Path) -> None:
+    publish(located(root), marked(to_table(rows(1)), "x" * 6000))
+    with open_store(root) as store:
+        found = store.lookup(epsilon())
+        assert found is not None
+        assert found.imported == ("x" * 100,)
+        assert store.sql("select source from imported")["source"].to_pylist() == ["x" * 100]
+    assert remove(located(root), "x" * 100) == 1
 
 
 @pytest.mark.thorough
