@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 
 Case = TypeVar("Case")
-CASES = 6
+CASES = 4
 """Cases of a parametrised test in the sample."""
 
 _whole, _seed = True, ""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.suites import CASES
+
 MODULES = {
     "test_a.py": """
 import pytest
@@ -44,7 +46,7 @@ def test_single(): pass
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        ([], 6 + 2 + 6 + 3 + 3),
+        ([], CASES + 2 + CASES + 3 + 3),
         (["--suite", "all"], 20 + 5 + 1 + 9 + 3 + 10),
         (["test_b.py"], 10),
         (["test_b.py", "--suite", "sample"], 3),

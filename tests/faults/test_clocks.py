@@ -176,6 +176,7 @@ def test_a_reader_with_a_wrong_clock_sees_what_is_published_next(
         assert store.sql("from results").num_rows == 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_part_is_recognised_as_published_whatever_the_clock_of_its_disk_shows(
     faults: Tally, root: Path, hours: int

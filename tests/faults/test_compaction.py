@@ -169,6 +169,7 @@ def disturbed(work: str, root: Path) -> list[str]:
     return [f"{written}", *complaints]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("work", WORK)
 def test_readers_and_writers_at_every_operation_of_a_compaction_lose_nothing(
     faults: Tally, root: Path, work: str

@@ -78,6 +78,7 @@ def sweep_after(root: Path, start: object) -> int:
     return sweep(root)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("runs", [2, 4])
 def test_one_sweep_started_several_times_at_once_is_stored_once(faults: Tally, root: Path, runs: int) -> None:
     """T12: runs that all planned before any of them stored a row, which is the worst case."""

@@ -143,6 +143,7 @@ def test_damage_is_refused_by_name_read_around_if_allowed_and_repaired(
         assert len(kept) == (harm != "delete"), "nothing is thrown away"
 
 
+@pytest.mark.thorough
 def test_a_repair_that_is_killed_at_any_operation_is_completed_by_the_next(
     faults: Tally, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ def refused_at_every_operation(faults: Tally, tmp_path: Path, code: int, step: i
 every_operation_or_few = pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.soak)])
 
 
+@pytest.mark.thorough
 @every_operation_or_few
 def test_a_disk_that_is_full_from_any_operation_on_is_one_sentence_and_the_next_run_goes_on(
     faults: Tally, tmp_path: Path, step: int

@@ -61,6 +61,7 @@ def test_plain_duckdb_has_the_macros(varied: Path) -> None:
         assert answer == as_texts(varied, query)
 
 
+@pytest.mark.thorough
 def test_parts_that_come_later_are_seen_without_a_new_file(varied: Path) -> None:
     put(varied, rows(5, first=900))
     assert plainly(varied, "select count(*) from results") == [[["9"]]]

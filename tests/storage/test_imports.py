@@ -134,6 +134,7 @@ def test_a_contradiction_of_two_tables_at_one_point_is_found_with_both_names(
     assert all(f"`privsweep table remove {table.version}`" in complaint for table in tables)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("merged", [False, True], ids=["apart", "compacted"])
 def test_an_import_that_is_taken_back_leaves_the_store_as_it_was(
     root: Path, table: LookupTable, merged: bool

@@ -149,6 +149,7 @@ def test_every_run_is_of_a_setting_of_the_table() -> None:
 # ------------------------------------------------------------------------------------- observed
 
 
+@pytest.mark.thorough
 def test_the_counts_are_consistent_with_the_powers() -> None:
     for cell in cells():
         found = power(cell)
@@ -156,6 +157,7 @@ def test_the_counts_are_consistent_with_the_powers() -> None:
         assert bdtr(cell.caught, cell.runs, found.lower) >= CHANCE, cell
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", FAMILIES)
 def test_as_many_are_caught_altogether_as_expected(family: str) -> None:
     ours = [(cell, power(cell).lower) for cell in cells() if cell.family == family]

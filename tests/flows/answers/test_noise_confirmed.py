@@ -120,7 +120,7 @@ def drawn_runs(count: int) -> list[Any]:
     return runs
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("run", drawn_runs(8))
 def test_epsilon_asked_again_is_printed_at_most_the_target(
     run: tuple[str, ...], command: Command, tmp_path: Path

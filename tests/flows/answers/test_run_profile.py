@@ -264,7 +264,7 @@ def test_a_mistake_is_one_sentence_and_exits_with_2(
     assert reason in command.err
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf", "html"])
 def test_a_chart_is_written_in_every_format(kind: str, sampled: RunProfile, tmp_path: Path) -> None:
     path = tmp_path / "charts" / f"roc.{kind}"

@@ -125,6 +125,7 @@ AUDIT = find_problem("audit-epsilon").from_fields(
 BAGS = find_problem("label-advantage").from_fields({"mechanism": "llp", "prior": "beta(2,3)", "bag_size": 8})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("problem", "method"),
     [(AUDIT, find("auditing.steinke")()), (BAGS, find("labels.sampling").from_knobs({"samples": 1000}))],

@@ -40,6 +40,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.thorough
 def test_an_imported_bracket_is_shown_as_imported_and_not_as_proved(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

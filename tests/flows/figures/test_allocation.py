@@ -234,6 +234,7 @@ def test_every_figure_can_be_drawn_and_is_no_empty_page(figure: Curves, full: Pa
         assert series.color.lower() in colors, series.label
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_same_store_gives_the_same_bytes_in_every_format(
     kind: str, begins: bytes, full: Path, tmp_path: Path

@@ -166,6 +166,7 @@ def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.Captur
     assert [panel.traces for panel in middle[1:]] == [()] * 3
 
 
+@pytest.mark.thorough
 @named
 def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
     check_traces(pictures[figure.name])

@@ -120,6 +120,7 @@ def test_figure_2_marks_where_there_are_as_many_coordinates_as_records(pictures:
     assert all(trace.x[0] == 10.0 and trace.x[-1] == 2000.0 for trace in nearest.traces)
 
 
+@pytest.mark.thorough
 def test_in_units_of_the_diversity_a_bound_is_its_constant(true: dict[str, Picture]) -> None:
     for panel in true["membership-rates"].rows[0]:
         curve, half = trace_of(panel, rates.EXACT), trace_of(panel, rates.SCHWARZ)
@@ -142,6 +143,7 @@ def test_the_advantage_falls_with_the_records_for_every_law_and_odds(true: dict[
         assert len(trace.x) >= 5
 
 
+@pytest.mark.thorough
 def test_least_squares_jumps_where_there_are_as_many_records_as_features(
     pictures: dict[str, Picture], true: dict[str, Picture]
 ) -> None:

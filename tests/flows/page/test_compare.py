@@ -38,6 +38,7 @@ def ends(words: str) -> tuple[float, float]:
     return float(lower), float(upper)
 
 
+@pytest.mark.thorough
 def test_missing_and_wide_brackets_are_computed(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, page + WIDE)
     requested(browser)

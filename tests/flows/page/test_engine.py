@@ -185,6 +185,7 @@ def exact_delta(sigma: float, epsilon: float) -> float:
         return float(balls.normal(s / 2 - e / s) - e.exp() * balls.normal(-s / 2 - e / s))
 
 
+@pytest.mark.thorough
 def test_the_page_finds_the_noise_for_an_epsilon(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, page + WIDE)
     wait(browser, "#tight")

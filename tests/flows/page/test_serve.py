@@ -116,6 +116,7 @@ def test_it_listens_on_the_loopback_interface_only(server: tuple[subprocess.Pope
     assert [(address.ip, address.port) for address in listening] == [("127.0.0.1", port)]
 
 
+@pytest.mark.thorough
 def test_the_button_computes_what_is_not_stored(browser: webdriver.Chrome, server: tuple[Any, int]) -> None:
     browser.get("about:blank")
     browser.get(f"http://127.0.0.1:{server[1]}/#problem=unamplified-epsilon&sigma=1.23&delta=1e-5&steps=1")

@@ -35,7 +35,7 @@ def test_the_page_has_every_problem_of_its_engine(browser: webdriver.Chrome, pag
     assert catalogue["problems"][BINS]["rows"] == 0
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 def test_the_answer_without_rows_is_computed_and_contains_that_of_python(
     browser: webdriver.Chrome, page: str
 ) -> None:

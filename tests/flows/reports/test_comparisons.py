@@ -333,6 +333,7 @@ def test_audits_with_other_guesses_are_not_mixed_in_a_sentence() -> None:
     assert first == f"{one}, at sigma=2 guesses=10."
 
 
+@pytest.mark.thorough
 def test_comparisons_begin_with_their_summary(tmp_path: Path) -> None:
     labels, audits, members = tmp_path / "labels", tmp_path / "audits", tmp_path / "members"
     response = {("rr", "uniform", e): Answer.enclosure(0.1 * e, 0.1 * e + 1e-9) for e in (1.0, 2.0, 4.0)}

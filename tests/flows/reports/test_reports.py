@@ -154,6 +154,7 @@ def test_one_script_may_run_and_it_is_the_one_that_the_policy_names(written: Pat
     assert "unsafe-eval" not in policy
 
 
+@pytest.mark.thorough
 def test_the_same_store_gives_the_same_bytes(written: Path, spec: Path, tmp_path: Path) -> None:
     store = fill(tmp_path / "store")
     assert report(spec, "--store", store, "--out", tmp_path) == 0

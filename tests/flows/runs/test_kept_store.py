@@ -100,6 +100,7 @@ def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
             assert {**now, **ends} == before, entry
 
 
+@pytest.mark.thorough
 def test_verify_finds_the_kept_store_sound(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert Command(capsys)("verify", "--store", root) == 0
 

@@ -131,6 +131,7 @@ def test_every_bug_has_a_recipe_of_its_own() -> None:
     assert recipe(2.0, 0.7, "rate-doubled").rate == 1.0
 
 
+@pytest.mark.thorough
 def test_the_gradients_of_images_and_canaries_are_those_of_the_formulas_and_clipped() -> None:
     import jax
     import jax.numpy as jnp

@@ -226,6 +226,7 @@ def test_clean_labels_teach_as_much_as_the_law_itself_knows(name: str, b: float)
     assert best - 0.004 <= auc(name) <= best + 0.002
 
 
+@pytest.mark.thorough
 def test_a_smaller_epsilon_teaches_less() -> None:
     values = [auc("higgs-like", "rr", 1, epsilon) for epsilon in (0.0625, 0.25, 1.0, 4.0)]
     assert values == sorted(values)

@@ -178,7 +178,6 @@ def exact_law(etas: list[float]) -> list[mpmath.mpf]:
 
 
 @pytest.mark.thorough
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("spread", ["uniform", "beta(2,30)", "logit-normal(-8,3)"])
 def test_leave_one_out_laws_of_512_have_relative_accuracy_in_both_tails_to_1e_200(spread: str) -> None:
     etas = prior(spread).draw(np.random.default_rng(7), (512,))

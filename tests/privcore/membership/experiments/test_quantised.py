@@ -160,6 +160,7 @@ def test_the_guarantee_is_the_advantage_of_the_attack_by_counts(attributes: str,
     assert answer.upper - answer.lower <= 1e-10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("clusters", [10, 20, 50, 100])
 def test_a_record_with_its_label_is_less_safe_than_the_printed_diversity_says(clusters: int) -> None:
     """The published C is for clusters alone, although the training records have labels."""

@@ -201,6 +201,7 @@ def test_no_threshold_is_better_than_the_best() -> None:
         assert all(rates.advantage(float(t), odds)[0] <= best + 1e-9 for t in np.geomspace(1e-4, 20.0, 200))
 
 
+@pytest.mark.thorough
 def test_the_attack_by_the_loss_is_below_the_best_attack() -> None:
     for records, features, odds in ((2, 1, 1.0), (100, 20, 1.0), (30, 10, 2.0), (30, 10, 0.5)):
         fields: dict[str, Any] = {"coordinates": features, "records": records, "odds": odds}
