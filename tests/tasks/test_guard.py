@@ -119,7 +119,7 @@ def test_a_child_killed_at_work_is_replaced_and_its_point_tried_again(
     collected = [next(results)]
     children()[0].kill()
     collected += results
-    assert [r.answer.upper for r in collected] == [1.0, 1 / 2, 1 / 3]
+    assert [r.answer.upper for r in collected] == [10.0, 10 / 2, 10 / 3]
     assert [r.attempt for r in collected] == [1, 2, 1]
 
 
