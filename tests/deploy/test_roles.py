@@ -155,6 +155,8 @@ def test_all_roles_together_run_a_sweep_and_a_worker_ends_with_its_node(cluster:
         done = cluster.run(*job, *sweep, "sigma=3")
         assert done.returncode == 0, done.stdout + done.stderr
         assert "1 points, 1 computed" in done.stdout
+        listed = cluster.run("ray", "list", "tasks", "--address", job[4])
+        assert "allocation.certified" in listed.stdout, listed.stdout + listed.stderr
         done = cluster.run(*job, "true", RAY_AUTH_TOKEN="0" * 64)
         assert done.returncode != 0, "a wrong token was let in"
 
