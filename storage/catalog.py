@@ -24,11 +24,11 @@ from storage.functions import SqlFunction, registered
 from storage.located import located
 from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests
-from storage.parts import parts, problem_of, read_part
+from storage.parts import parts, problem_of
 from storage.query import run_query
 from storage.replacements import steadily
+from storage.statuses import statuses
 from storage.verify import Verification, verify
-from storage.views import CHOICE
 
 if TYPE_CHECKING:
     from storage.stored_points import StoredPoints
@@ -135,18 +135,7 @@ class Store(Framed):
         Raises:
             StoreError: A part is damaged; the sentence names it.
         """
-        return steadily(self.place, lambda: self._stored(problem_name))
-
-    def _stored(self, problem_name: str) -> dict[str, str]:
-        tables = []
-        for path in self._parts(problem_name):
-            table = read_part(self.place, path, ["point_id", "status", "finished_at"])
-            tables.append(table.append_column("part", pa.repeat(path.name, len(table))))
-        if not tables:
-            return {}
-        rows = pa.concat_tables(tables).unify_dictionaries()
-        status = _status_of(rows)
-        return status if len(status) == len(rows) else _status_of(_chosen(rows))
+        return steadily(self.place, lambda: statuses(self.place, self._parts(problem_name)))
 
     def names(self, problem_name: str) -> list[str]:
         """Return the names of the parts of a problem, relative to the data folder."""
@@ -269,19 +258,6 @@ class Store(Framed):
             self._connection.close()
         self._digest = now.digest
         return connection
-
-
-def _chosen(rows: pa.Table) -> pa.Table:
-    """Return one row of each point, chosen as in the views."""
-    query = f"from rows qualify row_number() over (partition by point_id order by {CHOICE}) = 1"
-    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
-        connection.register("rows", rows)
-        return connection.sql(query).to_arrow_table()
-
-
-def _status_of(rows: pa.Table) -> dict[str, str]:
-    """Return the status by point id; numpy decodes the words many times faster than `to_pylist`."""
-    return dict(zip(rows["point_id"].to_pylist(), rows["status"].to_numpy().tolist(), strict=True))
 
 
 def _stamp(place: Folder) -> tuple[tuple[str, int], ...] | None:
