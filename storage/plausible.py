@@ -63,7 +63,8 @@ def impossible(rows: pa.Table) -> str:
     if not {"lower", "upper", "confidence"} <= set(rows.column_names):
         return ""
     lower, upper, confidence = (rows[name].to_numpy() for name in ("lower", "upper", "confidence"))
-    wrong = np.flatnonzero((lower > upper) | (confidence <= 0.0) | (confidence > 1.0))
+    right = (lower <= upper) & (confidence > 0.0) & (confidence <= 1.0)  # which is false for NaN
+    wrong = np.flatnonzero(~right)
     if not wrong.size:
         return ""
     low, high, sure = (float(values[wrong[0]]) for values in (lower, upper, confidence))

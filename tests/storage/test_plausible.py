@@ -1,6 +1,7 @@
 """Rows that no method can have stored: of a time to come, not an answer, or of an unknown method."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from storage import Row, open_store, publish, to_table
 from storage.errors import StoreError
 from storage.located import located
 from storage.lookup_table import lookup_table
+from storage.plausible import impossible
 from storage.table_import import import_lookup_table
 from storage.verify import verify
 from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, put, row
@@ -109,6 +111,15 @@ def test_a_part_with_a_row_that_is_not_an_answer_is_refused_and_its_point_is_com
         done = repair(store, engine_name="serial")
         assert (len(done.moved), done.lost) == (1, 1)
         assert store.verify() == []
+
+
+@pytest.mark.parametrize("name", ["lower", "upper", "confidence"])
+def test_a_row_with_nan_is_not_an_answer(name: str) -> None:
+    rows = to_table([row(epsilon(sigma=2.0)), row(epsilon())])
+    place = rows.column_names.index(name)
+    values = pa.array([rows[name][0].as_py(), math.nan])
+    assert not impossible(rows)
+    assert "nan" in impossible(rows.set_column(place, rows.schema.field(name), values))
 
 
 @pytest.mark.parametrize(
