@@ -74,7 +74,7 @@ def _show_rates(content: Mapping[str, Any], level: str) -> None:
 def _modelled(epsilon: float | None, proved: float) -> str:
     """Return the epsilon of the Gaussian family, if it has one (not at delta 0) that exceeds the proved one.
 
-    The model has separate bounds of both rates, so it may refute less than the joint test without a model.
+    The joint tests with and without the model weigh both rates differently, so the model may refute less.
     """
     if epsilon is None or epsilon <= proved:
         return ""
