@@ -99,12 +99,16 @@ def _find(place: Folder, older_than: float, quarantine: float | None) -> Garbage
 
 
 def _stale_snapshots(place: Folder) -> list[Path]:
-    """Return the snapshots that no query of this user reads; a process that has one open can still use it."""
+    """Return the snapshots that no query of this user reads; a process that has one open can still use it.
+
+    A log of changes next to a snapshot is foreign, since snapshots are built whole.
+    """
     folder = place.root / layout.CACHE
     if folder.is_symlink():
         return []
     current = snapshot.sound(snapshot.contents(place))
-    return [path for path in sorted(folder.glob("snapshot-*.duckdb")) if path != current]
+    found = (*folder.glob("snapshot-*.duckdb"), *folder.glob("snapshot-*.duckdb.wal"))
+    return [path for path in sorted(found) if path != current]
 
 
 def _age(path: Path) -> float:

@@ -115,12 +115,15 @@ def test_leftovers_snapshots_and_needless_records_go(root: Path) -> None:
             path.write_text("half a part")
         (record,) = (root / "replaced").iterdir()
         make_old(old, record)
-        assert set(find_garbage(located(root)).files) == {old, stale}
+        log = stale.with_name(f"{stale.name}.wal")
+        log.write_bytes(b"changes that no process of this program wrote")
+        assert set(find_garbage(located(root)).files) == {old, stale, log}
         write_manifest(located(root), manifest(*parts(located(root))))
         assert set(find_garbage(located(root)).files) >= {old, record}
         gc(root)
         assert not old.exists()
         assert not stale.exists()
+        assert not log.exists()
         assert young.exists()
         assert store.verify() == []
 
