@@ -160,11 +160,11 @@ def show(
         heading: Column that a narrow terminal shows above the rows with the same value.
         below: Column that a narrow terminal shows below each row.
     """
+    names = list(map(exactly, names))  # those of a query may have characters that move the cursor
     if (width := _terminal_width()) is None:
         text = as_text(names, rows, title)
     else:
-        numeric = _numeric(names, rows)
-        table = fitted(names, rows, numeric, width, heading=heading, below=below)
+        table = fitted(names, rows, _numeric(names, rows), width, heading=heading, below=below)
         text = "\n".join([filled(title), *table] if title else table)
     print(text, flush=True)
 

@@ -130,3 +130,8 @@ def test_a_table_on_a_narrow_terminal_keeps_every_digit(monkeypatch: pytest.Monk
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in exactly("\x1b[31mred\nline")
+
+
+def test_names_of_columns_do_not_move_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    show(["\x1b[2Jsigma"], [["1"]])
+    assert capsys.readouterr().out.splitlines()[0].strip() == "[2Jsigma"
