@@ -50,7 +50,7 @@ def verify(
     count = None if recompute is None else sample_size(recompute)
     with open_store(store) as opened:
         report = opened.examine()
-        again = None if recompute is None or not report.sound else recompute_rows(opened, count, seed)
+        again = None if recompute is None or not report.sound else recompute_rows(opened, count, seed, _watch)
     counts = {"parts": report.parts, "rows": report.rows, "bytes": report.bytes, "seconds": report.seconds}
     if json:
         findings = [{**asdict(finding), "harmless": finding.harmless} for finding in report.findings]
@@ -68,6 +68,10 @@ def verify(
             _show_recomputed(again)
     if not report.sound or (again is not None and again.wrong):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _watch(done: int, total: int) -> None:
+    print(f"{done} of {total} rows recomputed", file=sys.stderr, flush=True)
 
 
 def _show_recomputed(again: "Recomputed") -> None:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from flows.runs.reproduction import Recomputed, compare
@@ -33,18 +34,36 @@ def sample_size(text: str) -> int | None:
     raise DomainError(f"Expected a number of rows, at least 1, or all, got {text[:60]!r}.")
 
 
-def recompute(store: "Store", count: int | None, seed: int = 0) -> Recomputed:
+EVERY = 10.0
+"""Seconds between two reports of the progress."""
+
+
+def recompute(
+    store: "Store",
+    count: int | None,
+    seed: int = 0,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Recomputed:
     """Recompute answered rows of a store, with their methods and options, in this process.
 
     The random numbers of a method are a function of the point, so intervals with a confidence are
-    reproduced, too.
+    reproduced, too. Points that are estimated to exceed the usual limits of a sweep are left out.
 
     Args:
         store: The store.
         count: Size of the sample; None for all rows.
         seed: Seed of the sample.
+        watch: Called every ten seconds with the number of finished rows and of all rows of the sample.
     """
-    return compared(_rows(store, count, seed))
+    ids = _sample(store, count, seed)
+    total = sum(map(len, ids.values()))
+    found, last = Recomputed(), time.monotonic()
+    for done, (row, names) in enumerate(_rows(store, ids)):
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            watch(done, total)
+        _recompute(found, row, names)
+    return found
 
 
 def compared(rows: Iterable[tuple[dict[str, Any], list[str]]]) -> Recomputed:
@@ -55,9 +74,13 @@ def compared(rows: Iterable[tuple[dict[str, Any], list[str]]]) -> Recomputed:
     """
     found = Recomputed()
     for row, names in rows:
-        problem = _problem(row, names)
-        compare(found, row, problem, _point(row, problem))
+        _recompute(found, row, names)
     return found
+
+
+def _recompute(found: Recomputed, row: dict[str, Any], names: list[str]) -> None:
+    problem = _problem(row, names)
+    compare(found, row, problem, _point(row, problem))
 
 
 QUICK = 1e-2
@@ -102,8 +125,8 @@ def _drawn(point: str, seed: int) -> str:
     return hashlib.md5(f"{point}{seed}".encode(), usedforsecurity=False).hexdigest()
 
 
-def _rows(store: "Store", count: int | None, seed: int) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield the rows of the sample, with the names of the fields of their problems."""
+def _sample(store: "Store", count: int | None, seed: int) -> dict[str, list[str]]:
+    """Return the ids of the rows of the sample, by problem."""
     limit = "" if count is None else f"limit {count}"
     drawn = store.sql(
         f"""
@@ -114,6 +137,11 @@ def _rows(store: "Store", count: int | None, seed: int) -> Iterator[tuple[dict[s
     ids: dict[str, list[str]] = {}
     for row in drawn:
         ids.setdefault(row["problem"], []).append(row["point_id"])
+    return ids
+
+
+def _rows(store: "Store", ids: dict[str, list[str]]) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Yield rows, with the names of the fields of their problems."""
     for kind in PROBLEMS:
         names = list(kind.parameters)
         fields = ", ".join(f'"{name}"' for name in names)

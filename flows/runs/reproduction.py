@@ -14,7 +14,7 @@ from typing import Any
 from privcore import Answer, Bracket, Direction, Point, Problem, evaluate, intersect, methods_for
 from privcore.answer import Status
 from storage.schema import provenance
-from tasks.limits import estimate
+from tasks.limits import Limits, estimate
 
 ROUNDING = 1e-6
 """Relative difference that the rounding of another processor or library may make."""
@@ -35,7 +35,8 @@ class Recomputed:
         wider: Rows whose stored bracket is wider than the recomputed one, and contains it.
         apart: Sentences about stored brackets that a proof contradicts.
         not_reproduced: Sentences about rows that claim more than their method gives.
-        skipped: Sentences about rows that this installation cannot compute.
+        skipped: Sentences about rows that this installation lacks the code or a package for, or that would
+            exceed the limits of a point.
     """
 
     rows: int = 0
@@ -92,7 +93,7 @@ def compare(found: Recomputed, row: Mapping[str, Any], problem: Problem | None, 
 
 
 def _not_comparable(row: Mapping[str, Any], problem: Problem | None, point: Point | None) -> str:
-    """Return the reason why a row has no counterpart in this release, or ""."""
+    """Return the reason why a row is not recomputed, or ""."""
     if problem is None:
         return "this release rejects the fields"
     if point is None:
@@ -102,7 +103,8 @@ def _not_comparable(row: Mapping[str, Any], problem: Problem | None, point: Poin
         return f"version {own} of the method is newer than that of this release, {version}"
     if own < version and row["confidence"] < 1.0:
         return f"an interval of version {own} of the method, which is now at {version}"
-    return ""
+    refusal = Limits().refusal(estimate(point))
+    return refusal.detail if refusal else ""
 
 
 def _apart(row: Mapping[str, Any], answer: Answer) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import run
+from flows.runs import recompute
 from privcore import Answer, Method, Point, Problem, evaluate, find, find_problem
 from storage import publish, to_table
 from storage.located import located
@@ -142,6 +143,28 @@ def test_an_interval_with_a_confidence_is_drawn_again_with_the_same_random_numbe
     assert code == 1
     assert named.startswith("not reproduced ")
     assert f" with confidence {true.confidence}, now [" in named
+
+
+def test_a_point_beyond_the_limits_of_a_sweep_is_left_out_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endless = find("labels.sampling").from_knobs({"samples": 10**9})
+    claimed = Answer.at_least(0.1, confidence=0.9)
+    code, (named, last) = told(tmp_path, capsys, BAGS, endless, claimed)
+    assert code == 0
+    assert named.startswith("skipped       label-advantage, labels.sampling, row ")
+    assert "Not started: it may need " in named
+    assert named.endswith(" s, the limit is 300 s.")
+    assert last.endswith("1 skipped")
+
+
+def test_a_long_verification_shows_its_progress(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recompute, "EVERY", 0.0)
+    assert run(["verify", "--store", str(stored(tmp_path / "store")), "--recompute", "all"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"{done} of 5 rows recomputed" for done in range(5)]
 
 
 @pytest.mark.parametrize(
