@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -28,7 +28,7 @@ from storage.views import (
     views,
 )
 
-LAYOUT = f"7-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
+LAYOUT = f"8-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
 """Version of the layout of a snapshot: a number that is increased with every change, and a hash of the
 macros. The macros change with trends, domains and defaults of problems, so no cache outlives a proof that is
 withdrawn.
@@ -54,7 +54,9 @@ def build(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Man
         connection.execute("checkpoint")  # closing does this too, but does not report a full disk
 
 
-def extend(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Manifest]) -> None:
+def extend(
+    path: Path, place: Folder, parts: Sequence[Path], new: Sequence[Path], sweeps: Sequence[Manifest]
+) -> None:
     """Add the rows of more parts to a snapshot: only the tables of their problems are made again.
 
     One row of each point was kept, and rows are preferred in a total order, so the row that is kept of it and
@@ -63,22 +65,23 @@ def extend(path: Path, place: Folder, parts: Sequence[Path], sweeps: Sequence[Ma
     Args:
         path: A copy of a snapshot.
         place: The store.
-        parts: The parts that the snapshot lacks, all of problems of this release.
+        parts: Its parts, all of problems of this release.
+        new: The parts that the snapshot lacks.
         sweeps: All manifests of the store.
 
     Raises:
         StoreError: A part is damaged; the sentence names it.
         duckdb.Error: The disk or the memory is full; the file is incomplete.
     """
-    of_problem, schema_of = _by_problem(parts), schemas()
+    schema_of = schemas()
     with connected(path) as connection:
-        for problem, files in of_problem.items():
+        for problem, files in _by_problem(new).items():
             view = view_name(problem)
             connection.execute(f'drop table brackets."{view}"')
             connection.execute(f'drop table if exists axes."{view}"; drop table if exists corners."{view}"')
             _add(connection, problem, files, place, schema_of[problem])
         connection.execute("drop table sweeps")
-        _finish(connection, sweeps)
+        _finish(connection, schema_of, parts, sweeps)
         connection.execute("checkpoint")
 
 
@@ -118,9 +121,7 @@ def _fill(
             schema_of[problem] = _joint_schema(place, files)
             add_table(connection, problem, schema_of[problem])
         _add(connection, problem, files, place, schema_of[problem])
-    if schema_of.keys() != schemas().keys():
-        connection.execute(";".join(views(schema_of)))
-    _finish(connection, sweeps)
+    _finish(connection, schema_of, parts, sweeps)
 
 
 def _by_problem(parts: Sequence[Path]) -> dict[str, list[Path]]:
@@ -142,9 +143,15 @@ def _add(
         add_monotone_index(connection, kind)
 
 
-def _finish(connection: duckdb.DuckDBPyConnection, sweeps: Sequence[Manifest]) -> None:
-    """Add the tables that depend on all problems."""
+def _finish(
+    connection: duckdb.DuckDBPyConnection,
+    schema_of: Mapping[str, pa.Schema],
+    parts: Sequence[Path],
+    sweeps: Sequence[Manifest],
+) -> None:
+    """Add the tables and views that depend on all problems."""
     _load_sweeps(connection, sweeps)
+    connection.execute(";".join(views(schema_of, set(map(problem_of, parts)))))
     connection.execute(f"create or replace table imported as {IMPORTED_ROWS}")
 
 

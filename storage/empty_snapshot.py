@@ -60,7 +60,7 @@ def create_empty(connection: duckdb.DuckDBPyConnection) -> None:
         add_table(connection, problem, schema)
         connection.execute(f'create table brackets."{view_name(problem)}" ({_bracket_columns(schema)})')
     connection.execute("create table imported (point_id varchar, source varchar)")
-    connection.execute(";".join([*views(schema_of), *macros(), "commit"]))
+    connection.execute(";".join([*views(schema_of, ()), *macros(), "commit"]))
 
 
 def _bracket_columns(schema: pa.Schema) -> str:

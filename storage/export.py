@@ -116,7 +116,8 @@ def store_sql(place: Folder) -> str:
             f"create or replace view brackets.{quote(view)} as {brackets}",
         ]
     has_sweeps = any(path.suffix == ".json" for path in place.entries(layout.SWEEPS))
-    statements += [_sweeps(has_sweeps), *views(known), f"create or replace view imported as {IMPORTED_ROWS}"]
+    statements += [_sweeps(has_sweeps), *views(known, held)]
+    statements.append(f"create or replace view imported as {IMPORTED_ROWS}")
     statements += macros()
     return _HEAD + "".join(f"\n{statement.strip()};\n" for statement in statements)
 

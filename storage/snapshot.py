@@ -221,12 +221,12 @@ def _extended(path: Path, what: Contents) -> bool:
             continue
         new = [one for one in what.parts if str(one.relative_to(what.place.data)) not in known]
         more = sum(parts[str(one.relative_to(what.place.data))][0] for one in new)
-        if more > MOST_NEW * size or not all(problem_of(one) in schemas() for one in new):
+        if more > MOST_NEW * size or not all(problem_of(one) in schemas() for one in what.parts):
             continue
         try:
             shutil.copyfile(old, path)
             if snapshot_records.sha256_of(path) == sha256:
-                extend(path, what.place, new, what.manifests)
+                extend(path, what.place, what.parts, new, what.manifests)
                 return True
         except _FULL:  # if the disk is full, building again raises
             pass

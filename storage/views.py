@@ -1,6 +1,6 @@
 """The views over a store as SQL, for snapshots and for plain DuckDB; users rely on the names of the views."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
 
@@ -139,30 +139,33 @@ def rigorous() -> str:
     return f"status = 'ok' and confidence = 1 and (lower > 0 or upper < 'inf') {' '.join(superseded)}"
 
 
-def views(problems: Mapping[str, pa.Schema]) -> list[str]:
+def views(problems: Mapping[str, pa.Schema], held: Collection[str]) -> list[str]:
     """Return the statements that create the views over all problems.
 
     Args:
         problems: Columns by problem; each has its rows in `main.<problem>`, its brackets in
             `brackets.<problem>`.
+        held: The problems with rows. The others only add their columns, since each relation of a view costs
+            some milliseconds in every query.
     """
-    fields = list(dict.fromkeys(name for schema in problems.values() for name in fields_of(schema)))
+    types = _types(problems.values())
+    read = {name: problems[name] for name in problems if name in held} or dict([next(iter(problems.items()))])
     before = ["point_id", "problem_id", "problem", "method", "method_version", "knobs"]
     some = next(iter(problems.values()))
     after = [n for n in some.names if n in BOOKKEEPING and n not in before]
     ends = ["lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point"]
     return [
         f"""
-        create or replace view results as select {quoted([*before, *fields, *after, "part"])}
-        from ({_union("main", problems)})
+        create or replace view results as
+        {_union("main", [*before, *types, *after, "part"], types, read)}
         """,
         f"""
-        create or replace view best as select {quoted(["problem_id", "problem", *fields, *ends])}
-        from ({_union("brackets", problems)})
+        create or replace view best as
+        {_union("brackets", ["problem_id", "problem", *types, *ends], types, read)}
         """,
         f"""
         create or replace view conflicts as
-        select problem_id, a.problem, {", ".join(f"a.{quote(name)}" for name in fields)},
+        select problem_id, a.problem, {", ".join(f"a.{quote(name)}" for name in types)},
                a.lower, b.upper,
                a.method as lower_method, b.method as upper_method,
                a.method_version as lower_method_version, b.method_version as upper_method_version,
@@ -187,5 +190,31 @@ def views(problems: Mapping[str, pa.Schema]) -> list[str]:
     ]
 
 
-def _union(schema: str, problems: Iterable[str]) -> str:
-    return " union all by name ".join(f'from {schema}."{view_name(problem)}"' for problem in problems)
+def _types(problems: Iterable[pa.Schema]) -> dict[str, str]:
+    """Return the SQL type of every field; types of a release agree, but those of two releases may not."""
+    found: dict[str, str] = {}
+    for schema in problems:
+        for name in fields_of(schema):
+            kind = sql_type(schema.field(name).type)
+            before = found.setdefault(name, kind)
+            if kind != before:
+                found[name] = "double" if {kind, before} == {"bigint", "double"} else "varchar"
+    return found
+
+
+def _union(
+    place: str, names: Iterable[str], types: Mapping[str, str], problems: Mapping[str, pa.Schema]
+) -> str:
+    """Return the query for the columns of several problems, in which the fields of the others are null."""
+
+    def column(name: str, schema: pa.Schema) -> str:
+        if name not in types:
+            return quote(name)
+        value = quote(name) if name in schema.names else "null"
+        return f"{value}::{types[name]} as {quote(name)}"
+
+    selects = (
+        f'select {", ".join(column(name, schema) for name in names)} from {place}."{view_name(problem)}"'
+        for problem, schema in problems.items()
+    )
+    return " union all ".join(selects)

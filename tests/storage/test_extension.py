@@ -11,7 +11,7 @@ import pytest
 import storage.build
 import storage.errors
 import storage.snapshot
-from privcore import Answer, Status
+from privcore import Answer, Status, find_problem
 from storage import open_store
 from storage.located import located
 from storage.manifest import write_manifest
@@ -59,6 +59,7 @@ def more(root: Path) -> None:
     put(root, row(epsilon(), Answer.enclosure(1.25, 1.5), method=Claims(number=2)))
     put(root, row(epsilon(sigma=77.0), Answer.enclosure(0.1, 0.2), seconds_later=9.0))
     put(root, row(epsilon(sigma=1.01), Answer.enclosure(1.0, 2.0), seconds_later=-5.0))
+    put(root, row(find_problem("unamplified-delta").from_fields({"sigma": 1.0, "epsilon": 1.0})))
     path = put(root, row(epsilon(sigma=60.0)))
     write_manifest(located(root), manifest(path))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from privcore import LimitError
+from privcore import PROBLEMS, LimitError
 from storage import QueryError, Store, open_store
 from storage.snapshot import _LOCKED
 from tests.storage.made_up import put, rows
@@ -180,3 +180,13 @@ def test_two_threads_can_ask_one_store(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert answers == [3] * 8
+
+
+def test_views_read_only_problems_with_rows_and_have_the_columns_of_all(store: Store) -> None:
+    tables = "regexp_extract_all(sql, 'main\\.([a-z_]+)', 1)"
+    (found,) = store.sql(
+        f"select {tables} as read from duckdb_views() where view_name = 'results'"
+    ).to_pylist()
+    assert found["read"] == ["unamplified_epsilon"]
+    columns = store.sql("from results").column_names
+    assert {name for kind in PROBLEMS for name in kind.parameters} <= set(columns)
