@@ -114,6 +114,7 @@ def ask_within(limit: int, root: Path) -> int:
         return int(store.sql("from results").num_rows)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.9])
 def test_a_store_on_a_full_disk_is_read_in_memory_and_stays_as_it_is(
     faults: Tally, root: Path, share: float

@@ -135,6 +135,7 @@ def test_the_same_part_is_put_once(
     assert connected("").find(address, detail=True) == before
 
 
+@pytest.mark.thorough
 def test_a_damaged_object_is_replaced_when_its_part_is_published_again(
     address: str, elsewhere: Machines
 ) -> None:

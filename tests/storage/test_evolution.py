@@ -61,6 +61,7 @@ def altered(root: Path, change: str) -> Path:
     return republish(part, changed[change]())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("beside_today", [False, True], ids=["alone", "beside-today"])
 def test_columns_that_were_added_later_are_null_or_their_default(root: Path, beside_today: bool) -> None:
     altered(root, "older")

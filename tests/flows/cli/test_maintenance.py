@@ -215,6 +215,7 @@ def orphan(store: Path) -> Path:
     return publish(located(store), to_table(rows))
 
 
+@pytest.mark.thorough
 def test_points_that_no_sweep_asks_for_are_read_out_of_the_damaged_part(store: Path) -> None:
     part = orphan(store)
     before = answers(store)

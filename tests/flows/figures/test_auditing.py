@@ -272,6 +272,7 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["audits1", "audits2", "audits3", "audits9"])
 def test_one_kind_of_points_alone_can_be_drawn(name: str, tmp_path: Path) -> None:
     """The true epsilon, the counts, or a single audit."""

@@ -227,6 +227,7 @@ def test_the_shares_of_bags_with_rare_labels_are_apart_on_the_axes(pictures: dic
         assert bags.y[0] > 1.1 * noisy.y[0]
 
 
+@pytest.mark.thorough
 def test_an_infinite_percentile_is_at_a_marked_place_beyond_all_others(pictures: dict[str, Picture]) -> None:
     panel, axes = next(pair for pair in axes_of(pictures["labels3"]) if "percentile" in pair[0].x_label)
     finite = [x for trace in panel.traces for x in trace.x if math.isfinite(x)]
@@ -307,6 +308,7 @@ def test_a_rate_needs_two_bag_sizes() -> None:
     assert rates.fitted(Stored(points=(), rows={})) == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_same_store_gives_the_same_bytes_in_every_format(
     kind: str, begins: bytes, full: Path, tmp_path: Path

@@ -98,6 +98,7 @@ def test_what_the_axis_cannot_show_is_said(bounds: Bounds, sentence: str) -> Non
     assert sentence not in " ".join(captions(along([(1.0, 2.0), (2.0, 3.0)])))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "bounds",
     [

@@ -227,6 +227,7 @@ def test_five_thousand_canaries_tell_that_the_curve_is_not_as_claimed(bug: str) 
     assert gaussian_epsilon(audited(asked(bug=bug), 3)) > claimed(4.58, 0.1, 500)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bug", ["noise-unscaled", "clip-after-averaging"])
 def test_five_thousand_canaries_refute_the_epsilon_of_a_gross_bug_without_assumptions(bug: str) -> None:
     assert audited(asked(bug=bug), 3).lower > claimed(4.58, 0.1, 500)

@@ -219,6 +219,7 @@ def test_predictions_keep_away_from_0_and_1_where_noisy_targets_would_reward_the
 # ------------------------------------------------------------------------------------ the trained models
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "b"), [("higgs-like", 0.2132), ("kdd-like", -3.661)])
 def test_clean_labels_teach_as_much_as_the_law_itself_knows(name: str, b: float) -> None:
     data = load(name)

@@ -185,6 +185,7 @@ def test_for_many_records_the_guarantee_is_four_fifths_of_the_bound() -> None:
 # --------------------------------------------------------------------------------------------------- accuracy
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("clusters", [1, 5, 20])
 def test_no_classifier_is_better_than_its_codes_allow(clusters: int) -> None:

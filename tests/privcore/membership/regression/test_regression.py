@@ -114,6 +114,7 @@ def test_real_regressions_have_these_likelihood_ratios(records: int, features: i
         assert off < 4.0 * math.hypot(float(gain.std()) / math.sqrt(gain.size), standard_error(exact))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("records", "features"), [(2, 1), (7, 3), (50, 5), (1000, 1), (300, 100)])
 def test_draws_have_the_law_of_real_regressions(records: int, features: int) -> None:
     """A weighted bounded function of the likelihood ratio has the same mean under both distributions."""
