@@ -221,6 +221,7 @@ VERSIONS = {
     "auditing.runs": 2,
     "auditing.trained": 2,
     "bins.certified": 2,
+    "labels.bag": 2,
     "labels.sampling": 3,
     "membership.clopper": 2,
     "membership.overfitting": 2,

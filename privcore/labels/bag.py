@@ -10,7 +10,7 @@ from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import laplace
 from privcore.labels.bag_problems import BagAdvantage, BagPosterior
-from privcore.labels.poisson_binomial import FLOOR, leave_one_out, relative_error
+from privcore.labels.poisson_binomial import FLOOR, LOSS, leave_one_out, relative_error
 from privcore.labels.response import outputs, response_advantage
 from privcore.labels.rows import advantage, likelihoods
 from privcore.method import Cost, Direction, Method
@@ -28,6 +28,7 @@ class LabelsBag(Method[Answered]):
     """
 
     name = "labels.bag"
+    version = 2
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1"
@@ -67,15 +68,41 @@ def _advantage(problem: BagAdvantage) -> tuple[float, float]:
 def _posterior(problem: BagPosterior) -> tuple[float, float]:
     """Return lower and upper bounds of the posterior; the prior if neither label can cause the release."""
     eta = float(problem.etas[problem.member - 1])
+    if (certain := _certain(problem, eta)) is not None:
+        return certain, certain
     one, zero, error = member_likelihoods(problem)
-    error += 2.0**-50
-    ends = []
-    for more, less in ((1.0 - error, 1.0 + error), (1.0 + error, 1.0 - error)):
-        yes, no = eta * one * more, (1.0 - eta) * zero * less
-        ends.append(yes / (yes + no) if yes + no > 0.0 else eta)
     if max(one, zero) < FLOOR:  # too small for a relative error
-        return (eta, eta) if one == zero == 0.0 else (0.0, 1.0)
-    return ends[0] * (1.0 - 2.0**-51), min(1.0, ends[1] * (1.0 + 2.0**-51) + FLOOR)
+        return _ends_by_privacy(eta, problem.label_epsilon)
+    error += 2.0**-50
+    (yes, more_yes), (no, more_no) = (
+        (weight * max(0.0, mass * (1.0 - error) - LOSS), weight * (mass * (1.0 + error) + LOSS))
+        for weight, mass in ((eta, one), (1.0 - eta, zero))
+    )
+    upper = more_yes / (more_yes + no) * (1.0 + 2.0**-51) + FLOOR
+    return yes / (yes + more_no) * (1.0 - 2.0**-51), min(1.0, upper)
+
+
+def _certain(problem: BagPosterior, eta: float) -> float | None:
+    """Return the posterior if no likelihood is needed, or None.
+
+    The largest possible sum means that every label that can be 1 is 1, and the smallest that every label that
+    can be 0 is 0.
+    """
+    least, most = problem.possible
+    if problem.mechanism != "llp":
+        return eta if eta in (0.0, 1.0) else None
+    if eta in (0.0, 1.0) or not least <= problem.released <= most:
+        return eta
+    return {least: 0.0, most: 1.0}.get(int(problem.released))
+
+
+def _ends_by_privacy(eta: float, epsilon: float) -> tuple[float, float]:
+    """Return bounds of the posterior: label differential privacy changes the odds by e^epsilon at most."""
+    ratio = math.exp(-epsilon)
+    if ratio < FLOOR:  # also for no noise
+        return 0.0, 1.0
+    lower, upper = eta * ratio / (eta * ratio + 1.0 - eta), eta / (eta + (1.0 - eta) * ratio)
+    return lower * (1.0 - 2.0**-48), min(1.0, upper * (1.0 + 2.0**-48))
 
 
 def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:

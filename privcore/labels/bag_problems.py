@@ -68,11 +68,17 @@ class BagPosterior(BagProblem):
     released: Annotated[float, label_params.RELEASED]
     member: Annotated[int, label_params.MEMBER] = 1
 
+    @property
+    def possible(self) -> tuple[int, int]:
+        """The smallest and the largest sum of the labels that have a positive probability."""
+        etas = self.etas
+        return int((etas == 1.0).sum()), int((etas > 0.0).sum())
+
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
         """Return the problem for a question; unlike `from_fields`, it refuses an impossible release."""
         problem = super().asked(given)
-        least, most = int((problem.etas == 1.0).sum()), int((problem.etas > 0.0).sum())
+        least, most = problem.possible
         if problem.mechanism == "llp" and not least <= problem.released <= most:
             certain = f"{least} labels of this bag are 1 and {problem.bag_size - most} are 0 for certain"
             raise DomainError(

@@ -26,6 +26,7 @@ RAISED = {
     "auditing.power",
     "auditing.runs",
     "bins.certified",
+    "labels.bag",
     "labels.sampling",
     "membership.clopper",
     "membership.overfitting",
