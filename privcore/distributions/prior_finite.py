@@ -12,8 +12,8 @@ from privcore.numerics.sums import dot
 
 _FEW = 64
 """Number of values up to which sums over all values are as quick as a search."""
-_RARE = 1e-12
-"""Smallest w for which 1 - w is accurate enough to recover w."""
+_LOSS = 5e-15
+"""Largest relative change of w that subtracting it from 1 may cause: half of the error of the weights."""
 
 
 class FinitePrior(Prior):
@@ -33,17 +33,19 @@ class FinitePrior(Prior):
 
     @classmethod
     def two_point(cls, a: float, b: float, w: float) -> Self:
-        """Return the distribution of a value that is b with probability w, else a."""
+        """Return the distribution of a value that is b with probability w, else a.
+
+        The smaller value is named first, unless w is so small that 1 - w would lose it to rounding.
+        """
         for x in (a, b, w):
             _check(x)
-        if a > b and 0.0 < w < _RARE:  # 1 - w would lose w to rounding
-            raise DomainError(f"Expected a <= b in two-point(a,b,w) if w is nearly 0, got w={w:g}.")
-        if a > b:
+        if a > b and abs((1.0 - (1.0 - w)) - w) <= _LOSS * w:
             a, b, w = b, a, 1.0 - w
         if a == b or w in (0.0, 1.0):
             return cls.point(a if w == 0.0 else b)
         text = f"two-point({spelled(a)},{spelled(b)},{spelled(w)})"
-        return cls(text, np.array([a, b]), np.array([1.0 - w, w]))
+        values, weights = np.array([a, b]), np.array([1.0 - w, w])
+        return cls(text, values, weights) if a < b else cls(text, values[::-1], weights[::-1])
 
     @property
     def text(self) -> str:
