@@ -216,7 +216,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
 
 
 def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
-    """Refuse a part of a newer version, or of another problem than that of its folder."""
+    """Refuse a part of a newer version, of another problem than its folder, or with a column twice."""
     metadata = schema.metadata or {}
     layout.refuse_newer(layout.version_in(metadata), shown)
     problem = metadata.get(PROBLEM_KEY, b"").decode(errors="replace")
@@ -224,6 +224,8 @@ def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
         raise DamagedError(
             f"{shown} holds rows of {problem[:60] or 'an unnamed problem'} in the folder of {expected}."
         )
+    if twice := next((name for name in schema.names if schema.names.count(name) > 1), ""):
+        raise DamagedError(f"{shown} has the column {twice[:60]} more than once.")
 
 
 def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:

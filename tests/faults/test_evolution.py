@@ -34,6 +34,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "a status as a number": (typed("status", [0, 1]), "status"),
     "an id as a number": (typed("point_id", [1, 2]), "point_id"),
     "a column too many": (lambda t: t.append_column("weather", pa.array(["wet", "dry"])), "weather"),
+    "a column twice": (lambda t: t.append_column("upper", t["upper"]), "upper more than once"),
     "no sigma": (lambda t: t.drop_columns(["sigma"]), "sigma"),
     "no status": (lambda t: t.drop_columns(["status"]), "status"),
     "no time": (lambda t: t.drop_columns(["finished_at"]), "finished_at"),
