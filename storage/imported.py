@@ -26,7 +26,7 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
         source: Version of the lookup table.
 
     Raises:
-        StoreError: The versions of a row are not a JSON object.
+        StoreError: The versions of a row are not a JSON object of texts, so a mark below it could hide ours.
         ValueError: They are not JSON.
     """
     import pyarrow.compute as pc  # slow to import, and not needed by lookups
@@ -35,7 +35,7 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
     new = {}
     for text in pc.unique(column).to_pylist():
         versions = json.loads(text)
-        if not isinstance(versions, dict):
+        if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
             raise StoreError(f"expected versions of packages, got {text[:60]}")
         new[text] = json.dumps({**versions, KEY: source}, sort_keys=True, separators=(",", ":"))
     place, field = rows.column_names.index("versions"), rows.schema.field("versions")

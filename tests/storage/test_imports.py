@@ -1,7 +1,9 @@
 """Imported rows are marked, shown as imported, checked, and can be taken back."""
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from privcore import Answer
@@ -78,6 +80,15 @@ def test_the_mark_outlives_a_compaction(root: Path, table: LookupTable) -> None:
     compact(located(root))
     with open_store(root) as store:
         assert store.sql("from imported").num_rows == 3
+
+
+@pytest.mark.parametrize("source", ["2026.11.23-c8364101", ""])
+def test_a_mark_that_would_hide_the_mark_of_the_import_is_refused(source: str) -> None:
+    table = to_table(rows(1))
+    place = table.column_names.index("versions")
+    forged = pa.array([json.dumps({"a": {"imported": source}})]).cast(table.schema.field("versions").type)
+    with pytest.raises(StoreError, match="expected versions of packages, got"):
+        marked(table.set_column(place, table.schema.field(place), forged), "theirs")
 
 
 def test_a_row_of_an_unknown_method_is_refused(root: Path, tmp_path: Path) -> None:
