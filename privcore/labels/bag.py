@@ -18,6 +18,9 @@ from privcore.papers import BUSA_FEKETE
 
 Answered = BagPosterior | BagAdvantage
 
+_UNDERFLOW = 2.0**-1070
+"""Multiple of the smallest double: products that are not normal have an absolute error of half of it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsBag(Method[Answered]):
@@ -74,12 +77,18 @@ def _posterior(problem: BagPosterior) -> tuple[float, float]:
     if max(one, zero) < FLOOR:  # too small for a relative error
         return _ends_by_privacy(eta, problem.label_epsilon)
     error += 2.0**-50
-    (yes, more_yes), (no, more_no) = (
-        (weight * max(0.0, mass * (1.0 - error) - LOSS), weight * (mass * (1.0 + error) + LOSS))
-        for weight, mass in ((eta, one), (1.0 - eta, zero))
-    )
+    largest = max(one, zero)  # as a unit, so that products with rare labels do not underflow
+    yes, more_yes = _ends_of_product(eta, one / largest, error, LOSS / largest)
+    no, more_no = _ends_of_product(1.0 - eta, zero / largest, error, LOSS / largest)
+    lower = yes / (yes + more_no) * (1.0 - 2.0**-51)
     upper = more_yes / (more_yes + no) * (1.0 + 2.0**-51) + FLOOR
-    return yes / (yes + more_no) * (1.0 - 2.0**-51), min(1.0, upper)
+    return lower if lower > FLOOR else 0.0, min(1.0, upper)
+
+
+def _ends_of_product(weight: float, mass: float, error: float, loss: float) -> tuple[float, float]:
+    """Return bounds of a product with a mass that has a relative and an absolute error."""
+    low, high = weight * max(0.0, mass * (1.0 - error) - loss), weight * (mass * (1.0 + error) + loss)
+    return max(0.0, low - _UNDERFLOW), high + _UNDERFLOW
 
 
 def _certain(problem: BagPosterior, eta: float) -> float | None:
@@ -102,7 +111,7 @@ def _ends_by_privacy(eta: float, epsilon: float) -> tuple[float, float]:
     if ratio < FLOOR:  # also for no noise
         return 0.0, 1.0
     lower, upper = eta * ratio / (eta * ratio + 1.0 - eta), eta / (eta + (1.0 - eta) * ratio)
-    return lower * (1.0 - 2.0**-48), min(1.0, upper * (1.0 + 2.0**-48))
+    return lower * (1.0 - 2.0**-48) if lower > FLOOR else 0.0, min(1.0, upper * (1.0 + 2.0**-48))
 
 
 def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:

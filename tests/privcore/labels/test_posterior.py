@@ -38,7 +38,7 @@ def exact(etas: list[float], member: int, released: int, epsilon: float) -> mpma
 def drawn(seed: int) -> tuple[list[float], int, int, float]:
     """A bag with rare and certain labels, a member, a possible release, and the epsilon of its noise."""
     random_numbers = random.Random(seed)
-    kinds = [0.01, 1e-100, 1e-160, 1.0 - 2.0**-53, 0.5, 0.3, 1.0, 0.0]
+    kinds = [0.01, 1e-125, 1e-149, 1e-160, 1e-200, 1e-300, 1.0 - 2.0**-53, 0.5, 0.3, 1.0, 0.0]
     few = random_numbers.sample(kinds, 3)
     etas = [random_numbers.choice(few) for _ in range(random_numbers.choice([3, 20, 120]))]
     epsilon = random_numbers.choice([math.inf, 0.5, 20.0, 400.0])
@@ -48,7 +48,7 @@ def drawn(seed: int) -> tuple[list[float], int, int, float]:
 
 
 @pytest.mark.sampled(20)
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(400))
 def test_the_posterior_is_enclosed_also_where_its_likelihoods_underflow(seed: int) -> None:
     etas, member, released, epsilon = drawn(seed)
     noise = (
@@ -80,6 +80,25 @@ def test_the_largest_and_the_smallest_sum_leave_no_doubt(
     problem = asked(etas, member=member, mechanism="llp", released=float(released))
     answer = evaluate(Point(problem=problem, method=BAG()))
     assert (answer.lower, answer.upper) == (posterior, posterior)
+
+
+@pytest.mark.parametrize(
+    ("etas", "epsilon", "member", "released"),
+    [
+        ([1e-200, 1e-125, 1e-149], math.inf, 1, 2),
+        ([1e-200, 1e-200, 1e-200], math.inf, 1, 2),
+        ([1.0 - 2.0**-52, 0.5, 1e-300, 0.0, 1e-300], 300.0, 3, 4),
+        ([1e-160, 1e-300, 1e-300], 700.0, 2, 2),
+    ],
+)
+def test_products_with_rare_labels_may_underflow(
+    etas: list[float], epsilon: float, member: int, released: int
+) -> None:
+    noise = {"mechanism": "llp-geometric" if epsilon < math.inf else "llp", "label_epsilon": epsilon}
+    problem = asked(etas, member=member, released=float(released), **noise)
+    answer = evaluate(Point(problem=problem, method=BAG()))
+    with mpmath.workdps(60):
+        assert answer.lower <= exact(etas, member, released, epsilon) <= answer.upper
 
 
 def test_noise_alone_bounds_a_posterior_whose_likelihoods_underflow() -> None:
