@@ -121,7 +121,7 @@ class GaussianRates(PairsBelow):
 
     def rates(self, low: float, high: float, rare: float) -> Array:
         """Return rates in equal steps, and in equal steps of their normal quantiles."""
-        least, most = scipy.special.ndtri([max(low, 0.02 * rare), high]).tolist()
+        least, most = np.clip(scipy.special.ndtri([max(low, 0.02 * rare), high]), -40.0, 40.0).tolist()
         near = np.clip([rare, np.nextafter(rare, 1.0)], low, high)
         steps = scipy.special.ndtr(np.linspace(least, most, 2 * _GRID))
         return np.unique(np.concatenate([np.linspace(low, high, _GRID), np.clip(steps, low, high), near]))

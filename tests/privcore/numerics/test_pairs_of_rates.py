@@ -120,6 +120,13 @@ def test_a_joint_test_refutes_more_than_separate_bounds_at_usual_confidences() -
     assert np.mean(gains) > 0.08
 
 
+def test_rates_up_to_1_are_numbers_in_order() -> None:
+    """The confidence can be so high that the second rate is only known to be at most 1."""
+    rates = GaussianRates(mu=0.0).rates(0.0, 1.0, 0.5)
+    assert np.isfinite(rates).all()
+    assert (rates[0], rates[-1]) == (0.0, 1.0)
+
+
 def test_it_is_nearly_the_normal_limit_for_many_runs() -> None:
     for x, n, y, m in ((60_000, 100_000, 40_000, 100_000), (500_000, 10**6, 2000, 10**6)):
         p, q = np.array([x / n]), np.array([y / m])
