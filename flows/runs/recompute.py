@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from flows.runs.progress import EVERY
 from flows.runs.reproduction import Recomputed, compare
 from privcore import METHODS, PROBLEMS, Point, Problem, find_problem
 from privcore.errors import DomainError, PrivsweepError
@@ -15,6 +16,9 @@ from tasks.limits import estimate
 if TYPE_CHECKING:
     from storage import Store
     from storage.lookup_table import LookupTable
+
+Entry = tuple[dict[str, Any], list[str]]
+"""A row, with the names of the fields of its problem."""
 
 
 def sample_size(text: str) -> int | None:
@@ -32,10 +36,6 @@ def sample_size(text: str) -> int | None:
     if text.isascii() and text.isdigit() and 0 < int(text) <= 10**9:
         return int(text)
     raise DomainError(f"Expected a number of rows, at least 1, or all, got {text[:60]!r}.")
-
-
-EVERY = 10.0
-"""Seconds between two reports of the progress."""
 
 
 def recompute(
@@ -56,17 +56,19 @@ def recompute(
         watch: Called every ten seconds with the number of finished rows and of all rows of the sample.
     """
     ids = _sample(store, count, seed)
-    total = sum(map(len, ids.values()))
-    found, last = Recomputed(), time.monotonic()
-    for done, (row, names) in enumerate(_rows(store, ids)):
+    return compared(_watched(_rows(store, ids), sum(map(len, ids.values())), watch))
+
+
+def _watched(rows: Iterable[Entry], total: int, watch: Callable[[int, int], None]) -> Iterator[Entry]:
+    last = time.monotonic()
+    for done, row in enumerate(rows):
         if time.monotonic() - last >= EVERY:
             last = time.monotonic()
             watch(done, total)
-        _recompute(found, row, names)
-    return found
+        yield row
 
 
-def compared(rows: Iterable[tuple[dict[str, Any], list[str]]]) -> Recomputed:
+def compared(rows: Iterable[Entry]) -> Recomputed:
     """Recompute rows, and compare their answers with the given ones.
 
     Args:
@@ -74,13 +76,9 @@ def compared(rows: Iterable[tuple[dict[str, Any], list[str]]]) -> Recomputed:
     """
     found = Recomputed()
     for row, names in rows:
-        _recompute(found, row, names)
+        problem = _problem(row, names)
+        compare(found, row, problem, _point(row, problem))
     return found
-
-
-def _recompute(found: Recomputed, row: dict[str, Any], names: list[str]) -> None:
-    problem = _problem(row, names)
-    compare(found, row, problem, _point(row, problem))
 
 
 QUICK = 1e-2
@@ -140,7 +138,7 @@ def _sample(store: "Store", count: int | None, seed: int) -> dict[str, list[str]
     return ids
 
 
-def _rows(store: "Store", ids: dict[str, list[str]]) -> Iterator[tuple[dict[str, Any], list[str]]]:
+def _rows(store: "Store", ids: dict[str, list[str]]) -> Iterator[Entry]:
     """Yield rows, with the names of the fields of their problems."""
     for kind in PROBLEMS:
         names = list(kind.parameters)
