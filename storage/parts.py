@@ -5,6 +5,7 @@ One file, since the writer and the reader of a part agree on its name and metada
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,8 +225,8 @@ def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
         raise DamagedError(
             f"{shown} holds rows of {problem[:60] or 'an unnamed problem'} in the folder of {expected}."
         )
-    if twice := next((name for name in schema.names if schema.names.count(name) > 1), ""):
-        raise DamagedError(f"{shown} has the column {twice[:60]} more than once.")
+    if twice := [name for name, times in Counter(schema.names).items() if times > 1]:
+        raise DamagedError(f"{shown} has the column {twice[0][:60]} more than once.")
 
 
 def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:
