@@ -44,8 +44,9 @@ class FinitePrior(Prior):
         if a == b or w in (0.0, 1.0):
             return cls.point(a if w == 0.0 else b)
         text = f"two-point({spelled(a)},{spelled(b)},{spelled(w)})"
-        values, weights = np.array([a, b]), np.array([1.0 - w, w])
-        return cls(text, values, weights) if a < b else cls(text, values[::-1], weights[::-1])
+        if a > b:
+            return cls(text, np.array([b, a]), np.array([w, 1.0 - w]))
+        return cls(text, np.array([a, b]), np.array([1.0 - w, w]))
 
     @property
     def text(self) -> str:
