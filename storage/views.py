@@ -149,7 +149,7 @@ def views(problems: Mapping[str, pa.Schema], held: Collection[str]) -> list[str]
             some milliseconds in every query.
     """
     types = _types(problems.values())
-    read = {name: problems[name] for name in problems if name in held} or dict([next(iter(problems.items()))])
+    read = {name: problems[name] for name in problems if name in held} or dict(list(problems.items())[:1])
     before = ["point_id", "problem_id", "problem", "method", "method_version", "knobs"]
     some = next(iter(problems.values()))
     after = [n for n in some.names if n in BOOKKEEPING and n not in before]
@@ -203,7 +203,7 @@ def _types(problems: Iterable[pa.Schema]) -> dict[str, str]:
 
 
 def _union(
-    place: str, names: Iterable[str], types: Mapping[str, str], problems: Mapping[str, pa.Schema]
+    tables: str, names: Iterable[str], types: Mapping[str, str], problems: Mapping[str, pa.Schema]
 ) -> str:
     """Return the query for the columns of several problems, in which the fields of the others are null."""
 
@@ -214,7 +214,7 @@ def _union(
         return f"{value}::{types[name]} as {quote(name)}"
 
     selects = (
-        f'select {", ".join(column(name, schema) for name in names)} from {place}."{view_name(problem)}"'
+        f'select {", ".join(column(name, schema) for name in names)} from {tables}."{view_name(problem)}"'
         for problem, schema in problems.items()
     )
     return " union all ".join(selects)

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 SMALLEST = 1e-290
 """Smaller probabilities are set to 0 on the way: denormal numbers are slow, and lack relative accuracy."""
 LOSS = 1e-275
-"""Largest sum of the probabilities that are set to 0, at most two of each sum of up to 10^15 labels."""
+"""Largest sum of the probabilities that are set to 0: far below 10^15 of them for any bag."""
 FLOOR = 1e-260
 """Probabilities from here on have a small relative error: the losses by `SMALLEST` are far below this."""
 
