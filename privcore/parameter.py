@@ -161,13 +161,14 @@ class Text(Parameter):
         canonical: Function that returns the canonical spelling of a text, or None if the text does not
             match the grammar; raises `DomainError` if the text matches but its values are impossible.
         typical: Canonical texts.
-        assumes: Function that returns the assumption behind a canonical text, in words, or an empty text.
+        assumes: Function that returns the assumption behind a canonical text, in words, or an empty text;
+            None if no text needs one.
     """
 
     grammar: str
     canonical: Callable[[str], str | None]
     typical: tuple[str, ...]
-    assumes: Callable[[str], str] = lambda _: ""
+    assumes: Callable[[str], str] | None = None
 
     @property
     def domain(self) -> str:

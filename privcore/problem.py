@@ -156,8 +156,17 @@ class Checked:
 
     def assumption(self) -> str:
         """Return the assumption behind the fields in words; empty if no file is taken as a distribution."""
-        texts = [(p, getattr(self, name)) for name, p in self.parameters.items() if isinstance(p, Text)]
-        return "; ".join(filter(None, (parameter.assumes(text) for parameter, text in texts)))
+        return self.assumed_by(self.as_fields())
+
+    @classmethod
+    def assumed_by(cls, fields: Mapping[str, Value]) -> str:
+        """Return the assumption behind checked fields of this class; fields may be left out.
+
+        Args:
+            fields: Canonical values by name; other names do not matter.
+        """
+        texts = [(p.assumes, fields.get(n)) for n, p in cls.parameters.items() if isinstance(p, Text)]
+        return "; ".join(filter(None, (assumes(str(text)) for assumes, text in texts if assumes and text)))
 
     def identity(self) -> dict[str, Value]:
         """Return the fields that differ from their defaults, which determine the id of a point."""

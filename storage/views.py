@@ -4,6 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
 
+from privcore import PROBLEMS
+from privcore.distributions.notation import FROM_FILE, ONLY_ITS_VALUES
+from privcore.parameter import Text
 from privcore.problem import LookupAxis
 from privcore.registry import versions
 from storage.errors import StoreError
@@ -187,7 +190,28 @@ def views(problems: Mapping[str, pa.Schema], held: Collection[str]) -> list[str]
         from results
         group by all
         """,
+        f"""
+        create or replace view assumptions as
+        select distinct problem_id, problem, {_assumption(types)} as assumed
+        from results where assumed <> ''
+        """,
     ]
+
+
+def _assumption(fields: Collection[str]) -> str:
+    """Return the SQL expression for the assumption behind columns of files that are taken as distributions."""
+    names = dict.fromkeys(
+        name
+        for kind in PROBLEMS
+        for name, parameter in kind.parameters.items()
+        if isinstance(parameter, Text) and parameter.assumes and name in fields
+    )
+    said = (
+        f"""case when regexp_matches({quote(name)}, '{FROM_FILE}', 's')
+        then regexp_replace({quote(name)}, '^.*?{FROM_FILE}.*$', '{ONLY_ITS_VALUES}', 's') end"""
+        for name in names
+    )
+    return f"concat_ws('; ', {', '.join(said)})" if names else "''"
 
 
 def _types(problems: Iterable[pa.Schema]) -> dict[str, str]:

@@ -17,6 +17,9 @@ NEIGHBOURS = {
 }
 """Neighbouring data sets of an audit, by the name of the relation."""
 
+VALUES_ALONE = "proved for the values of the file alone"
+"""Kind of a bound if a column of a file is taken as a whole distribution."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Aside:
@@ -117,13 +120,18 @@ def certainty(problem: Problem, confidence: float) -> str:
     """Return the confidence, or `proved`, with the condition if a file is taken as a whole distribution."""
     if confidence < 1.0:
         return f"confidence {sure(confidence)}"
-    return "proved for the values of the file alone" if problem.assumption() else "proved"
+    return VALUES_ALONE if problem.assumption() else "proved"
 
 
 def show_conditions(problem: Problem) -> None:
     """Print the neighbouring relation of a problem without a field for it, and an assumption behind it."""
-    for name, text in conditions(problem).items():
-        print(f"{name:10} {NEIGHBOURS.get(text, text)}")
+    for name, text in condition_lines(problem):
+        print(f"{name:10} {text}")
+
+
+def condition_lines(problem: Problem) -> list[tuple[str, str]]:
+    """Return the names and texts of the conditions of a problem: neighbouring relation and assumption."""
+    return [(name, NEIGHBOURS.get(text, text)) for name, text in conditions(problem).items()]
 
 
 def estimates_of(asked: Asked) -> dict[str, float]:

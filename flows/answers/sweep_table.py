@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flows.answers.ask import UncoveredError
-from flows.answers.show import methods_text, width_text
+from flows.answers.ask import UncoveredError, conditions
+from flows.answers.show import methods_text, show_conditions, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
 from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
@@ -15,6 +15,9 @@ from storage.schema import problem_id
 
 MOST_ROWS = 1000
 """Largest number of lines of a printed table; JSON and SQL give all lines."""
+
+MOST_CONDITIONS = 4
+"""Largest number of assumptions below a printed table."""
 
 NOTHING = Bracket()
 """The bracket of a problem without stored bounds."""
@@ -123,6 +126,7 @@ def _line_content(line: Line) -> dict[str, Any]:
         "lower_method": bracket.lower_by or None,
         "upper_method": bracket.upper_by or None,
         "status": "ok" if line.stored else "missing",
+        **conditions(line.problem),
     }
 
 
@@ -147,3 +151,8 @@ def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None
     show(list(table), rows[:MOST_ROWS], title=title)
     if len(rows) > MOST_ROWS:
         print(f"... and {len(rows) - MOST_ROWS} more: use --json, or privsweep sql")
+    different = {tuple(conditions(line.problem).items()): line.problem for line in lines}
+    for problem in list(different.values())[:MOST_CONDITIONS]:
+        show_conditions(problem)
+    if len(different) > MOST_CONDITIONS:
+        print(f"... and {len(different) - MOST_CONDITIONS} more assumptions: use --json")

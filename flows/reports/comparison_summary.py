@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from flows.answers.show import sure
+from flows.answers.show import VALUES_ALONE, sure
 from flows.answers.typical import typical_row
 from flows.printing import listed, rounded_down, rounded_up
 from flows.reports.comparison import Entry, fits
@@ -40,7 +40,7 @@ def summary_of_bags(kind: type[Problem], entries: Sequence[Entry]) -> Iterator[B
     yield Paragraph(
         text=f"A bag of {counted(int(entry.fields['bag_size']), 'label')} reveals as much as randomized "
         f"response whose epsilon is {ends_text(entry.bracket)}, at prior={entry.fields['prior']}."
-        f"{_proved({name: entry})}",
+        f"{_proved({name: entry}, kind)}",
         lead=True,
     )
     more = [f" By the {other}, this epsilon is {ends_text(each.bracket)}." for other, each in others]
@@ -56,7 +56,7 @@ def summary_of_audits(known: Mapping[str, tuple[type[Problem], Sequence[Entry]]]
             first kind gives the headline.
     """
     found = {name: typical_schemes(kind, entries) for name, (kind, entries) in known.items()}
-    said = [_audited(name, schemes) for name, schemes in found.items() if schemes]
+    said = [_audited(name, known[name][0], schemes) for name, schemes in found.items() if schemes]
     if not said:
         return
     kinds = [known[name][0] for name, schemes in found.items() if schemes]
@@ -67,7 +67,7 @@ def summary_of_audits(known: Mapping[str, tuple[type[Problem], Sequence[Entry]]]
     yield Paragraph(text=f"The assumption that matters most: {assumed(kinds[0])}")
 
 
-def _audited(audit: str, schemes: Mapping[str, Entry]) -> str:
+def _audited(audit: str, kind: type[Problem], schemes: Mapping[str, Entry]) -> str:
     """Return the sentence about the audits at one setting, and the epsilon without an audit."""
     audits = {name: entry for name, entry in schemes.items() if name.startswith(REFUTED)}
     fields: dict[str, Value] = {}
@@ -81,7 +81,8 @@ def _audited(audit: str, schemes: Mapping[str, Entry]) -> str:
         for name, entry in schemes.items()
         if name not in audits
     )
-    return f"The epsilon that {audit} refutes is {refuted}{others}, at {listed(fields)}.{_proved(schemes)}"
+    said = f"The epsilon that {audit} refutes is {refuted}{others}, at {listed(fields)}."
+    return said + _proved(schemes, kind)
 
 
 def typical_schemes(kind: type[Problem], entries: Sequence[Entry]) -> Mapping[str, Entry]:
@@ -122,6 +123,9 @@ def ends_text(bracket: Bracket) -> str:
     return said if bracket.confidence == 1.0 else f"{said} with confidence {sure(bracket.confidence)}"
 
 
-def _proved(schemes: Mapping[str, Entry]) -> str:
+def _proved(schemes: Mapping[str, Entry], kind: type[Problem]) -> str:
     """Return a further sentence if all ends are proved."""
-    return " This is proved." if all(each.bracket.confidence == 1.0 for each in schemes.values()) else ""
+    if any(each.bracket.confidence < 1.0 for each in schemes.values()):
+        return ""
+    assuming = any(kind.assumed_by(each.fields) for each in schemes.values())
+    return f" This is {VALUES_ALONE if assuming else 'proved'}."

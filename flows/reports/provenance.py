@@ -4,9 +4,10 @@ import json
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from flows.answers.show import condition_lines
 from flows.reports.document import Heading, Paragraph, TextTable, counted
 from flows.reports.stored import StoredAnswer
-from privcore import find
+from privcore import find, find_problem
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
 
@@ -51,9 +52,22 @@ def provenance(
     return [
         Heading(text="Origin of the numbers"),
         Paragraph(text=told_of),
+        *_conditions(answers),
         TextTable(title="Methods", names=["method", "version", "claims", "reference"], rows=told),
         TextTable(title="Origin", names=["item", "value"], rows=origin),
     ]
+
+
+def _conditions(answers: Sequence[StoredAnswer]) -> list[Paragraph]:
+    """Return a paragraph for each neighbouring relation and each assumption behind the answers."""
+    found: dict[tuple[str, str], None] = {}
+    for name in dict.fromkeys(answer.problem for answer in answers):
+        kind = find_problem(name)
+        for fields in (answer.fields for answer in answers if answer.problem == name):
+            found.update(dict.fromkeys(condition_lines(kind.from_fields(fields))))
+    said = [Paragraph(text=f"{name.capitalize()}: {text}.") for name, text in found]
+    rest = len(said) - _MOST
+    return [*said[:_MOST], *([Paragraph(text=f"And {rest} more assumptions.")] if rest > 0 else [])]
 
 
 def source(answers: Sequence[StoredAnswer]) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from flows.answers.catalogue import meaning_of
-from flows.answers.show import bracket_text
+from flows.answers.show import bracket_text, certainty
 from flows.answers.sweep_table import Line
 from flows.answers.typical import typical_row
 from flows.printing import exactly, listed, rounded_down, rounded_up
@@ -101,9 +101,10 @@ def summary_of_schemes(kind: type[Problem], entries: Sequence[Entry]) -> Iterato
         for scheme, entry in schemes[chosen.setting].items()
     ]
     asks = kind.asks.capitalize()
-    at = _varied(kind.from_fields(chosen.fields))
+    problem = kind.from_fields(chosen.fields)
     yield Heading(text="Summary")
-    yield Paragraph(text=f"{asks} is {', '.join(said)}, at {at}. This is proved.", lead=True)
+    text = f"{asks} is {', '.join(said)}, at {_varied(problem)}. This is {certainty(problem, 1.0)}."
+    yield Paragraph(text=text, lead=True)
     yield Paragraph(text=MEANS.get((kind.topic, kind.asks)) or meaning_of(kind))
     yield Paragraph(text=f"The assumption that matters most: {assumed(kind)}")
 
@@ -118,7 +119,8 @@ def _typical(kind: type[Problem], lines: Sequence[Line]) -> int:
 
 def _headline(line: Line) -> str:
     text = bracket_text(line.problem, line.bracket).replace(" in ", " is in ", 1)
-    return f"{text[:1].upper()}{text[1:]} for {line.problem.name} at {_varied(line.problem)}. This is proved."
+    text = f"{text[:1].upper()}{text[1:]} for {line.problem.name} at {_varied(line.problem)}."
+    return f"{text} This is {certainty(line.problem, line.bracket.confidence)}."
 
 
 def _varied(problem: Problem) -> str:

@@ -13,8 +13,12 @@ Values = TypeVar("Values")
 
 CALL = re.compile(r"([a-z-]+)\s*\((.*)\)", re.DOTALL)
 _HASHED = re.compile(r"(.*),(.*),sha256:([0-9a-f]{64})", re.DOTALL)
-_FROM_FILE = re.compile(r"(?:column|counts)\((.*),(.*),sha256:[0-9a-f]{64}\)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+FROM_FILE = r"(?:column|counts)\((.*),(.*),sha256:[0-9a-f]{64}\)"
+"""Regular expression for a column in a canonical text; its groups are the file and the name of the column."""
+ONLY_ITS_VALUES = r"values that are not in the column \2 of \1 do not exist"
+"""Assumption behind taking a column as a distribution, with references to these groups."""
 
 
 def spelled(x: float) -> str:
@@ -91,8 +95,8 @@ def file_assumption(text: str) -> str:
         >>> file_assumption("uniform(10)"), file_assumption(f"column(/data/v.csv,city,sha256:{'0' * 64})")
         ('', 'values that are not in the column city of /data/v.csv do not exist')
     """
-    read = _FROM_FILE.search(text)
-    return f"values that are not in the column {read[2]} of {read[1]} do not exist" if read else ""
+    read = re.search(FROM_FILE, text, re.DOTALL)
+    return read.expand(ONLY_ITS_VALUES) if read else ""
 
 
 def referenced(inside: str, values: Callable[[Path, str], Values], digest: Callable[[Values], str]) -> Values:

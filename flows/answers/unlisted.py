@@ -1,0 +1,35 @@
+"""The assumption behind rows that a query may read without showing it."""
+
+import re
+
+from storage import Store
+from storage.views import view_name
+
+_SHARED = ("results", "best")
+"""Views over all problems whose rows have bounds."""
+
+
+def assumed_in(query: str, store: Store) -> str:
+    """Return a note on rows that take a column of a file as a distribution; "" if a query reads none of them.
+
+    Args:
+        query: Query that ran; it reads a view, table or macro of a problem only if it names it.
+        store: The store that it read.
+    """
+    counted = "select problem, count(*) as n, any_value(assumed) as assumed from assumptions group by problem"
+    found = store.sql(f"{counted} order by problem").to_pylist()
+    read = [row for row in found if _mentions(query, row["problem"])]
+    if not read:
+        return ""
+    count = sum(row["n"] for row in read)
+    problems = "1 stored problem takes" if count == 1 else f"{count} stored problems take"
+    return (
+        f"{problems} a column of a file as a distribution, so the bounds are proved for the values in it alone: "
+        f"{read[0]['assumed']}; the view assumptions lists them."
+    )
+
+
+def _mentions(query: str, problem: str) -> bool:
+    """Return whether a query names a view over all problems, or a view, table or macro of a problem."""
+    names = "|".join([*_SHARED, rf"{view_name(problem)}(?:_at|_noise)?"])
+    return re.search(rf"\b(?:{names})\b", query, re.IGNORECASE) is not None
