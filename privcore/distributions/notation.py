@@ -34,6 +34,9 @@ def spelled(x: float) -> str:
 def number(word: str) -> float | None:
     """Return the finite number that a word spells, without the sign of a zero; None for other words.
 
+    Raises:
+        DomainError: The number is nearer to 0 than doubles with all digits are.
+
     Example:
         >>> number(" .50"), number("-0"), number("1e400"), number("nan")
         (0.5, 0.0, None, None)
@@ -41,7 +44,10 @@ def number(word: str) -> float | None:
     if not _NUMBER.fullmatch(word.strip()):
         return None
     x = float(word)
-    return x + 0.0 if math.isfinite(x) and (x == 0.0 or abs(x) >= SMALLEST_NORMAL) else None
+    if 0.0 < abs(x) < SMALLEST_NORMAL:
+        least = f"{SMALLEST_NORMAL:.17g}"
+        raise DomainError(f"Expected 0 or a number of at least {least}, got {word.strip()[:40]}.")
+    return x + 0.0 if math.isfinite(x) else None
 
 
 def absolute(path: str, what: str) -> str:

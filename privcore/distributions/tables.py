@@ -62,20 +62,9 @@ def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
     import pyarrow as pa
 
     try:
-        if zipped:
-            with zipfile.ZipFile(path) as archive:
-                present = [name.removesuffix(".npy") for name in archive.namelist()]
-                _check_present(path, names, present)
-                columns = {name: _member(archive, name) for name in names}
-        else:
-            # a map of the file cannot be larger than the file, even if its header lies
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-            fields = array.dtype.names
-            if fields is not None:
-                _check_present(path, names, list(fields))
-            elif len(set(names)) > 1:
-                raise DomainError(f"Expected an NPY file with named fields, but {path} has a plain array.")
-            columns = {name: array if fields is None else array[name] for name in names}
+        columns = _of_archive(path, names) if zipped else _of_array(path, names)
+    except DomainError:  # a ValueError, with its own sentence
+        raise
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if zipped and not isinstance(error, ValueError):
             raise OSError("the archive is truncated or damaged") from None
@@ -86,6 +75,25 @@ def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
         if column.ndim != 1:
             raise DomainError(f"Expected a column of numbers, but {name} of {path} has shape {column.shape}.")
     return pa.table({name: np.array(column) for name, column in columns.items()})
+
+
+def _of_archive(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return arrays of an NPZ file."""
+    with zipfile.ZipFile(path) as archive:
+        _check_present(path, names, [name.removesuffix(".npy") for name in archive.namelist()])
+        return {name: _member(archive, name) for name in names}
+
+
+def _of_array(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return fields of an NPY file; a plain array has one name only."""
+    # A map of the file cannot be larger than the file, even if its header lies.
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    fields = array.dtype.names
+    if fields is not None:
+        _check_present(path, names, list(fields))
+    elif len(set(names)) > 1:
+        raise DomainError(f"Expected an NPY file with named fields, but {path} has a plain array.")
+    return {name: array if fields is None else array[name] for name in names}
 
 
 def _is_truncated(path: Path) -> bool:

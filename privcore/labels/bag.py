@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
+from scipy.special import expit
 
 from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
@@ -73,16 +74,59 @@ def _posterior(problem: BagPosterior) -> tuple[float, float]:
     eta = float(problem.etas[problem.member - 1])
     if (certain := _certain(problem, eta)) is not None:
         return certain, certain
-    one, zero, error = member_likelihoods(problem)
-    if max(one, zero) < FLOOR:  # too small for a relative error
+    odds, (one, zero, error) = (eta, 1.0 - eta), member_likelihoods(problem)
+    if problem.mechanism == "llp" and min(one, zero) < FLOOR:  # too small for a relative error
+        odds, (one, zero, error) = tilted(problem)
+    elif max(one, zero) < FLOOR:
         return _ends_by_privacy(eta, problem.label_epsilon)
     error += 2.0**-50
     largest = max(one, zero)  # as a unit, so that products with rare labels do not underflow
-    yes, more_yes = _ends_of_product(eta, one / largest, error, LOSS / largest)
-    no, more_no = _ends_of_product(1.0 - eta, zero / largest, error, LOSS / largest)
+    yes, more_yes = _ends_of_product(odds[0], one / largest, error, LOSS / largest)
+    no, more_no = _ends_of_product(odds[1], zero / largest, error, LOSS / largest)
     lower = yes / (yes + more_no) * (1.0 - 2.0**-51)
     upper = more_yes / (more_yes + no) * (1.0 + 2.0**-51) + FLOOR
     return lower if lower > FLOOR else 0.0, min(1.0, upper)
+
+
+def tilted(problem: BagPosterior) -> tuple[tuple[float, float], tuple[float, float, float]]:
+    r"""Return the probabilities of both labels, and the likelihoods of a sum, for labels of other odds.
+
+    Given the sum of a bag, the probabilities of its labels stay the same if the odds of all labels are
+    multiplied by one factor. With the factor at which z is the expected sum, z is the most probable sum
+    (Darroch 1964), so its probability is at least $1 / (k + 1)$ and underflows no longer.
+
+    Args:
+        problem: An exact sum strictly between the least and the largest possible one, about a member whose
+            label is not certain.
+
+    Returns:
+        Probabilities of label 1 and 0 of the member, and both likelihoods of the sum with a relative error.
+
+    Example:
+        >>> bag = BagPosterior(mechanism="llp", bag=",".join(["0.01"] * 200), released=199.0)
+        >>> (p, q), (one, zero, _) = tilted(bag)
+        >>> round(p * one / (p * one + q * zero), 12)
+        0.995
+    """
+    etas, z = problem.etas, int(problem.released) - int((problem.etas == 1.0).sum())
+    open_ = (etas > 0.0) & (etas < 1.0)
+    logs = np.log(etas[open_]) - np.log1p(-etas[open_])
+    low, high = -logs.max() - 60.0, -logs.min() + 60.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if expit(logs + middle).sum() < z else (low, middle)
+    ones, zeros = expit(logs + low), expit(-logs - low)
+    member = int(open_[: problem.member - 1].sum())
+    law = np.zeros(logs.size)
+    law[0] = 1.0
+    with np.errstate(under="ignore"):
+        for j in range(logs.size):
+            if j != member:
+                law[1:] = law[1:] * zeros[j] + law[:-1] * ones[j]
+                law[0] *= zeros[j]
+    # The error of a logarithm of odds is at most 4 roundings of its terms, below 1500 in all.
+    error = relative_error(logs.size) + logs.size * 6000.0 * 2.0**-52
+    return (float(ones[member]), float(zeros[member])), (float(law[z - 1]), float(law[z]), error)
 
 
 def _ends_of_product(weight: float, mass: float, error: float, loss: float) -> tuple[float, float]:

@@ -92,6 +92,20 @@ def test_losses_in_two_files_give_the_counts_of_scores_in_one(
     assert first == second
 
 
+@pytest.mark.parametrize("form", ["npz", "parquet"])
+def test_a_missing_column_gets_one_sentence(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / f"s.{form}"
+    FORMATS[form](file)
+    words = ["audit", "--scores", str(file), "--score-column", "loss", "--guesses", "2", "--delta", "1e-5"]
+    assert run(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(
+        f"privsweep: Expected a column named loss in {file}; its columns are score, included."
+    )
+
+
 def test_several_thresholds_share_the_error(npz: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = audit(capsys, "--scores", npz, "--rates", "--threshold", 1.5, "--threshold", 2.0)["rates"]
     inside, outside = SCORES[INCLUDED == 1], SCORES[INCLUDED == 0]

@@ -6,7 +6,7 @@ import random
 import mpmath
 import pytest
 
-from privcore import Point, evaluate, find, find_problem
+from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.problem import Problem
 
 BAG = find("labels.bag")
@@ -62,6 +62,15 @@ def test_the_posterior_is_enclosed_also_where_its_likelihoods_underflow(seed: in
     with mpmath.workdps(60):
         truth = exact(etas, member, released, epsilon)
         assert answer.lower <= truth <= answer.upper, (etas, member, released, epsilon)
+    if epsilon == math.inf:
+        assert answer.upper <= answer.lower * (1.0 + 1e-8) + 1e-259, (etas, member, released)
+
+
+@pytest.mark.parametrize("released", [199, 190, 150])
+def test_equal_labels_have_the_share_of_the_sum_however_rare_it_is(released: int) -> None:
+    problem = asked([0.01] * 200, member=7, mechanism="llp", released=float(released))
+    answer = evaluate(Point(problem=problem, method=BAG()))
+    assert answer.lower <= released / 200 <= answer.upper <= answer.lower * (1.0 + 1e-8)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +108,12 @@ def test_products_with_rare_labels_may_underflow(
     answer = evaluate(Point(problem=problem, method=BAG()))
     with mpmath.workdps(60):
         assert answer.lower <= exact(etas, member, released, epsilon) <= answer.upper
+
+
+def test_a_probability_with_few_digits_is_refused_with_the_least_one_that_is_accepted() -> None:
+    with pytest.raises(DomainError, match=r"Expected 0 or a number of at least 2\.2250738585072014e-308"):
+        asked([5e-324, 0.5], mechanism="llp", released=1.0)
+    assert asked([2.2250738585072014e-308, 0.0], mechanism="llp", released=1.0)
 
 
 def test_noise_alone_bounds_a_posterior_whose_likelihoods_underflow() -> None:
