@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.auditing.problems import AuditTail, CountTail, unlikely_at_most
+from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail, AuditTail, CountTail, unlikely_at_most
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import window
 from privcore.numerics.gaussian import gaussian_delta_bounds
@@ -18,11 +18,17 @@ from privcore.numerics.rounding import BINOMIAL_WINDOW, probability_at_most
 from privcore.papers import STEINKE
 
 
-def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
+def revealed_tail(
+    canaries: int, guesses: int, correct: int, epsilon: float, delta: float, alternatives: int = 2
+) -> float:
     r"""Return their bound of the probability of this many correct guesses under (epsilon, delta)-DP.
 
     $$\Pr[B \ge c] + 2 m \delta \max_{1 \le i \le c} \frac 1i \Pr[c > B \ge c - i], \qquad
-      B \sim \mathrm{Bin}(c', 1 / (1 + e^{-\varepsilon}))$$
+      B \sim \mathrm{Bin}(c', 1 / (1 + (k - 1) e^{-\varepsilon}))$$
+
+    Their theorem has k = 2. At $\delta = 0$ its proof holds for every k: given the output and the earlier
+    canaries, the probabilities of two alternatives differ by a factor of at most $e^\varepsilon$, so a guess
+    is correct with probability at most $1 / (1 + (k - 1) e^{-\varepsilon})$.
 
     Args:
         canaries: Number m of canaries.
@@ -30,6 +36,7 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
         correct: Number c of correct guesses.
         epsilon: In nats, >= 0.
         delta: In [0, 1].
+        alternatives: Number k of alternatives of a canary, >= 2; 2 unless delta is 0.
 
     Returns:
         Upper bound in [0, 1], rounded up.
@@ -43,7 +50,7 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
     """
     if correct == 0:
         return 1.0
-    law = window(guesses, 1.0 / (1.0 + math.exp(-epsilon)))
+    law = window(guesses, 1.0 / (1.0 + (alternatives - 1.0) * math.exp(-epsilon)))
     probability = law.at_least(correct)
     if delta > 0.0:
         below = law.law[: max(0, correct - law.first)][::-1]  # of c - 1, c - 2, ...
@@ -53,7 +60,15 @@ def revealed_tail(canaries: int, guesses: int, correct: int, epsilon: float, del
         # Probabilities below the window are bounded as if they were at distance 1 from c.
         share = max(share, 1e-290)
         probability += 2.0 * canaries * delta * share
-    return probability_at_most(probability, BINOMIAL_WINDOW, 1e-290)
+    slack = BINOMIAL_WINDOW * (1.0 if alternatives == 2 else 2.0)
+    return probability_at_most(probability, slack, 1e-290)
+
+
+def only_pure(problem: AuditEpsilon | CountTail) -> str | None:
+    """Return the reason why their theorem does not apply to several alternatives, or None."""
+    if problem.alternatives == 2 or (not isinstance(problem, AuditGaussianTail) and problem.delta == 0.0):
+        return None
+    return "The theorem is for guesses of inclusion (alternatives=2); at delta=0 it holds for any number."
 
 
 _POINTS = 120
@@ -74,11 +89,7 @@ class AuditingRevealed(Method[CountTail]):
     reference = f"{STEINKE}, Theorem 5.2"
 
     def applies(self, problem: CountTail) -> str | None:
-        return (
-            None
-            if problem.alternatives == 2
-            else "The theorem is for guesses of inclusion only (alternatives=2)."
-        )
+        return only_pure(problem)
 
     def cost(self, problem: CountTail) -> Cost:
         points = 1.0 if isinstance(problem, AuditTail) else 2.0 * _POINTS
@@ -88,7 +99,7 @@ class AuditingRevealed(Method[CountTail]):
     def answer(self, problem: CountTail, seed: int) -> Answer:
         counts = problem.canaries, problem.guesses, problem.correct
         if isinstance(problem, AuditTail):
-            bound = revealed_tail(*counts, problem.claimed_epsilon, problem.delta)
+            bound = revealed_tail(*counts, problem.claimed_epsilon, problem.delta, problem.alternatives)
             return unlikely_at_most(bound, "bound of Steinke et al.")
         if problem.mu == 0.0:
             return unlikely_at_most(revealed_tail(*counts, 0.0, 0.0), "coin flips")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.auditing.problems import MOST, AuditEpsilon, refuted
-from privcore.auditing.revealed import revealed_tail
+from privcore.auditing.revealed import only_pure, revealed_tail
 from privcore.method import Cost, Direction, Method
 from privcore.papers import STEINKE
 
@@ -22,11 +22,7 @@ class AuditingSteinke(Method[AuditEpsilon]):
     reference = f"{STEINKE}, Theorem 5.2"
 
     def applies(self, problem: AuditEpsilon) -> str | None:
-        return (
-            None
-            if problem.alternatives == 2
-            else "The theorem is for guesses of inclusion only (alternatives=2)."
-        )
+        return only_pure(problem)
 
     def cost(self, problem: AuditEpsilon) -> Cost:
         return Cost(seconds=0.03 + 1.5e-4 * problem.guesses**0.5, bytes=2e6 + 4e4 * problem.guesses**0.5)
@@ -36,7 +32,7 @@ class AuditingSteinke(Method[AuditEpsilon]):
 
         def refutes(epsilon: float) -> bool:
             counts = problem.canaries, problem.guesses, problem.correct
-            return revealed_tail(*counts, epsilon, problem.delta) < tau
+            return revealed_tail(*counts, epsilon, problem.delta, problem.alternatives) < tau
 
         if not refutes(0.0):
             return refuted(problem, 0.0, "bound of Steinke et al.")

@@ -1,8 +1,11 @@
 """Audits at delta 0, and the refuted mu and noise multiplier as answers of their own."""
 
 import math
+from itertools import product
+from operator import eq
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -16,18 +19,38 @@ def answer(name: str, method: str, **fields: Any) -> Answer:
 
 
 @pytest.mark.thorough
-def test_the_audit_of_pure_privacy_is_the_binomial_test() -> None:
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_the_audit_of_pure_privacy_is_the_binomial_test(k: int) -> None:
     """Under epsilon-DP the count is stochastically at most binomial, which randomized responses attain."""
     for guesses, correct in ((100, 75), (40, 40), (500, 300), (3000, 1700)):
         counts = {"canaries": 2 * guesses, "guesses": guesses, "correct": correct, "delta": 0}
+        counts["alternatives"] = k
         epsilon = answer("audit-epsilon", "auditing.tightest", **counts).lower
         if guesses > 500:
             epsilon = answer("audit-epsilon", "auditing.combined", **counts).lower
-        rates = [1.0 / (1.0 + math.exp(-epsilon * off)) for off in (1.0, 1.001)]
+        rates = [1.0 / (1.0 + (k - 1.0) * math.exp(-epsilon * off)) for off in (1.0, 1.001)]
         tails = [float(binom.sf(correct - 1, guesses, rate)) for rate in rates]
         assert tails[0] <= 0.05 < tails[1], (guesses, correct)
         bound = answer("audit-tail", "auditing.revealed", **counts, claimed_epsilon=epsilon).upper
         assert bound == pytest.approx(tails[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_no_private_mechanism_is_guessed_more_often_than_the_bound_at_delta_0(k: int) -> None:
+    """Mechanisms that publish both canaries, shifted at random, with weights between 1 and e^epsilon."""
+    rng, epsilon = np.random.default_rng(k), 0.7
+    pairs = list(product(range(k), repeat=2))
+    fields = {"canaries": 2, "guesses": 2, "alternatives": k, "delta": 0, "claimed_epsilon": epsilon}
+    bounds = [answer("audit-tail", "auditing.revealed", correct=c, **fields).upper for c in (1, 2)]
+    for draw in range(40):
+        weights = np.exp(epsilon * (rng.random(k * k) if draw % 2 else rng.integers(0, 2, k * k)))
+        posterior = weights / weights.sum()  # of both canaries, given the output; equal for all outputs
+        for needed, bound in enumerate(bounds, 1):
+            right = [
+                sum(p for p, v in zip(posterior, pairs, strict=True) if sum(map(eq, v, guess)) >= needed)
+                for guess in pairs
+            ]
+            assert max(right) <= bound
 
 
 def test_many_runs_refute_more_at_delta_0_than_at_any_larger_delta() -> None:
