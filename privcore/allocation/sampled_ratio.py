@@ -13,8 +13,7 @@ from privcore.allocation.order_statistics import (
     normal_of_exceedance,
     rank_weights,
 )
-from privcore.numerics.bounded_mean import Tally
-from privcore.numerics.sums import dot
+from privcore.numerics.bounded_mean import SampledMean
 
 _AT_ONCE = 1_000_000
 """Random numbers in one array."""
@@ -71,10 +70,10 @@ class Simulation:
         h = math.exp(min(log_h, 700.0))
         return h, -math.expm1(-h) if direction == "remove" else math.exp(-h)
 
-    def tallies(
+    def means(
         self, rng: np.random.Generator, direction: str, h: float, samples: int
-    ) -> tuple[Tally, Tally]:
-        """Return the tallies of the integrand from below and from above, given the event.
+    ) -> tuple[SampledMean, SampledMean]:
+        """Return the means of the integrand from below and from above, given the event.
 
         Args:
             rng: Source of randomness.
@@ -82,8 +81,9 @@ class Simulation:
             h: The event, as `event` returns it.
             samples: Number of samples.
         """
-        low, high = Tally(), Tally()
-        chunk = max(1, int(_AT_ONCE / min(self.draws(), _AT_ONCE)))
+        means = SampledMean(samples), SampledMean(samples)
+        group = means[0].group
+        chunk = group * max(1, int(_AT_ONCE / min(group * self.draws(), _AT_ONCE)))
         for start in range(0, samples, chunk):
             size = min(chunk, samples - start)
             if direction == "add":
@@ -92,10 +92,9 @@ class Simulation:
                 log_low, log_high = self._present(rng, h, size)
             # The integrand increases with the ratio for remove, and decreases for add.
             ends = (log_low, log_high) if direction == "remove" else (-log_high, -log_low)
-            values = [-np.expm1(np.minimum(0.0, self.epsilon - end)) for end in ends]
-            tallies = [Tally(samples=size, total=float(v.sum()), squares=float(dot(v, v))) for v in values]
-            low, high = low + tallies[0], high + tallies[1]
-        return low, high
+            for mean, end in zip(means, ends, strict=True):
+                mean.add(-np.expm1(np.minimum(0.0, self.epsilon - end)))
+        return means
 
     def _absent(self, rng: np.random.Generator, h: float, size: int) -> tuple[Any, Any]:
         """Return brackets of the logarithm of the ratio, without the example and with all outputs below c."""
@@ -133,6 +132,8 @@ class Simulation:
         for _ in range(self.epochs - 1):
             chosen = s * normal_of_exceedance(largest + rng.standard_exponential(size))
             first += self._log_ratio(rng, largest, t - 1, chosen[:, None] + 0.5 * s * s)
+        # Bets need samples that are independent in their order, and the two cases are not in random order.
+        first = rng.permutation(first, axis=1)
         return first[0], first[1]
 
     def _log_ratio(self, rng: np.random.Generator, floor: Any, count: int, given: Any) -> Any:

@@ -17,8 +17,8 @@ from privcore.numerics.betting import BETTING, betting_lower, betting_upper
 from privcore.numerics.rounding import SUMMED
 from privcore.papers import FELDMAN_SHENFELD
 
-_PRECISION = 0.005
-"""Relative distance of the ends of the noise multiplier."""
+_WIDEST_NOISE, _NOISE_SHARE = 0.005, 0.3
+"""Largest relative distance of the ends of the noise multiplier, and that distance in standard errors."""
 _BLOCK = 100_000
 """Repetitions that are drawn at once."""
 _LARGEST_COUNT = 1e13
@@ -50,7 +50,7 @@ class UtilitySimulation(Method[ErrorOfMean]):
     problems = get_args(ErrorOfMean)
     direction = Direction.ENCLOSURE
     reference = f"{FELDMAN_SHENFELD}, Section 5.1 and Figure 3; {BETTING}"
-    version = 4
+    version = 5
     shares = ("epsilon", "delta", "steps")
 
     repetitions: Annotated[int, params.REPETITIONS] = 100_000
@@ -63,12 +63,14 @@ class UtilitySimulation(Method[ErrorOfMean]):
         return None
 
     def cost(self, problem: ErrorOfMean) -> Cost:
-        search = search_cost(scheme_of(problem), problem.epsilon, problem.delta, problem.steps, _PRECISION)
+        search = search_cost(
+            scheme_of(problem), problem.epsilon, problem.delta, problem.steps, self._precision
+        )
         arrays = 40.0 * min(_BLOCK, self.repetitions) + 40.0 * self.repetitions
         return Cost(seconds=search.seconds + 1.5e-6 * self.repetitions, bytes=search.bytes + arrays)
 
     def answer(self, problem: ErrorOfMean, seed: int) -> Answer:
-        noise = noise_for(problem, _PRECISION)
+        noise = noise_for(problem, self._precision)
         if math.isinf(noise.upper):
             detail = "no noise multiplier is proved to suffice"
             return Answer.enclosure(0.0, math.inf, confidence=self.confidence, detail=detail)
@@ -87,6 +89,11 @@ class UtilitySimulation(Method[ErrorOfMean]):
             confidence=self.confidence,
             detail=detail if known else f"{detail}; too few repetitions for an estimate",
         )
+
+    @property
+    def _precision(self) -> float:
+        """Relative distance of the ends of the noise multiplier, small beside the width of the interval."""
+        return min(_WIDEST_NOISE, _NOISE_SHARE / math.sqrt(self.repetitions))
 
     def _squares(self, problem: ErrorOfMean, sigma: float, seed: int) -> NDArray[np.float64]:
         """Return the squared errors of all repetitions, drawn in blocks."""

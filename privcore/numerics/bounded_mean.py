@@ -1,60 +1,69 @@
 """Confidence bounds on the mean of a bounded variable, for every distribution and every number of samples."""
 
 import math
-from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from privcore.numerics.betting import betting_lower, betting_upper
 from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import SAMPLE_SUMS
 
+Array = NDArray[np.float64]
 
-@dataclass(frozen=True, kw_only=True)
-class Tally:
-    """Number and sums of independent samples in [0, 1].
+MOST_GROUPS = 4_000_000
+"""Largest number of groups of samples on whose means bets are made."""
+_BY_SUM = 0.1
+"""Share of the error of the bound by the mean alone."""
 
-    Attributes:
-        samples: Number of samples.
-        total: Sum of the samples.
-        squares: Sum of the squares of the samples.
+
+class SampledMean:
+    """Mean of independent samples in [0, 1], which are kept as means of groups of at most a fixed size.
+
+    Bets on the means of groups are as good as bets on the samples if these vary enough: their variance, times
+    their number, is above the square of the size of a group. Rare events are left to the bound of Hoeffding,
+    which needs the mean only and gets a tenth of the error if there are more samples than groups.
     """
 
-    samples: int = 0
-    total: float = 0.0
-    squares: float = 0.0
+    def __init__(self, samples: int, groups: int = MOST_GROUPS) -> None:
+        """Choose the size of the groups.
+
+        Args:
+            samples: Number of samples that will be added, >= 1.
+            groups: Largest number of groups.
+        """
+        self.group = -(-samples // groups)
+        self.samples = samples
+        self.parts: list[Array] = []
+        self.total = 0.0
+
+    def add(self, samples: Array) -> None:
+        """Add samples, of which only the means of groups are kept."""
+        starts = np.arange(0, samples.size, self.group)
+        sizes = np.diff(np.append(starts, samples.size))
+        self.parts.append(np.add.reduceat(samples, starts) / sizes)
+        self.total += float(samples.sum())
 
     @property
     def mean(self) -> float:
         """Mean of the samples."""
         return min(1.0, self.total / self.samples)
 
-    @property
-    def variance(self) -> float:
-        """Unbiased variance of the samples, at least 0."""
-        return max(0.0, (self.squares - self.samples * self.mean**2) / (self.samples - 1))
-
-    def __add__(self, other: "Tally") -> "Tally":
-        """Return the tally of both sets of samples."""
-        return Tally(
-            samples=self.samples + other.samples,
-            total=self.total + other.total,
-            squares=self.squares + other.squares,
-        )
+    def lower(self, error: float) -> float:
+        """Return a lower bound that exceeds the true mean with probability at most `error`."""
+        means = np.concatenate(self.parts) * (1.0 - SAMPLE_SUMS)
+        if self.group == 1:
+            return betting_lower(means, error)
+        by_sum = kl_lower(self.mean * (1.0 - SAMPLE_SUMS), self.samples, _BY_SUM * error)
+        return max(by_sum, betting_lower(means, (1.0 - _BY_SUM) * error))
 
     def upper(self, error: float) -> float:
         """Return an upper bound that the true mean exceeds with probability at most `error`."""
-        mean = min(1.0, self.mean * (1.0 + SAMPLE_SUMS))
-        return min(1.0, kl_upper(mean, self.samples, 0.5 * error), mean + self._bernstein(0.5 * error))
-
-    def lower(self, error: float) -> float:
-        """Return a lower bound that exceeds the true mean with probability at most `error`."""
-        mean = self.mean * (1.0 - SAMPLE_SUMS)
-        return max(0.0, kl_lower(mean, self.samples, 0.5 * error), mean - self._bernstein(0.5 * error))
-
-    def _bernstein(self, error: float) -> float:
-        """Return the deviation of Maurer and Pontil (2009), arXiv:0907.3740v1, Theorem 4."""
-        log_error, variance = math.log(2.0 / error), self.variance + SAMPLE_SUMS * self.mean**2
-        return math.sqrt(2.0 * variance * log_error / self.samples) + 7.0 * log_error / (
-            3.0 * (self.samples - 1)
-        )
+        means = np.minimum(1.0, np.concatenate(self.parts) * (1.0 + SAMPLE_SUMS))
+        if self.group == 1:
+            return betting_upper(means, error)
+        by_sum = kl_upper(min(1.0, self.mean * (1.0 + SAMPLE_SUMS)), self.samples, _BY_SUM * error)
+        return min(by_sum, betting_upper(means, (1.0 - _BY_SUM) * error))
 
 
 def kl_upper(mean: float, samples: int, error: float) -> float:

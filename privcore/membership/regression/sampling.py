@@ -14,10 +14,10 @@ from privcore.answer import Answer, Status
 from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
 from privcore.membership.regression.likelihood_ratio import UNIFORMS, draw, log_ratio
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING, betting_lower, betting_upper
-from privcore.numerics.bounded_mean import Tally
+from privcore.numerics.betting import BETTING
+from privcore.numerics.bounded_mean import MOST_GROUPS, SampledMean
 from privcore.numerics.rounding import BESSEL_RATIO
-from privcore.papers import AUBINAIS, MAURER_PONTIL
+from privcore.papers import AUBINAIS
 
 Array = NDArray[np.float64]
 
@@ -60,26 +60,21 @@ def gain_cost(draws: int, block: int) -> Cost:
 
 
 _BLOCK = 2**16
-_MOST_KEPT = 4_000_000
-"""Largest number of draws that are kept for bounds by bets; more draws are summed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipSampling(Method[MembershipRegressionAdvantage]):
     """Draw releases with a record, and average the gain of the best attack, which lies in [0, 1].
 
-    The distribution of the draws and the likelihood ratio are exact, so the interval holds for every number
-    of draws: by bets, and beyond four million draws by the bounds of Hoeffding and of Maurer and Pontil.
+    The distribution of the draws and the likelihood ratio are exact, so the interval, by bets, holds for
+    every number of draws.
     """
 
     name = "membership.sampling"
     problems = (MembershipRegressionAdvantage,)
     direction = Direction.ENCLOSURE
-    reference = (
-        f"{AUBINAIS}, equation 7, for least squares with Gaussian features; {BETTING}; "
-        f"{MAURER_PONTIL}, Theorem 4"
-    )
-    version = 2
+    reference = f"{AUBINAIS}, equation 7, for least squares with Gaussian features; {BETTING}"
+    version = 3
 
     samples: Annotated[int, params.SAMPLES] = 20_000
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
@@ -91,29 +86,21 @@ class MembershipSampling(Method[MembershipRegressionAdvantage]):
         if self.applies(problem) is not None:
             return Cost(seconds=1e-4, bytes=1e4)
         drawing = gain_cost(self.samples, _BLOCK)
-        kept = float(min(self.samples, _MOST_KEPT))
+        kept = float(min(self.samples, MOST_GROUPS))
         return Cost(seconds=drawing.seconds + 1e-6 * kept, bytes=drawing.bytes + 40.0 * kept)
 
     def answer(self, problem: MembershipRegressionAdvantage, seed: int) -> Answer:
         rng = np.random.default_rng(seed)
-        tally, kept = Tally(), []
-        for size in block_sizes(self.samples, _BLOCK):
-            found = gains(problem, rng.random((UNIFORMS, size)))
-            tally += Tally(samples=size, total=float(found.sum()), squares=float((found * found).sum()))
-            if self.samples <= _MOST_KEPT:
-                kept.append(found)
+        sampled = SampledMean(self.samples)
+        for size in block_sizes(self.samples, _BLOCK // sampled.group * sampled.group):
+            sampled.add(gains(problem, rng.random((UNIFORMS, size))))
         error = 0.5 * (1.0 - self.confidence)
-        if kept:
-            drawn = np.concatenate(kept)
-            ends = betting_lower(drawn, error), betting_upper(drawn, error)
-        else:
-            ends = tally.lower(error), tally.upper(error)
-        lower, upper = ends[0] - BESSEL_RATIO, ends[1] + BESSEL_RATIO
-        known = upper <= 2.0 * tally.mean and tally.mean <= 2.0 * lower
+        lower, upper = sampled.lower(error) - BESSEL_RATIO, sampled.upper(error) + BESSEL_RATIO
+        known = upper <= 2.0 * sampled.mean and sampled.mean <= 2.0 * lower
         return Answer.enclosure(
             max(0.0, lower),
             min(1.0, upper),
-            value=tally.mean if known else None,
+            value=sampled.mean if known else None,
             confidence=self.confidence,
             detail=f"{self.samples} draws",
         )

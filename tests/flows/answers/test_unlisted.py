@@ -84,7 +84,9 @@ def test_a_query_over_other_rows_has_no_note(capsys: pytest.CaptureFixture[str],
     assert privsweep.err == ""
 
 
-def test_a_report_names_the_assumption_of_its_rows(tmp_path: Path, spec: Path, store: Path, file: Path) -> None:
+def test_a_report_names_the_assumption_of_its_rows(
+    tmp_path: Path, spec: Path, store: Path, file: Path
+) -> None:
     assert run(["report", str(spec), "--store", str(store), "--out", str(tmp_path), "--format", "md"]) == 0
     said = (tmp_path / "of-file.md").read_text()
     assert f"Assumed: values that are not in the column value of {file} do not exist" in said

@@ -293,7 +293,9 @@ def test_the_summary_of_bags_is_one_bag_size_by_each_measure() -> None:
     assert "wrong with probability 1 / (1 + e^epsilon)" in meaning
     assert "the prior describes the data" in assumption
     of_file = entry(name, 0.25, 0.35, prior=f"column(/data/v.csv,v,sha256:{'0' * 64})", bag_size=4)
-    assert "This is proved for the values of the file alone." in paragraphs(summary_of_bags(kind, [of_file]))[0]
+    assert (
+        "This is proved for the values of the file alone." in paragraphs(summary_of_bags(kind, [of_file]))[0]
+    )
     unknown = [entry(name, 0.0, math.inf, prior="uniform", bag_size=1)]
     assert paragraphs(summary_of_bags(kind, unknown)) == []
 

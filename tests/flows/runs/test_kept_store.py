@@ -21,6 +21,7 @@ KEPT = Path(__file__).parents[2] / "storage" / "data" / "before-rooms"
 EVERY_PROBLEM = KEPT / "every-problem.toml"
 
 RAISED = {
+    "allocation.montecarlo",
     "auditing.best",
     "auditing.nasr",
     "auditing.power",

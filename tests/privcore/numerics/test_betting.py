@@ -8,6 +8,11 @@ import pytest
 from scipy.stats import binom, norm
 
 from privcore import Point, find
+from privcore.allocation.montecarlo import AllocationMonteCarlo
+from privcore.allocation.problems import AllocationDelta
+from privcore.allocation.sampled_ratio import Simulation
+from privcore.allocation.utility_problems import AllocationError, ErrorOfMean, PoissonError
+from privcore.allocation.utility_simulation import UtilitySimulation
 from privcore.labels.problems import LabelAdvantage, LabelRatioQuantile
 from privcore.labels.sampling import LabelsSampling
 from privcore.labels.sub_bags import Rung, excess
@@ -93,6 +98,30 @@ def test_intervals_of_bags_are_within_three_normal_widths(
     error = float(found.detail.rpartition(" ")[2])
     normal = 2.0 * norm.isf(0.5 * (1.0 - confidence)) * error
     assert found.upper - found.lower <= WIDEST * normal
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("confidence", [0.5, 0.999])
+@pytest.mark.parametrize("adjacency", ["remove", "add-remove"])
+def test_intervals_of_allocation_are_within_three_normal_widths(adjacency: str, confidence: float) -> None:
+    problem = AllocationDelta(sigma=1.0, steps=20, epsilon=0.5, adjacency=adjacency)
+    method = AllocationMonteCarlo(samples=100_000, sampling="plain", confidence=confidence)
+    found = method.answer(problem, 1)
+    simulation = Simulation(steps=20, epochs=1, shift=1.0, epsilon=0.5, conditional=False, sparse=False)
+    drawn, _ = simulation.means(np.random.default_rng(1), "remove", simulation.event("remove")[0], 100_000)
+    error = float(np.concatenate(drawn.parts).std()) / math.sqrt(100_000)
+    assert found.upper - found.lower <= WIDEST * 2.0 * norm.isf(0.5 * (1.0 - confidence)) * error
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", [AllocationError, PoissonError])
+def test_intervals_of_simulated_errors_are_within_three_normal_widths(kind: type[ErrorOfMean]) -> None:
+    """The noise is most of the error, and is known to a part of its width only."""
+    problem = kind(epsilon=0.1, delta=1e-6, steps=1000, examples=1000, proportion=0.5)
+    found = UtilitySimulation(repetitions=100_000, confidence=0.5).answer(problem, 1)
+    assert found.value is not None
+    error = math.sqrt(2.0) * found.value / math.sqrt(100_000)  # squares of nearly Gaussian errors
+    assert found.upper - found.lower <= WIDEST * 2.0 * norm.isf(0.25) * error
 
 
 @pytest.mark.thorough

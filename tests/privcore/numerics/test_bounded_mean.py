@@ -1,11 +1,13 @@
-"""Confidence bounds of a mean against their formulas, with sums that err by nearly as much as is allowed."""
+"""Confidence bounds of a mean against their parts, with samples that err by nearly as much as is allowed."""
 
 import math
 
+import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from privcore.numerics.bounded_mean import Tally
+from privcore.numerics.betting import betting_lower, betting_upper
+from privcore.numerics.bounded_mean import SampledMean
 from privcore.numerics.rounding import SAMPLE_SUMS
 
 N = 1000
@@ -16,24 +18,34 @@ def entropy(q: float, p: float) -> float:
     return q * math.log(q / p) + other
 
 
-def formulas(successes: int, error: float) -> tuple[float, float]:
-    """Both ends for zeros and ones, each end by two inequalities that share its error equally."""
-    q, half = successes / N, 0.5 * error
-    reached = lambda p: N * entropy(q, p) - math.log(1.0 / half)
+def by_sum(successes: int, error: float) -> tuple[float, float]:
+    """Both ends for zeros and ones by the inequality of Hoeffding."""
+    q = successes / N
+    reached = lambda p: N * entropy(q, p) - math.log(1.0 / error)
     low = brentq(reached, 1e-9, q, xtol=1e-16)
-    high = brentq(reached, q, 1.0 - 1e-12, xtol=1e-16) if q < 1.0 else 1.0
-    variance = N / (N - 1.0) * q * (1.0 - q)
-    log_error = math.log(2.0 / half)
-    off = math.sqrt(2.0 * variance * log_error / N) + 7.0 * log_error / (3.0 * (N - 1.0))
-    return max(0.0, low, q - off), min(1.0, high, q + off)
+    return low, brentq(reached, q, 1.0 - 1e-12, xtol=1e-16) if q < 1.0 else 1.0
 
 
+def expected(exact: np.ndarray, group: int, error: float) -> tuple[float, float]:
+    """Both ends by bets on exact means; with groups, the better of bets and of the sum, shares 9 and 1."""
+    if group == 1:
+        return betting_lower(exact, error), betting_upper(exact, error)
+    means = exact.reshape(-1, group).mean(axis=1)
+    low, high = by_sum(int(exact.sum()), 0.1 * error)
+    return max(low, betting_lower(means, 0.9 * error)), min(high, betting_upper(means, 0.9 * error))
+
+
+@pytest.mark.parametrize("group", [1, 4])
 @pytest.mark.parametrize("error", [0.5, 0.05, 1e-6])
-@pytest.mark.parametrize("successes", [40, 300, 700, 999, 1000])
-def test_sums_that_err_within_their_slack_move_no_bound_inward(successes: int, error: float) -> None:
-    lower, upper = formulas(successes, error)
+@pytest.mark.parametrize("successes", [4, 40, 300, 700, 999, 1000])
+def test_samples_that_err_within_their_slack_move_no_bound_inward(
+    successes: int, error: float, group: int
+) -> None:
+    exact = np.random.default_rng(successes).permutation(np.arange(N) < successes).astype(float)
+    lower, upper = expected(exact, group, error)
     for off in (-0.9 * SAMPLE_SUMS, 0.0, 0.9 * SAMPLE_SUMS):
-        total = successes * (1.0 + off)
-        tally = Tally(samples=N, total=total, squares=total)
-        assert lower * (1.0 - 1e-6) <= tally.lower(error) <= lower * (1.0 + 1e-12)
-        assert upper * (1.0 - 1e-12) <= tally.upper(error) <= upper * (1.0 + 1e-6)
+        mean = SampledMean(N, N // group)
+        mean.add(exact[:600] * (1.0 + off))
+        mean.add(exact[600:] * (1.0 + off))
+        assert lower * (1.0 - 1e-6) <= mean.lower(error) <= lower * (1.0 + 1e-12)
+        assert upper * (1.0 - 1e-12) <= mean.upper(error) <= upper * (1.0 + 1e-6)
