@@ -199,7 +199,7 @@ def views(problems: Mapping[str, pa.Schema], held: Collection[str]) -> list[str]
 
 
 def _assumption(fields: Collection[str]) -> str:
-    """Return the SQL expression for the assumption behind columns of files that are taken as distributions."""
+    """Return the SQL expression for the assumption behind columns of files taken as distributions."""
     names = dict.fromkeys(
         name
         for kind in PROBLEMS

@@ -24,7 +24,7 @@ def assumed_in(query: str, store: Store) -> str:
     count = sum(row["n"] for row in read)
     problems = "1 stored problem takes" if count == 1 else f"{count} stored problems take"
     return (
-        f"{problems} a column of a file as a distribution, so the bounds are proved for the values in it alone: "
+        f"{problems} a column of a file as a distribution, so their bounds are proved for its values alone: "
         f"{read[0]['assumed']}; the view assumptions lists them."
     )
 
