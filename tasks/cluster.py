@@ -197,6 +197,10 @@ def own_folder() -> Iterator[Path]:
 def _remove_abandoned(folder: Path) -> None:
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
         return
+    # A folder gets its name after its lock, so one without a lock is the rest of a killed removal.
+    if not (folder / LOCK).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        return
     with (folder / LOCK).open("r+") as lock:
         flock(lock, LOCK_EX | LOCK_NB)
         shutil.rmtree(folder, ignore_errors=True)

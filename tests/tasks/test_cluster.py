@@ -67,6 +67,13 @@ def test_the_folder_of_a_killed_owner_is_removed_and_that_of_a_living_one_is_not
     assert not folder.exists()
 
 
+def test_a_folder_whose_removal_was_killed_is_removed(base: Path) -> None:
+    left = base / f"{cluster.PREFIX}left"
+    (left / "session").mkdir(parents=True)
+    with own_folder():
+        assert not left.exists()
+
+
 def test_a_link_is_not_followed(base: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / cluster.LOCK).touch()
