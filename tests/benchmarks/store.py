@@ -3,6 +3,7 @@
 import itertools
 import random
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from privcore import Problem
-from storage import Store, open_store, publish, to_table
+from storage import Store, layout, open_store, publish, to_table
 from storage.located import located
 from tests.storage.large import (
     DELTAS,
@@ -53,6 +54,7 @@ def table() -> Iterator[str]:
         # The store is closed, because a process with an open snapshot reopens it at no cost.
         yield _line("open a store that has a snapshot", lambda: _open(root), OPENINGS, 500, None)
         yield _commits(root.with_name("commits"))
+        yield from _small(root.with_name("small"))
         yield ""
         yield (
             f"Writing the parts takes {written:.0f} s. The first open builds the snapshot in {built:.0f} s; "
@@ -83,6 +85,22 @@ def _commits(root: Path) -> str:
     return _line(
         "commit of 1,000 rows", lambda: publish(located(root), tables[next(numbers)]), COMMITS, 50, None
     )
+
+
+def _small(root: Path) -> Iterator[str]:
+    """Yield the first open of a small store, and a query over all problems of it."""
+    publish(located(root), to_table(rows(100)))
+
+    def first() -> None:
+        shutil.rmtree(root / layout.CACHE, ignore_errors=True)
+        _open(root)
+
+    yield _line("first open of a store of 100 rows", first, OPENINGS, None, None)
+    with open_store(root) as store:
+        query = "from results"
+        store.sql(query)
+        time.sleep(2.1)  # as above
+        yield _line("query of all problems there, view `results`", lambda: store.sql(query), 100, None, None)
 
 
 def _line(name: str, work: Callable[[], object], count: int, median: float | None, most: float | None) -> str:
