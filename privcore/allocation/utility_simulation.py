@@ -92,7 +92,7 @@ class UtilitySimulation(Method[ErrorOfMean]):
 
     @property
     def _precision(self) -> float:
-        """Relative distance of the ends of the noise multiplier, small beside the width of the interval."""
+        """Relative distance of the ends of the noise multiplier, which is small in the interval."""
         return min(_WIDEST_NOISE, _NOISE_SHARE / math.sqrt(self.repetitions))
 
     def _squares(self, problem: ErrorOfMean, sigma: float, seed: int) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ class SampledMean:
         self.total = 0.0
 
     def add(self, samples: Array) -> None:
-        """Add samples, of which only the means of groups are kept."""
+        """Add samples; only the means of groups are kept."""
         starts = np.arange(0, samples.size, self.group)
         sizes = np.diff(np.append(starts, samples.size))
         self.parts.append(np.add.reduceat(samples, starts) / sizes)

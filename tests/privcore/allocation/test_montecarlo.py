@@ -228,7 +228,7 @@ def test_means_of_groups_bound_common_and_rare_events_as_tightly(often: float) -
 
 
 def test_samples_with_and_without_their_largest_output_are_in_random_order() -> None:
-    """Bets on samples of which the first are of another kind would refute the truth."""
+    """Bets would refute the truth if the first samples were of another kind."""
     simulation = Simulation(steps=4, epochs=1, shift=2.0, epsilon=0.5, conditional=True, sparse=False)
     h, _ = simulation.event("remove")
     drawn, _ = simulation.means(np.random.default_rng(9), "remove", h, 40_000)
