@@ -11,7 +11,7 @@ from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, ENGINE, TABS
 from privcore import METHODS, Problem
 from privcore.constraint import Constraint
-from privcore.parameter import Choice, Integer, Parameter, Real
+from privcore.parameter import Choice, Integer, Parameter, Real, Text
 from privcore.training import MORE_STEPS, SIZES, sampler_of
 
 
@@ -100,6 +100,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
                 "proof": kind.monotone[name].proof if name in kind.monotone else "",
                 "typical": [] if table.rows else _typical(parameter),
                 **_domain(parameter),
+                **_assumed(table, name, parameter),
             }
             for name, parameter in kind.parameters.items()
         ],
@@ -136,6 +137,15 @@ def _domain(parameter: Parameter) -> dict[str, Any]:
         case Choice():
             return {"kind": "choice", "choices": list(parameter.choices)}
     return {"kind": "text"}
+
+
+def _assumed(table: ProblemTable, name: str, parameter: Parameter) -> dict[str, dict[str, str]]:
+    """Return the assumptions behind stored texts that take a column of a file as a distribution."""
+    if not isinstance(parameter, Text) or parameter.assumes is None:
+        return {}
+    texts = sorted({*table.brackets[name], *table.stated[name]})
+    found = {text: said for text in texts if (said := parameter.assumes(text))}
+    return {"assumed": found} if found else {}
 
 
 def _typical(parameter: Parameter) -> list[Any]:

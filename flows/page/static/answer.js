@@ -39,7 +39,14 @@ function difference(question, from) {
 export const importedIn = ({ imported }) =>
   imported?.length ? `imported from the table ${imported.join(" and ")}, and not recomputed here` : "";
 
-const certainty = (found) => importedIn(found) || "proved, with certainty";
+/** The assumption behind a question that takes a column of a file as a distribution, or "". */
+export const assumedIn = ({ table: { problem }, question }) =>
+  problem.fields.map(({ name, assumed }) => assumed?.[question[name]]).filter(Boolean).join("; ");
+
+function certainty(state) {
+  const proved = assumedIn(state) ? "proved for the values of the file alone" : "proved, with certainty";
+  return importedIn(state.found) || proved;
+}
 
 /**
  * Show an answer.
@@ -54,10 +61,11 @@ export function show(state, go) {
     fill(
       "bracket",
       html("p", { class: "number", id: "number" }, bracket(problem.symbol, found)),
-      html("p", { class: "kind" }, `${problem.asks}: ${certainty(found)}; rounded outwards`),
+      html("p", { class: "kind" }, `${problem.asks}: ${certainty(state)}; rounded outwards`),
+      assumption(state),
     );
   } else if (stated.length) {
-    fill("bracket", stated.flatMap((each) => confident(problem, each)));
+    fill("bracket", stated.flatMap((each) => confident(problem, each)), assumption(state));
   } else {
     const none = unstored(table) ? "Nothing is stored for this problem." : "The store has no bound for this question.";
     fill("bracket", html("p", { class: "none", id: "number" }, none));
@@ -65,6 +73,9 @@ export function show(state, go) {
   fill("outside", uncovered(state, go), found ? simulated(problem, stated) : null);
   fill("origin", found ? origin(state) : stated.length ? reported(state) : null);
 }
+
+const assumption = (state) =>
+  assumedIn(state) ? html("p", { class: "stated" }, `assumed: ${assumedIn(state)}`) : null;
 
 const by = (each) => [each.method, importedIn(each)].filter(Boolean).join(", ");
 

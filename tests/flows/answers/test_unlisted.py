@@ -98,7 +98,7 @@ def test_the_view_of_assumptions_agrees_with_the_problems(tmp_path: Path) -> Non
     column = f"column({path},v w)"
     points = [
         point("membership-advantage", "membership.exact", law=f"mixed(0.5,{column})", records=5),
-        point("label-advantage", "labels.cells", mechanism="llp", prior=column, bag_size=2),
+        point("label-advantage", "labels.composition", mechanism="llp", prior=column, bag_size=2),
         point("membership-advantage", "membership.exact", law="uniform(10)", records=5),
     ]
     root = store_of(tmp_path / "store", points)
