@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.mirror import is_mirrored
-from storage.server import asking, content_of, put_new, refused
+from storage.server import asking, content_of, longest, put_new, refused
 
-LISTING_SECONDS = 180.0  # for one object with all tries; a server that stalls is given up earlier
 _AT_ONCE = 64  # most objects in one fetch
 _BYTES_AT_ONCE = 64e6  # most bytes in one fetch, since memory holds them
 
@@ -36,17 +35,17 @@ class Objects:
         with self._asking("write", name) as server:
             key = self._key(name)
             if not put_new(server, key, content) and content_of(server, key) != content:
-                server.pipe_file(key, content)
+                server.pipe_file(key, content, timeout=longest(len(content)))
 
     def copy(self, old: str, new: str) -> None:
         """Copy an object to another name, if it exists."""
         with self._asking("write", new) as server, suppress(FileNotFoundError):
-            server.cp_file(self._key(old), self._key(new))
+            server.cp_file(self._key(old), self._key(new), timeout=longest())
 
     def delete(self, name: str) -> None:
         """Delete an object if it exists."""
         with self._asking("delete", name) as server:
-            server.rm_file(self._key(name))
+            server.rm_file(self._key(name), timeout=longest())
 
     def first(self, name: str = "") -> dict[str, Any] | None:
         """Return the properties of the first object whose name begins with `name`, or None."""
@@ -54,13 +53,7 @@ class Objects:
         if not name and prefix:
             prefix += "/"
         with self._asking("read", name) as server:
-            asked = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": 2}
-            try:
-                found = server.call_s3("list_objects_v2", **asked, timeout=LISTING_SECONDS)
-            except TimeoutError:
-                raise ValueError(f"a listing took more than {LISTING_SECONDS:g} s") from None
-            if "Name" not in found:  # every S3 listing has this key; an HTML page has not
-                raise ValueError("the endpoint is not an S3 server")
+            found = _page(server, Bucket=bucket, Prefix=prefix, MaxKeys=2)
         # Web consoles mark a folder by an empty object whose name is that of the folder and a slash.
         objects = (one for one in found.get("Contents", []) if not (one["Key"] == prefix and not name))
         return next(objects, None)
@@ -73,13 +66,20 @@ class Objects:
 
     def listed(self, prefix: str) -> Listing:
         """Return the objects below a prefix, without names that cannot be file names."""
-        store = self._key("")
+        bucket, _, store = f"{self._key('')}/".partition("/")
+        below = store + (f"{prefix.rstrip('/')}/" if prefix else "")
+        names: Listing = {}
         with self._asking("read") as server:
-            try:
-                found = server.find(self._key(prefix), detail=True)
-            except FileNotFoundError:
-                return {}
-        names = {key[len(store) + 1 :]: info for key, info in found.items()}
+            more: dict[str, str] = {}
+            while True:
+                page = _page(server, Bucket=bucket, Prefix=below, **more)
+                found = {one["Key"].removeprefix(store): one for one in page.get("Contents", [])}
+                if more and names.keys() >= found.keys():  # also without any key
+                    raise ValueError("its listing does not end")
+                names |= found
+                if not page.get("IsTruncated"):
+                    break
+                more = {"ContinuationToken": page["NextContinuationToken"]}
         folders = {above.as_posix() for name in names if is_mirrored(name) for above in Path(name).parents}
         return {name: info for name, info in names.items() if is_mirrored(name) and name not in folders}
 
@@ -89,7 +89,8 @@ class Objects:
         for some in _portions(wanted):
             with self._asking("read") as server:
                 keys = [self._key(name) for name in some]
-                contents = server.cat_ranges(keys, None, None, on_error="return")
+                limit = longest(sum(wanted[name]["Size"] for name in some))
+                contents = server.cat_ranges(keys, None, None, on_error="return", timeout=limit)
             for name, content in zip(some, contents, strict=True):
                 if isinstance(content, FileNotFoundError):
                     continue
@@ -112,6 +113,14 @@ class Objects:
     def _asking(self, action: str, name: str = "") -> AbstractContextManager[Any]:
         """Return a context that yields the server and turns its errors into one sentence."""
         return asking(self.endpoint, action, self.place(name))
+
+
+def _page(server: Any, **asked: Any) -> dict[str, Any]:
+    """Return one page of a listing."""
+    found: dict[str, Any] = server.call_s3("list_objects_v2", **asked, timeout=longest())
+    if "Name" not in found:  # every S3 listing has this key; an HTML page has not
+        raise ValueError("the endpoint is not an S3 server")
+    return found
 
 
 def _portions(wanted: Listing) -> Iterator[list[str]]:

@@ -11,6 +11,8 @@ from typing import Any
 from storage.errors import StoreError
 
 PATIENCE = 10.0  # seconds for the whole first answer of a server
+WAIT_SECONDS = 180.0  # for an answer with all tries; a server that stalls is given up earlier
+_SLOWEST = 20_000.0  # bytes that are sent or received in a second
 _FIRST_BYTES = 65536  # of an answer whose end is not awaited
 _TAKEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")  # some servers send numbers only
 
@@ -82,6 +84,15 @@ def _is_late(endpoint: str) -> bool:
     return False
 
 
+def longest(size: int = 0) -> float:
+    """Return the seconds after which a request is given up, although bytes may still arrive.
+
+    Args:
+        size: Bytes that are sent or received, beyond those of a listing.
+    """
+    return WAIT_SECONDS + size / _SLOWEST
+
+
 @contextmanager
 def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
     """Yield a connection to the server at an endpoint; turn its errors into one sentence.
@@ -108,7 +119,7 @@ def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
 def put_new(server: Any, key: str, content: bytes) -> bool:
     """Put an object unless its name is taken; return whether it was put."""
     try:
-        server.pipe_file(key, content, mode="create")
+        server.pipe_file(key, content, mode="create", timeout=longest(len(content)))
     except OSError as error:
         answer = getattr(error.__cause__, "response", None) or {}
         if isinstance(error, FileExistsError) or answer.get("Error", {}).get("Code") in _TAKEN:
@@ -120,7 +131,7 @@ def put_new(server: Any, key: str, content: bytes) -> bool:
 def content_of(server: Any, key: str) -> bytes | None:
     """Return the content of an object, or None if it does not exist."""
     try:
-        return bytes(server.cat_file(key))
+        return bytes(server.cat_file(key, timeout=longest(server.info(key)["size"])))
     except FileNotFoundError:
         return None
 
@@ -128,4 +139,6 @@ def content_of(server: Any, key: str) -> bytes | None:
 def refused(action: str, place: str, error: BaseException) -> StoreError:
     """Return the error for an action that failed at a place, with the server's reason."""
     why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    if why == "FSTimeoutError":
+        why = "the server answers too slowly"
     return StoreError(f"Cannot {action} {place}: {why}.")

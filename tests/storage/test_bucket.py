@@ -685,11 +685,15 @@ def dripping(path: str) -> Iterator[str]:
     """A server that sends a byte now and then if a path begins so, and refuses everything else at once."""
 
     class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def do_HEAD(self) -> bool:
             slow = self.path.startswith(path)
             self.send_response(200 if slow else 403)
             self.send_header("Content-Length", "100000" if slow else "0")
             self.end_headers()
+            return slow
+
+        def do_GET(self) -> None:
+            slow = self.do_HEAD()
             with suppress(OSError):
                 while slow and not stopping.wait(0.1):
                     self.wfile.write(b"<")
@@ -711,10 +715,42 @@ def test_a_server_whose_first_answer_never_ends_is_given_up(monkeypatch: pytest.
         server.check_answer(endpoint)
 
 
-def test_a_server_whose_listing_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "LISTING_SECONDS", 0.5)
+def test_a_server_whose_answer_never_ends_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(server, "WAIT_SECONDS", 0.5)
+    wanted: Listing = {"data/x": {"Size": 10, "ETag": "t", "LastModified": datetime.now(UTC)}}
     with dripping("/bucket") as endpoint:
         server.check_answer(endpoint)
-        with pytest.raises(StoreError) as error:
-            Objects("s3://bucket/store", endpoint).first("mark")
-    assert str(error.value) == "Cannot read s3://bucket/store/mark: a listing took more than 0.5 s."
+        there = Objects("s3://bucket/store", endpoint)
+        for question in (
+            lambda: there.first("mark"),
+            lambda: there.listed("data/"),
+            lambda: there.fetch(wanted, tmp_path),
+        ):
+            with pytest.raises(StoreError, match=r"^Cannot read .*: the server answers too slowly\.$"):
+                question()
+
+
+def test_a_download_may_take_as_long_as_its_size_explains() -> None:
+    assert server.longest(2_000_000) == server.longest() + 100
+
+
+def test_a_listing_has_all_of_its_pages(bucket: str) -> None:
+    names = [f"data/problem=p/{number}.parquet" for number in range(1_003)]
+    there = Objects(f"s3://{bucket}/store", "")
+    connected("").pipe({f"{bucket}/store/{name}": b"x" for name in names})
+    assert sorted(there.listed("")) == sorted(there.listed("data/")) == sorted(names)
+    assert there.listed("sweeps/") == {}
+
+
+def test_a_listing_that_goes_round_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = {
+        "Name": "b",
+        "Contents": [{"Key": "store/data/x"}],
+        "IsTruncated": True,
+        "NextContinuationToken": "t",
+    }
+    monkeypatch.setattr(objects, "_page", lambda *_, **__: page)
+    with pytest.raises(StoreError, match=r"^Cannot read s3://b/store: its listing does not end\.$"):
+        Objects("s3://b/store", "").listed("")
