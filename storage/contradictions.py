@@ -6,6 +6,16 @@ import duckdb
 
 from storage.views import IMPORTED, rigorous
 
+ROUNDING = 1e-6
+"""Relative difference of two answers to one point that other processors or libraries may make."""
+
+
+def apart(one: str, other: str) -> str:
+    """Return SQL for whether two numbers, each of which may be null, differ by more than rounding."""
+    close = f"isfinite({one}) and isfinite({other}) and abs({one} - {other})"
+    close += f" <= {ROUNDING!r} * greatest(abs({one}), abs({other}))"
+    return f"({one} is distinct from {other} and not coalesce({close}, false))"
+
 
 def contradictions(
     connection: duckdb.DuckDBPyConnection, shown: Callable[[str], str]
@@ -16,12 +26,12 @@ def contradictions(
         connection: Connection with the table `answers`: all rows of a problem, with their parts.
         shown: Function that returns the name of a part in sentences.
     """
+    differ = " or ".join(apart(f"min({end})", f"max({end})") for end in ("lower", "upper", "value"))
     different = connection.execute(
         f"""
         select point_id, min(part), max(part), list(distinct {IMPORTED}) filter (where {IMPORTED} <> '')
         from answers where status = 'ok' group by point_id
-        having min(lower) < max(lower) or min(upper) < max(upper) or min(value) < max(value)
-        order by point_id
+        having {differ} order by point_id
         """
     ).fetchall()
     for point, *both, sources in different:
@@ -29,7 +39,7 @@ def contradictions(
         for source in sources or ():
             detail += f"; one was imported, see `privsweep table remove {source}`"
         yield both[0], f"{detail}."
-    apart = connection.execute(
+    disjoint = connection.execute(
         f"""
         select problem_id, arg_max(method, lower)::varchar, max(lower), arg_max(part, lower),
             arg_min(method, upper)::varchar, min(upper), arg_min(part, upper)
@@ -37,7 +47,7 @@ def contradictions(
         having max(lower) > min(upper) and count(distinct point_id) > 1 order by problem_id
         """
     ).fetchall()
-    for problem, low, lower, below, high, upper, above in apart:
+    for problem, low, lower, below, high, upper, above in disjoint:
         detail = f"For problem {problem}, {low} proves at least {lower!r} in {shown(below)}"
         detail += f", but {high} at most {upper!r} in {shown(above)}"
         yield below, f"{detail}; `privsweep verify --recompute all` finds which of them is wrong."

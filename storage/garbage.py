@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from storage import layout, snapshot
 from storage.compaction import finish, publish_checked
+from storage.contradictions import apart
 from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.manifest import read_manifest
@@ -123,7 +124,7 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
 
     An answer that contradicts the answer that counts is kept, as evidence of a wrong method.
     """
-    ends = "row(lower, upper, value)"
+    differ = " or ".join(apart(end, f"first_value({end}) over best") for end in ("lower", "upper", "value"))
     tables = []
     for path in found:
         table = read_part(place, path, ["point_id", "status", "lower", "upper", "value", "finished_at"])
@@ -146,7 +147,7 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
                 select *,
                        first_value(origin) over best as kept_in,
                        row_number() over best > 1 as copy,
-                       status = 'ok' and {ends} is distinct from first_value({ends}) over best as contradicts,
+                       status = 'ok' and ({differ}) as contradicts,
                        bool_or(young and place = 1) over (partition by point_id) as at_work
                 from placed window best as (partition by point_id order by place, origin, number)
             )

@@ -1,7 +1,7 @@
 """Comparison of one stored answer with the answer that its method gives now.
 
 Equal points have equal answers, bit for bit, so an answer of the current version of a method is reproduced,
-except for rounding on another machine. Two proofs that do not intersect contradict one another. A stored
+except for rounding on another kind of processor. Two proofs that do not intersect contradict one another. A stored
 answer that only claims more than the recomputed one is not refuted, but its method does not give it.
 """
 
@@ -13,11 +13,9 @@ from typing import Any
 
 from privcore import Answer, Bracket, Direction, Point, Problem, evaluate, intersect, methods_for
 from privcore.answer import Status
+from storage.contradictions import ROUNDING
 from storage.schema import provenance
 from tasks.limits import Limits, estimate
-
-ROUNDING = 1e-6
-"""Relative difference that the rounding of another processor or library may make."""
 
 PATIENCE = 1.0
 """Estimated seconds of the other methods that judge a row, or that of the row itself if it is larger."""

@@ -26,6 +26,7 @@ from flows.cli import app as cli
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0  # seconds for a command
 SHELL = {"|", "||", "&&", ">", "<", ";"}
+DECIMAL = r"[0-9]+\.[0-9]+(?:e-?[0-9]+)?"
 VARIES = (
     (r"computed now, [0-9.e-]+ s", "computed now, ... s"),
     (r"(commit +)[0-9a-f]{40}.*", r"\1..."),
@@ -108,14 +109,34 @@ def run(command: str) -> str:
 
 
 def matches(printed: str, shown: str) -> bool:
-    """Return whether an output matches a page, except for spaces at the ends of lines."""
-    parts = [r"(?:.*\n)*?" if line == "..." else _pattern(line) for line in shown.splitlines()]
+    """Return whether an output matches a page, except for widths of columns and rounding.
+
+    Other processors may give other last digits, so a decimal may differ by a unit of its last digit, or by
+    1e-12 of its size.
+    """
+    pattern = "".join(r"(?:.*\n)*?" if line == "..." else _pattern(line) for line in shown.splitlines())
     lines = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
-    return re.fullmatch("".join(parts), lines) is not None
+    found = re.fullmatch(pattern, lines)
+    return found is not None and all(map(_close, found.groups(), re.findall(DECIMAL, shown)))
 
 
 def _pattern(line: str) -> str:
-    return ".*".join(re.escape(part) for part in line.rstrip().split("...")) + r"\n"
+    """Return a pattern for a line, with a group for each decimal."""
+
+    def found(one: re.Match[str]) -> str:
+        if one["decimal"]:
+            return f"({DECIMAL})"
+        return ".*" if one["any"] else " {2,}" if one["gap"] else re.escape(one[0])
+
+    return re.sub(rf"(?P<decimal>{DECIMAL})|(?P<any>\.\.\.)|(?P<gap>  +)|.", found, line.rstrip()) + r"\n"
+
+
+def _close(one: str, other: str) -> bool:
+    """Return whether two decimals are equal, except for rounding."""
+    numbers = float(one), float(other)
+    mantissa, _, exponent = other.partition("e")
+    unit = float(f"1e{int(exponent or 0) - len(mantissa.partition('.')[2])}")
+    return abs(numbers[0] - numbers[1]) <= max(1.001 * unit, 1e-12 * abs(numbers[1]))
 
 
 def lasting(printed: str) -> str:

@@ -252,6 +252,12 @@ def test_of_a_link_among_the_leftovers_only_the_link_goes(root: Path, tmp_path: 
     assert (link.is_symlink(), (tmp_path / "mine").exists()) == (False, True)
 
 
+def test_an_answer_that_differs_by_rounding_is_superseded(root: Path) -> None:
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0000000000000004), seconds_later=5))
+    assert gc(root).rows == 1
+
+
 @pytest.mark.sampled(1)
 def test_an_answer_that_contradicts_the_one_that_counts_is_kept_as_evidence(root: Path) -> None:
     put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
