@@ -5,10 +5,12 @@ import os
 import re
 from pathlib import Path
 
+from privcore.errors import DomainError
 from storage import mirror
 from storage.bucket import Bucket
 from storage.errors import StoreError
 from storage.folder import Folder
+from storage.layout import MARK
 from storage.server import asking, check_answer
 
 CACHE_VARIABLE = "PRIVSWEEP_CACHE"
@@ -54,6 +56,31 @@ def located(path: str | Path) -> Folder:
     digest = hashlib.blake2b(f"{endpoint} {address}".encode(), digest_size=6).hexdigest()
     spoken = re.sub(r"[^A-Za-z0-9._-]", "-", "-".join([name, *prefix]))[:80]
     return Bucket(address, endpoint, cache_folder() / f"{spoken}-{digest}" / _FOLDER)
+
+
+def outside_stores(out: Path, what: str) -> Path:
+    """Return a path to write to, with links resolved.
+
+    Args:
+        out: Path as the user wrote it.
+        what: What is written, `file` or `folder`, for the message.
+
+    Raises:
+        DomainError: The path is the address of a bucket, which may only hold stores, is inside a store, or is
+            a link that leads back to itself.
+    """
+    if re.match(r"[A-Za-z0-9]+:/", str(out)):
+        raise DomainError(f"Expected a {what} on this machine, got the address {out}.")
+    try:
+        target = out.resolve()
+    except (OSError, RuntimeError):
+        raise DomainError(f"Expected a {what}, got {out}, a link that leads back to itself.") from None
+    for folder in (target, *target.parents):
+        if (folder / MARK).exists():
+            raise DomainError(
+                f"Expected a {what} outside of every store, got {out} inside the store {folder}."
+            )
+    return target
 
 
 def _refusal(scheme: str, name: str, prefix: list[str]) -> str:

@@ -27,7 +27,9 @@ ANSWER = ("point_id", "lower", "upper", "value", "confidence")
 
 _LEVEL = 19  # the file is written once, and a fifth smaller than at the default level
 _PATIENCE = 600.0  # seconds to read all rows of a store
-_LARGEST = 1e9  # bytes of a file; a hundred million answers
+_LARGEST = 1e9  # bytes of a file
+_MOST_VALUES = 1e9  # rows times columns; ten million answers
+_MOST_TEXT = 4e9  # bytes of the texts of a column, which a small file may repeat
 _LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, beyond the range of `datetime`
 
 
@@ -114,7 +116,12 @@ def read_lookup_table(path: Path) -> LookupTable:
                 f"{path.stat().st_size / 1e9:.3g} GB."
             )
         content = path.read_bytes()  # Arrow itself would also accept folders and addresses
-        rows = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()
+        schema = pq.read_schema(pa.BufferReader(content))
+        texts = [field.name for field in schema if field.type == pa.string()]
+        file = pq.ParquetFile(
+            pa.BufferReader(content), page_checksum_verification=True, read_dictionary=texts
+        )
+        rows = file.read() if _is_flat(schema) and _values(file) <= _MOST_VALUES else None
     except (OSError, ValueError, pa.ArrowException) as error:
         why = reason(error).splitlines()[0][:200].rstrip(".")
         told = (
@@ -123,20 +130,41 @@ def read_lookup_table(path: Path) -> LookupTable:
             else f"{path} is not a readable Parquet file"
         )
         raise StoreError(f"{told}: {why}.") from error
-    metadata = rows.schema.metadata or {}
+    metadata = schema.metadata or {}
     version = metadata.get(KEY, b"").decode(errors="replace")
     if not version:
         raise StoreError(f"{path} is not a lookup table: its metadata has no version.")
     layout.refuse_newer(layout.version_in(metadata), path)
+    if rows is None or any(_text_size(rows[name]) > _MOST_TEXT for name in texts):
+        raise StoreError(
+            f"Expected distinct columns of numbers and text, with at most {_MOST_VALUES:g} values and "
+            f"{_MOST_TEXT / 1e9:g} GB of text in a column, got {path} of {_values(file)} values."
+        )
+    for name in texts:
+        rows = rows.set_column(rows.column_names.index(name), name, rows[name].cast(pa.string()))
     if not _are_answers(rows) or _version(rows) != version:
         raise StoreError(f"{path} was changed: its rows do not match its version, {version[:60]}.")
     return LookupTable(version=version, rows=rows)
 
 
+def _is_flat(schema: pa.Schema) -> bool:
+    """Return whether each column has another name, and numbers, times or text."""
+    kinds = all(pa.types.is_primitive(kind) or kind == pa.string() for kind in schema.types)
+    return kinds and len(set(schema.names)) == len(schema.names)
+
+
+def _values(file: pq.ParquetFile) -> int:
+    return int(file.metadata.num_rows * file.metadata.num_columns)
+
+
+def _text_size(column: pa.ChunkedArray) -> int:
+    """Return the bytes of the texts of a column with dictionaries."""
+    sizes = (pc.take(pc.binary_length(chunk.dictionary), chunk.indices) for chunk in column.chunks)
+    return sum(pc.sum(each).as_py() or 0 for each in sizes)
+
+
 def _are_answers(rows: pa.Table) -> bool:
     """Return whether the rows are distinct answers, in the columns of `lookup_table`."""
-    if len(set(rows.column_names)) < len(rows.column_names):
-        return False
     for field in schema_for(PROBLEMS[0]):
         if field.name not in BOOKKEEPING:
             continue

@@ -11,7 +11,7 @@ from flows.printing import as_csv, as_json, exactly
 from privcore import DomainError
 from privcore.errors import unknown
 from storage.export import in_microseconds, parquet_bytes
-from storage.layout import MARK
+from storage.located import outside_stores
 
 Rows = Sequence[Sequence[Any]]
 
@@ -181,12 +181,7 @@ def target_of(out: Path) -> Path:
         DomainError: The path is inside a store, is the address of a bucket, which may only hold stores, or is
             not a regular file: writing would replace it, even `/dev/null`.
     """
-    if re.match(r"[a-z0-9]+:/", str(out)):
-        raise DomainError(f"Expected a path on this machine, got the address {out}.")
-    target = out.resolve()
-    for folder in target.parents:
-        if (folder / MARK).exists():
-            raise DomainError(f"Expected a file outside of every store, got {out} inside the store {folder}.")
+    target = outside_stores(out, "file")
     if out.exists() and not out.is_file():
         raise DomainError(f"Expected a file, got the {'folder' if out.is_dir() else 'device or pipe'} {out}.")
     return target

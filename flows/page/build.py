@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import tempfile
 from dataclasses import dataclass
 from importlib import resources
@@ -18,7 +17,7 @@ from privcore import DomainError
 from storage import Store, StoreError
 from storage.browser_table import browser_parquet
 from storage.errors import reason
-from storage.layout import MARK
+from storage.located import outside_stores
 from storage.lookup_table import lookup_table, to_parquet
 from storage.shipped import shipped_version
 
@@ -104,14 +103,7 @@ def _hash(data: bytes) -> str:
 
 def _refuse(out: Path) -> None:
     """Raise `DomainError` if a page would replace something else, or the path is an address."""
-    if re.match(r"[A-Za-z0-9]+:/", str(out)):
-        raise DomainError(f"Expected a folder on this machine, got the address {out}.")
-    target = out.resolve()
-    for folder in (target, *target.parents):
-        if (folder / MARK).exists():
-            raise DomainError(
-                f"Expected a folder outside of every store, got {out} inside the store {folder}."
-            )
+    target = outside_stores(out, "folder")
     if target.exists() and not target.is_dir():
         raise DomainError(f"Expected a folder, got the file {out}.")
     others = _others(target)

@@ -1,8 +1,8 @@
 """Comparison of one stored answer with the answer that its method gives now.
 
 Equal points have equal answers, bit for bit, so an answer of the current version of a method is reproduced,
-except for rounding on another kind of processor. Two proofs that do not intersect contradict one another. A stored
-answer that only claims more than the recomputed one is not refuted, but its method does not give it.
+except for rounding on another kind of processor. Two proofs that do not intersect contradict one another. A
+stored answer that only claims more than the recomputed one is not refuted, but its method does not give it.
 """
 
 import json

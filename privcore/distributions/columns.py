@@ -41,8 +41,7 @@ def read_columns(
             raise DomainError(f"Expected a file with a column of {what}, but {path} is not a file.")
         table = read_table(path, names)
         # Missing values become NaN.
-        columns = [_in_numbers(table.column(name), words) for name in names]
-        arrays = [column.cast(pa.float64()).to_numpy() for column in columns]
+        arrays = [_in_numbers(table.column(name), words).to_numpy() for name in names]
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
         reason = _sentence(error)
         raise DomainError(f"Cannot read {what} from the {column} {listed} of {path}: {reason}") from None
@@ -71,7 +70,7 @@ def read_categories(path: Path, name: str) -> Counts:
     try:
         if not path.is_file():
             raise DomainError(f"Expected a file with a column of categories, but {path} is not a file.")
-        column = read_table(path, [name]).column(name)
+        column = read_table(path, [name]).column(name).unify_dictionaries()
         if pa.types.is_floating(column.type):
             column = pyarrow.compute.add(column, 0.0)  # merges -0.0 and 0.0
         missing = column.is_null(nan_is_null=True)
@@ -88,20 +87,24 @@ def read_categories(path: Path, name: str) -> Counts:
 
 
 def _in_numbers(column: Any, words: Mapping[str, float]) -> Any:
-    """Return a column of text with each of these words, in any case, in place of its number."""
+    """Return a column with numbers in place of text: of words, in any case, or else of numerals."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not words or not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return column
-    found = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(column)), pa.array(list(words)))
-    if found.null_count > column.null_count:
-        return column  # the cast to numbers names the first word that cannot be a number
-    return pc.take(pa.array(list(words.values())), found)
+    if pa.types.is_dictionary(column.type):
+        chunks = [pc.take(_in_numbers(chunk.dictionary, words), chunk.indices) for chunk in column.chunks]
+        return pa.chunked_array(chunks, pa.float64())
+    if words and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        found = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(column)), pa.array(list(words)))
+        if found.null_count <= column.null_count:
+            return pc.take(pa.array(list(words.values()), pa.float64()), found)
+    return column.cast(pa.float64())  # names the first word that cannot be a number
 
 
 def _sentence(error: Exception) -> str:
     """Return the first line of the message of a library, with a full stop."""
     text = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
+    if text.startswith("straddling object"):
+        text = "a row is longer than 16 MB"
     shown = "".join(letter if letter.isprintable() else " " for letter in text)  # a file may hold anything
     return f"{shown.rstrip('.')}."

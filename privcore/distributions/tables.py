@@ -1,6 +1,8 @@
 """Tables from Parquet, CSV, JSONL, NPY and NPZ files; the first bytes of a file determine its format."""
 
+import json
 import math
+import tokenize
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +13,13 @@ import numpy as np
 from privcore.errors import DomainError
 
 MOST_ROWS = 10**8
+"""Most rows of a file."""
+
+_LONGEST = 1024  # bytes of a value of an array
+_MOST_BYTES = 4e9  # of all values of an array
+_BLOCK = 1 << 24  # bytes of a block of text; Arrow refuses longer rows
+_NESTED = 500  # brackets of a line of JSON that are not counted by depth
+_MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors write first
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 
 
@@ -36,15 +45,40 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
     if start.startswith((_NPY, _ZIP)):
         return _arrays(path, names, zipped=start.startswith(_ZIP))
     parquet = start.startswith(b"PAR1")
+    skipped = len(_MARK) if start.startswith(_MARK) else 0
     if parquet:
-        table = pyarrow.parquet.ParquetFile(path)
-    elif start.lstrip().startswith(b"{"):
-        table = pyarrow.json.read_json(path)
+        # Equal texts are kept once: a small file can have a billion of them.
+        table = pyarrow.parquet.ParquetFile(path, read_dictionary=list(names))
+        _check_rows(path, table.metadata.num_rows)
+    elif start[skipped:].lstrip().startswith(b"{"):
+        _check_nesting(path)
+        with path.open("rb") as file:
+            file.seek(skipped)
+            table = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK))
     else:
-        table = pyarrow.csv.read_csv(path)
+        table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(block_size=_BLOCK))
     present = table.schema_arrow.names if parquet else table.column_names
     _check_present(path, names, present)
     return table.read(columns=list(dict.fromkeys(names))) if parquet else table
+
+
+def _check_rows(path: Path, rows: int) -> None:
+    if not 1 <= rows <= MOST_ROWS:
+        raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got {rows}.")
+
+
+def _check_nesting(path: Path) -> None:
+    """Refuse deeply nested JSON, which Arrow would parse until the stack overflows."""
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(2 * _BLOCK), b""), start=1):
+            if line.count(b"[") + line.count(b"{") <= _NESTED:
+                continue
+            try:
+                json.loads(line)
+            except (ValueError, RecursionError):
+                raise DomainError(
+                    f"Expected one JSON object, not deeply nested, in line {number} of {path}."
+                ) from None
 
 
 def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:
@@ -86,6 +120,8 @@ def _of_archive(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, A
 
 def _of_array(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
     """Return fields of an NPY file; a plain array has one name only."""
+    with path.open("rb") as file:
+        _check_size(path.name, *_header(file))
     # A map of the file cannot be larger than the file, even if its header lies.
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     fields = array.dtype.names
@@ -112,15 +148,23 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
     first = version == (1, 0)
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    shape, _, kind = read(file)
+    try:
+        shape, _, kind = read(file)
+    except (tokenize.TokenError, RecursionError, MemoryError):
+        raise ValueError("the header is damaged") from None
     return shape, kind
+
+
+def _check_size(name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
+    values = math.prod(float(side) for side in shape)
+    size = kind.itemsize
+    if values > MOST_ROWS or not 1 <= size <= _LONGEST or values * size > _MOST_BYTES:
+        raise ValueError(f"{name} has shape {str(shape)[:80]} and values of {size} bytes")
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
     """Return one array of an NPZ file, after a check of the size that its header states."""
     with archive.open(f"{name}.npy") as file:
-        shape, kind = _header(file)
-        if int(np.prod([float(side) for side in shape])) > MOST_ROWS or kind.itemsize > 1024:
-            raise ValueError(f"{name} has shape {shape}")
+        _check_size(name, *_header(file))
     with archive.open(f"{name}.npy") as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

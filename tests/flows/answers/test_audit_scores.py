@@ -92,6 +92,12 @@ def test_losses_in_two_files_give_the_counts_of_scores_in_one(
     assert first == second
 
 
+def test_the_mark_of_utf_8_is_no_part_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jsonl(plain := tmp_path / "plain.jsonl")
+    (marked := tmp_path / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
+    assert audit(capsys, "--scores", marked) == audit(capsys, "--scores", plain)
+
+
 @pytest.mark.parametrize("form", ["npz", "parquet"])
 def test_a_missing_column_gets_one_sentence(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -168,6 +174,14 @@ def test_rates_are_printed_as_text(npz: Path, capsys: pytest.CaptureFixture[str]
     assert "AUROC" in out
 
 
+HEADERS = {
+    "empty.npy": b"{'descr': '|S0', 'fortran_order': False, 'shape': (100000000,)}",
+    "huge.npy": b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000000000000000,)}",
+    "open.npy": b"(" * 9000,
+}
+"""Headers of arrays of numpy that promise what no file can hold."""
+
+
 def _damaged(name: str, folder: Path) -> list[str]:
     """The command line of an audit of a damaged file."""
     file = folder / name
@@ -179,6 +193,18 @@ def _damaged(name: str, folder: Path) -> list[str]:
         np.savez(file, score=np.array([0.5, -math.inf]), included=np.array([1, 0]))
     elif name == "word.csv":
         file.write_text("score,included\n1,maybe\n")
+    elif name == "nested.jsonl":
+        file.write_text('{"score":' + "[" * 200_000)
+    elif name == "long.csv":
+        file.write_text(f"score,included\n1,{' ' * (40 << 20)}1\n")
+    elif name == "bomb.parquet":
+        rows = 500_000
+        table = pa.table({"score": np.zeros(rows), "included": np.ones(rows, dtype=bool)})
+        with pyarrow.parquet.ParquetWriter(file, table.schema) as writer:
+            for _ in range(201):
+                writer.write_table(table)
+    elif name in HEADERS:
+        file.write_bytes(b"\x93NUMPY\x01\x00" + len(HEADERS[name]).to_bytes(2, "little") + HEADERS[name])
     else:
         FORMATS[file.suffix[1:]](file)
         file.write_bytes(file.read_bytes()[: 9 if name == "start.npy" else -30])
@@ -196,6 +222,12 @@ def _damaged(name: str, folder: Path) -> list[str]:
         ("cut.npz", "cut.npz: the archive is truncated or damaged."),
         ("cut.npy", "cut.npy: the file is truncated."),
         ("start.npy", "start.npy: the file is truncated."),
+        ("nested.jsonl", "Expected one JSON object, not deeply nested, in line 1"),
+        ("long.csv", "a row is longer than 16 MB."),
+        ("bomb.parquet", "Expected 1 to 100000000 rows in"),
+        ("empty.npy", "has shape (100000000,) and values of 0 bytes."),
+        ("huge.npy", "huge.npy: the file is truncated."),
+        ("open.npy", "open.npy: the file is truncated."),
     ],
 )
 def test_a_file_that_is_no_table_of_scores_is_refused_in_a_sentence(

@@ -175,6 +175,9 @@ def test_no_device_pipe_or_link_is_replaced(
     (tmp_path / "to-pipe").symlink_to(tmp_path / "pipe")
     with pytest.raises(DomainError, match="got the device or pipe /dev/null"):
         target_of(Path("/dev/null"))
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    with pytest.raises(DomainError, match="a link that leads back to itself"):
+        target_of(tmp_path / "round")
     for name in ("pipe", "to-pipe"):
         assert export(store, "select 1", "--format", "csv", "--out", tmp_path / name) == 2
         assert capsys.readouterr().err.startswith("privsweep: Expected a file, got the device or pipe ")
