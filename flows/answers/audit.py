@@ -11,7 +11,7 @@ from privcore.auditing import check_included, correct_if_shuffled, guess, guess_
 WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
 MODEL_BASED = ("auditing.tightestmu", "auditing.gaussian")
 MU = "auditing.mu"
-TAILS = ("auditing.programme", "auditing.recursion", "auditing.revealed")
+TAILS = ("auditing.exact", "auditing.recursion", "auditing.revealed")
 
 
 @dataclass(frozen=True, kw_only=True)

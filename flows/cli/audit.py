@@ -70,7 +70,9 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     clearest: Annotated[
         bool,
         typer.Option(
-            "--clearest", help="Guess about the scores farthest from a centre, in above it and out below."
+            "--clearest",
+            help="Guess about the scores farthest from a centre, in above it and out below; stronger than "
+            "half and half if the centre is known in advance.",
         ),
     ] = False,
     centre: Annotated[

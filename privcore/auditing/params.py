@@ -85,8 +85,8 @@ REFUTATION = Choice(
     symbol="-",
     choices=("published", "programmed"),
     meaning=(
-        "Bounds of the probability of the count: those that are published, or also the linear programme, for "
-        "up to 500 guesses"
+        "Bounds of the probability of the count: those that are published, or the best ones: the exact "
+        "probability, and in the Gaussian family also the linear programme, for up to 500 guesses"
     ),
 )
 BUG = Choice(

@@ -1,17 +1,19 @@
 """Power of an audit: the probability that it refutes a false claim."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from privcore.answer import Answer
+from privcore.auditing.exact import exact_tail
 from privcore.auditing.halves import MOST_HALVES, few_errors_of_halves, few_errors_of_halves_bounds
 from privcore.auditing.optimal import error_rates, few_errors
 from privcore.auditing.params import MU
 from privcore.auditing.planning_problems import AuditPower
-from privcore.auditing.problems import AuditGaussianTail, AuditTail
+from privcore.auditing.problems import AuditGaussianTail
 from privcore.auditing.programme import MOST_GUESSES
 from privcore.auditing.programme_search import programmed_tail
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
@@ -41,8 +43,7 @@ class AuditingPower(Method[AuditPower]):
     problems = (AuditPower,)
     direction = Direction.ENCLOSURE
     reference = f"{MAHLOUJIFAR}, Theorem 10; {XIANG}"
-
-    version = 2
+    version = 3
 
     def applies(self, problem: AuditPower) -> str | None:
         if problem.guessing == "halves" and problem.guesses % 2:
@@ -56,9 +57,9 @@ class AuditingPower(Method[AuditPower]):
         seconds, bytes_ = 0.08 + 1e-3 * root, 4e6 + 4e4 * root
         if problem.guessing == "halves" and self.applies(problem) is None:
             seconds, bytes_ = seconds + 0.7 + 2e-4 * problem.guesses, bytes_ + 1e8 + 3e4 * problem.guesses
-        if problem.refutation == "programmed" and problem.guesses <= MOST_GUESSES:
-            modelled = problem.family == "gaussian"
-            seconds += 0.2 + (3e-5 if modelled else 2e-6) * problem.guesses**2
+        modelled = problem.family == "gaussian"
+        if problem.refutation == "programmed" and modelled and problem.guesses <= MOST_GUESSES:
+            seconds += 0.2 + 3e-5 * problem.guesses**2
             bytes_ += 3e7 + 2e4 * problem.guesses
         return Cost(seconds=seconds, bytes=bytes_)
 
@@ -86,33 +87,44 @@ def least_refuting(problem: AuditPower) -> int | None:
         (81, 75)
     """
     tau = 1.0 - problem.audit_confidence
-    epsilon, delta = problem.claimed_epsilon, problem.delta
+    epsilon, delta, allowed = problem.claimed_epsilon, problem.delta, tau * (1.0 - AUDIT_SEARCH)
     modelled = problem.family == "gaussian"
     claim = (GAUSSIAN, claimed_mu(epsilon, delta), 0.0) if modelled else (APPROXIMATE, epsilon, delta)
 
     def refutes(correct: int) -> bool:
         counts = (float(problem.canaries), float(problem.guesses), float(correct), 2.0)
-        if unlikely(claim, NO_LINES, counts, tau * (1.0 - AUDIT_SEARCH)):
+        if unlikely(claim, NO_LINES, counts, allowed):
             return True
         return (
             not modelled and revealed_tail(problem.canaries, problem.guesses, correct, epsilon, delta) < tau
         )
 
+    def best_refutes(correct: int) -> bool:
+        return exact_tail(problem.canaries, problem.guesses, correct, epsilon, delta)[1] <= allowed
+
     def programme_refutes(correct: int) -> bool:
         counts = {"canaries": problem.canaries, "guesses": problem.guesses, "correct": correct}
-        tail = AuditTail(**counts, claimed_epsilon=epsilon, delta=delta)
-        likely = programmed_tail(AuditGaussianTail(**counts, mu=claim[1]) if modelled else tail)
-        return likely <= tau * (1.0 - AUDIT_SEARCH)
+        return programmed_tail(AuditGaussianTail(**counts, mu=claim[1])) <= allowed
 
-    low, high = 0, problem.guesses + 1
+    best = problem.refutation == "programmed"
+    if best and not modelled:
+        return _least(best_refutes, problem.guesses)
+    least = _least(refutes, problem.guesses)
+    if best and 0 < problem.guesses <= MOST_GUESSES and claim[1] <= MU.upper:
+        # A better bound needs a few correct guesses fewer.
+        least = problem.guesses + 1 if least is None else least
+        while least > 1 and programme_refutes(least - 1):
+            least -= 1
+    return least if least is not None and least <= problem.guesses else None
+
+
+def _least(refutes: Callable[[int], bool], guesses: int) -> int | None:
+    """Return the least number of correct guesses that refutes, None if no number does."""
+    low, high = 0, guesses + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
-    # A better bound needs a few correct guesses fewer.
-    if problem.refutation == "programmed" and 0 < problem.guesses <= MOST_GUESSES and claim[1] <= MU.upper:
-        while high > 1 and programme_refutes(high - 1):
-            high -= 1
-    return high if high <= problem.guesses else None
+    return high if high <= guesses else None
 
 
 def claimed_mu(epsilon: float, delta: float) -> float:

@@ -1,61 +1,22 @@
-"""Searches for the largest epsilon and mu that the linear programme of Theorem 9 refutes."""
+"""Search for the largest mu that the linear programme of Theorem 9 refutes."""
 
 import math
 from collections.abc import Callable
 
 import numpy as np
 
-from privcore.auditing.problems import MOST, AuditGaussianTail, AuditTail, CountTail
+from privcore.auditing.problems import AuditGaussianTail
 from privcore.auditing.programme import coefficients, profile_at, proved_bound, solve
 from privcore.numerics.binomial import Array
 from privcore.numerics.rounding import AUDIT_SEARCH
 
 _PRECISION = 1e-5
 """Relative precision of searches, which end at a parameter whose bound was computed."""
-_MOST_SOLVED = 14
 MOST_MU = 30.0
 _STARTING, _SEARCHED, _ADDED = 10, 240, 4
 """Numbers of values of s: of the first programme, of the search for violated constraints, and per round."""
 _ROUNDS, _IMPROVED = 3, 0.99
 _STEPS = 4
-
-
-def largest_epsilon(at: Callable[[float], AuditTail], start: float, tau: float) -> float:
-    """Return the largest epsilon found whose p-value by the linear programme is at most tau.
-
-    Args:
-        at: Problem of the p-value of an epsilon.
-        start: Epsilon that another bound refutes, or 0.
-        tau: Significance level.
-
-    Returns:
-        Epsilon in nats, at least `start`; the programme was solved at this epsilon.
-    """
-    allowed = tau * (1.0 - AUDIT_SEARCH)
-
-    def excess(epsilon: float) -> float:
-        return math.log(max(programmed_tail(at(epsilon)), 1e-300) / allowed)
-
-    low, below = start, excess(start)
-    if below > 0.0:
-        return start
-    high = min(MOST, 1.03 * low + 0.02)
-    above = excess(high)
-    for _ in range(_MOST_SOLVED):
-        if above <= 0.0:
-            if high >= MOST:
-                return MOST
-            low, below, high = high, above, min(MOST, high + 2.0 * (high - low))
-            above = excess(high)
-        elif high - low <= _PRECISION * high:
-            break
-        else:
-            # The logarithm of the bound is nearly linear; a margin on both sides makes brackets shrink.
-            middle = low + min(0.95, max(0.05, below / (below - above))) * (high - low)
-            value = excess(middle)
-            low, below = (middle, value) if value <= 0.0 else (low, below)
-            high, above = (high, above) if value <= 0.0 else (middle, value)
-    return low
 
 
 def largest_mu(at: Callable[[float], AuditGaussianTail], start: float, tau: float) -> float:
@@ -92,13 +53,8 @@ def largest_mu(at: Callable[[float], AuditGaussianTail], start: float, tau: floa
     return best
 
 
-def programmed_tail(problem: CountTail) -> float:
-    """Return the bound of the p-value by the linear programme; for a mu, with values of s chosen for it."""
-    if isinstance(problem, AuditTail):
-        slopes = np.array(sorted({-problem.claimed_epsilon, problem.claimed_epsilon}))
-        profile = profile_at(problem, slopes)
-        solved = solve(problem, slopes, profile)
-        return 1.0 if solved is None else proved_bound(problem, slopes, profile, solved.multipliers)
+def programmed_tail(problem: AuditGaussianTail) -> float:
+    """Return the bound of the p-value by the linear programme, with values of s chosen for its mu."""
     slopes = max(problem.mu, 1e-2) * np.linspace(-1.0, 7.0, _STARTING)
     if (found := _refined(problem, slopes, _ROUNDS)) is None:
         return 1.0

@@ -13,7 +13,8 @@ from privcore.papers import STEINKE
 class AuditingSteinke(Method[AuditEpsilon]):
     """Refute (epsilon, delta)-DP if their bound of the probability of the count is below 1 - confidence.
 
-    The bound grows with epsilon, so the largest refuted epsilon is found by bisection.
+    The bound, which is at least that of `auditing.exact` here, grows with epsilon, so the largest refuted
+    epsilon is found by bisection.
     """
 
     name = "auditing.steinke"

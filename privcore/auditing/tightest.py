@@ -1,9 +1,10 @@
-"""Audits by the linear programme of Theorem 9, without a model and for the Gaussian family."""
+"""Audits that use Theorem 9 for all events of counts: without a model, and for the Gaussian family."""
 
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import AuditingCombined, epsilon_of, no_gaussian_epsilon, refuted_mu
+from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon, refuted_mu
+from privcore.auditing.exact import AuditingExact, p_value
 from privcore.auditing.problems import (
     LEAST,
     MOST,
@@ -16,44 +17,43 @@ from privcore.auditing.problems import (
     refuted,
 )
 from privcore.auditing.programme import too_many_guesses
-from privcore.auditing.programme_search import MOST_MU, largest_epsilon, largest_mu
+from privcore.auditing.programme_search import MOST_MU, largest_mu
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import AUDIT_SEARCH
-from privcore.papers import MAHLOUJIFAR, STEINKE
+from privcore.papers import MAHLOUJIFAR
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingTightest(Method[AuditEpsilon]):
-    """Refute (epsilon, delta)-DP if any bound of the probability of the count is below 1 - confidence.
+    """Refute (epsilon, delta)-DP if the exact probability of the count is below 1 - confidence.
 
-    The bounds are Algorithm 3, that of Steinke et al., and the linear programme of Theorem 9. All of them are
-    deterministic bounds of the probability of the same event, so the smallest one holds, and the largest
-    refuted epsilon needs no correction.
+    The probability is the largest one of all private mechanisms and grows with epsilon, so no other use of
+    the counts refutes more.
     """
 
     name = "auditing.tightest"
+    version = 2
     problems = (AuditEpsilon,)
     direction = Direction.LOWER
-    reference = f"{MAHLOUJIFAR}, Theorem 9, and {STEINKE}, Theorem 5.2; the programme is ours"
+    reference = f"{MAHLOUJIFAR}, Theorem 9; the solution is ours"
     covers = ("auditing.combined", "auditing.approximate", "auditing.steinke")
 
-    def applies(self, problem: AuditEpsilon) -> str | None:
-        return too_many_guesses(problem)
-
     def cost(self, problem: AuditEpsilon) -> Cost:
-        guesses = float(problem.guesses if self.applies(problem) is None else 0)
-        other = AuditingCombined().cost(problem)
-        return Cost(seconds=0.2 + 2e-3 * guesses + other.seconds, bytes=3e7 + 3e3 * guesses + other.bytes)
+        once = AuditingExact().cost(claim_of(problem, 1.0))
+        return Cost(seconds=60.0 * once.seconds, bytes=once.bytes)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
-        def claim(epsilon: float) -> AuditTail:
-            return AuditTail(**counts_of(problem), claimed_epsilon=epsilon, delta=problem.delta)
+        allowed = 1.0 - problem.audit_confidence
 
-        start = AuditingCombined().answer(problem, seed)
-        if start.lower >= MOST:
-            return start
-        found = largest_epsilon(claim, start.lower, 1.0 - problem.audit_confidence)
-        return start if found <= start.lower else refuted(problem, found, "linear programme of Theorem 9")
+        def is_refuted(epsilon: float) -> bool:
+            return p_value(claim_of(problem, epsilon)) <= allowed
+
+        if not is_refuted(0.0):
+            return refuted(problem, 0.0, "closed form")
+        if is_refuted(MOST):
+            return refuted(problem, 2.0 * MOST, "closed form")
+        return refuted(problem, last_true(is_refuted, 0.0, MOST)[0], "closed form")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +121,11 @@ def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
         return AuditGaussianTail(**counts_of(problem), mu=mu)
 
     return max(start, largest_mu(claim, start, 1.0 - problem.audit_confidence) * (1.0 - AUDIT_SEARCH))
+
+
+def claim_of(problem: AuditEpsilon, epsilon: float) -> AuditTail:
+    """Return the question for the p-value of an epsilon, from the counts of an audit."""
+    return AuditTail(**counts_of(problem), claimed_epsilon=epsilon, delta=problem.delta)
 
 
 def counts_of(problem: Counts) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Audits by the linear programme: they refute more, and never more than a private mechanism attains."""
+"""The best audits: they refute more, and never more than a private mechanism attains."""
 
 import math
 from typing import Any
@@ -23,13 +23,13 @@ def answer(name: str, method: str, **fields: Any) -> Answer:
     return evaluate(Point(problem=problem, method=find(method)()))
 
 
-def test_the_programme_refutes_what_two_bounds_do_not() -> None:
+def test_the_exact_probability_refutes_what_two_bounds_do_not() -> None:
     counts = {"canaries": 1000, "guesses": 100, "correct": 90, "delta": 1e-4}
     best = answer("audit-epsilon", "auditing.tightest", **counts).lower
     assert best > 1.62 > answer("audit-epsilon", "auditing.combined", **counts).lower
     tails = [
         answer("audit-tail", method, claimed_epsilon=best, **counts).upper
-        for method in ("auditing.programme", "auditing.recursion", "auditing.revealed")
+        for method in ("auditing.exact", "auditing.recursion", "auditing.revealed")
     ]
     assert tails[0] <= 0.05 < min(tails[1:])
 
@@ -49,7 +49,7 @@ def test_a_refuted_epsilon_or_mu_is_below_the_ceiling_of_all_audits(
     ):
         limits = answer("audit-ceiling", "auditing.ceiling", family=family, **counts)
         found = getattr(answer("audit-epsilon", method, **counts), end)
-        assert limits.lower <= found <= limits.upper, (family, limits, found)
+        assert limits.lower * (1.0 - 1e-12) <= found <= limits.upper, (family, limits, found)
 
 
 @pytest.mark.thorough
