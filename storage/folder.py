@@ -189,9 +189,15 @@ class Folder:
     def put(self, path: Path, content: bytes) -> None:
         """Write a file atomically for readers, without waiting for the disk: a power loss may delete it."""
         path.parent.mkdir(exist_ok=True)
-        staged = path.with_name(f".{path.name}.tmp")
-        staged.write_bytes(content)
-        staged.replace(path)
+        # Others may write into a shared store: a link in the place of a known name would lead elsewhere.
+        staged = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+        try:
+            with staged.open("xb") as file:
+                file.write(content)
+            staged.replace(path)
+        except BaseException:
+            staged.unlink(missing_ok=True)
+            raise
 
     def rename(self, old: Path, new: Path) -> None:
         """Rename a file or folder; an existing file of the new name is replaced."""

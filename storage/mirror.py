@@ -15,6 +15,7 @@ from pathlib import Path
 
 from storage.errors import StoreError
 from storage.layout import MARK
+from storage.private_folder import make_private
 
 RECORDS, SWEEPS, RUNNING = "replaced/", "sweeps/", "running/"
 _FILES, _FOLDERS = (MARK, "store.sql"), ("data/", RECORDS, SWEEPS, RUNNING, "quarantine/")
@@ -47,7 +48,12 @@ def is_mirrored(name: str) -> bool:
 def make(folder: Path, address: str, endpoint: str) -> None:
     """Make a folder the mirror of an address, unless it is already; it is created with its first file."""
     with in_one_sentence(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # its errors have a reason
+    if not make_private(folder.parent):
+        raise StoreError(
+            f"Expected a folder in which only this user can write for the copy of {address}, got "
+            f"{folder.parent}: delete it, or set PRIVSWEEP_CACHE to another folder."
+        )
     with _changing(folder) as index:
         index.execute("create table if not exists origin (address text primary key, endpoint text)")
         index.execute("create table if not exists objects (name text primary key, tag text)")

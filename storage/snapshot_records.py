@@ -13,6 +13,7 @@ from pathlib import Path
 
 from storage.errors import StoreError
 from storage.located import cache_folder
+from storage.private_folder import make_private
 
 FOLDER = "snapshots"
 
@@ -27,7 +28,6 @@ def remember(path: Path, sha256: str, origin: str = "") -> None:
     """
     with suppress(OSError, StoreError):
         record = _record(path)
-        record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if origin:
             _write(_origin(record), origin)
         _write(record, json.dumps([sha256, *_state(path)]))
@@ -97,5 +97,8 @@ def _origin(record: Path) -> Path:
 
 
 def _record(path: Path) -> Path:
+    folder = cache_folder() / FOLDER
+    if not make_private(folder):
+        raise StoreError(f"Expected {folder} to be a folder in which only this user can write.")
     name = hashlib.blake2b(os.fsencode(path.resolve()), digest_size=16).hexdigest()
-    return cache_folder() / FOLDER / f"{name}.json"
+    return folder / f"{name}.json"

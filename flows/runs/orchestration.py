@@ -4,15 +4,18 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 
 from flows.runs.plan import Share
-from flows.runs.server import SchedulerError, own_server
+from flows.runs.server import HomeError, SchedulerError, own_server
 from flows.runs.signals import sigterm_interrupts
 from privcore.extras import require
+from storage.errors import StoreError
+from storage.located import CACHE_VARIABLE, cache_folder
+from storage.private_folder import is_sheltered, make_private
 from tasks.work import Done
 
 DRAIN_SECONDS = 10.0  # for Prefect to send the rest to its server, before we stop the server
@@ -117,7 +120,13 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
     if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
         yield []
         return
-    home = Path(os.environ.setdefault("PREFECT_HOME", str(_hidden_folder(store.absolute()))))
+    if "PREFECT_HOME" not in os.environ:
+        os.environ["PREFECT_HOME"] = str(_hidden_folder(store.absolute()))
+    home = Path(os.environ["PREFECT_HOME"])
+    # Else a file of the working folder, such as prefect.toml, may name them, and Prefect executes the latter.
+    os.environ.setdefault("PREFECT_PROFILES_PATH", str(home.absolute() / "profiles.toml"))
+    if "PREFECT_LOGGING_SETTINGS_PATH" not in os.environ:
+        os.environ.setdefault("PREFECT_LOGGING_CONFIG_PATH", str(home.absolute() / "logging.yml"))
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     with own_server(home) as server:
@@ -148,11 +157,23 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
 
 
 def _hidden_folder(store: Path) -> Path:
-    """Return the folder of this user for Prefect's state, next to the store or else in it."""
-    folder = (store.parent if os.access(store.parent, os.W_OK) else store) / ".prefect"
-    if not folder.exists():
-        return folder
-    if folder.stat().st_uid != os.getuid():
-        return folder.with_name(f".prefect-{os.getuid()}")
-    folder.chmod(0o700)  # an earlier release let others in
-    return folder
+    """Return the private folder of this user for Prefect's state: next to the store, in it, or in the cache.
+
+    Prefect runs what its configuration in this folder names, so no other user may write there.
+
+    Raises:
+        HomeError: No folder is private.
+    """
+    beside = (store.parent if os.access(store.parent, os.W_OK) else store).resolve()
+    if is_sheltered(beside):
+        # A folder `.prefect` may belong to another user of the same parent folder.
+        for folder in (beside / ".prefect", beside / f".prefect-{os.getuid()}"):
+            if make_private(folder):
+                return folder
+    with suppress(StoreError):  # the user has no home folder
+        if make_private(folder := cache_folder() / "prefect"):
+            return folder
+    raise HomeError(
+        f"Expected a folder for Prefect's state that only this user can write, got none next to {store} and "
+        f"none in the user's cache: set PREFECT_HOME or {CACHE_VARIABLE} to such a folder."
+    )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from privcore.errors import ExitCode, PrivsweepError
+from storage.private_folder import without_links
 from tasks import own_process
 from tasks.ports import free_port
 from tasks.priority import catch_up
@@ -47,6 +48,12 @@ class SchedulerError(PrivsweepError):
 
 class LocksError(SchedulerError):
     """Files cannot be locked in the folder of Prefect's database; waiting does not help."""
+
+    exit_code = ExitCode.MISUSE
+
+
+class HomeError(SchedulerError):
+    """No folder for Prefect's state is safe from other users; waiting does not help."""
 
     exit_code = ExitCode.MISUSE
 
@@ -147,7 +154,7 @@ class OwnServer:
         if self._locked:
             return True
         if self._lock is None:
-            self._lock = (self._home / "start.lock").open("w")
+            self._lock = open(self._home / "start.lock", "w", opener=without_links)  # noqa: SIM115
         try:
             flock(self._lock, LOCK_EX | LOCK_NB)  # the kernel releases it when its holder ends
         except BlockingIOError:
@@ -176,11 +183,12 @@ def _start(port: int, password: str, home: Path, log: Path) -> "subprocess.Popen
     command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     command += ["--app-dir", own_process.own_folders()[0]]  # uvicorn's default is the working folder
     # Only the user can read the environment of a process; everyone can read its arguments.
-    own = {"PREFECT_HOME": str(home), "PREFECT_SERVER_API_AUTH_STRING": password}
-    with log.open("w") as output:
+    own = {"PREFECT_HOME": str(home.absolute()), "PREFECT_SERVER_API_AUTH_STRING": password}
+    with open(log, "w", opener=without_links) as output:
         return subprocess.Popen(
             command,
             env=own_process.environment() | _SETTINGS | own,
+            cwd=home,  # a file of the working folder, such as prefect.toml, would configure the server
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import pwd
 import re
 import socket
 import urllib.request
@@ -16,6 +17,7 @@ import psutil
 import pytest
 
 from flows.runs import orchestration, server
+from storage.located import CACHE_VARIABLE
 from tasks.ports import free_port
 
 
@@ -99,9 +101,78 @@ def test_every_server_has_a_password_of_its_own(tmp_path: Path) -> None:
 def test_the_state_of_prefect_next_to_a_store_is_closed_to_others(tmp_path: Path) -> None:
     store, folder = tmp_path / "store", tmp_path / ".prefect"
     assert orchestration._hidden_folder(store) == folder
-    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    (folder / "prefect.db").touch()
     assert orchestration._hidden_folder(store) == folder
     assert folder.stat().st_mode & 0o777 == 0o700, "an earlier release let others in"
+    assert (folder / "prefect.db").exists(), "the history of earlier runs stays"
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which every user may write, as in /tmp."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return folder
+
+
+def planted(folder: Path) -> None:
+    """Let another user make a folder that everyone can read."""
+    folder.mkdir(mode=0o755)
+    (folder / "logging.yml").write_text("filters: {evil: {(): os.system, command: id}}")
+    for path in (folder, folder / "logging.yml"):
+        os.chown(path, pwd.getpwnam("nobody").pw_uid, -1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_a_folder_that_another_user_planted_is_not_the_state_of_prefect(shared: Path, tmp_path: Path) -> None:
+    planted(shared / ".prefect")
+    own = shared / f".prefect-{os.getuid()}"
+    assert orchestration._hidden_folder(shared / "store") == own
+    assert own.stat().st_mode & 0o777 == 0o700
+    own.rmdir()
+    planted(own)
+    assert orchestration._hidden_folder(shared / "store") == tmp_path / "cache" / "prefect"
+
+
+def test_a_link_in_the_place_of_the_state_of_prefect_is_not_followed(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir(mode=0o755)
+    (shared / ".prefect").symlink_to(tmp_path / "precious")
+    assert orchestration._hidden_folder(shared / "store") == shared / f".prefect-{os.getuid()}"
+    assert (tmp_path / "precious").stat().st_mode & 0o777 == 0o755
+
+
+def test_the_state_of_prefect_is_not_where_others_can_rename_it(shared: Path, tmp_path: Path) -> None:
+    shared.chmod(0o2775)
+    assert orchestration._hidden_folder(shared / "store") == tmp_path / "cache" / "prefect"
+    assert list(shared.iterdir()) == []
+
+
+def test_without_a_private_folder_a_run_is_refused_in_one_sentence(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared.chmod(0o777)
+    (tmp_path / "cache").touch()
+    monkeypatch.delenv("PREFECT_HOME")
+    sentence = r"^Expected a folder for Prefect's state .* set PREFECT_HOME or PRIVSWEEP_CACHE to"
+    with pytest.raises(server.HomeError, match=sentence) as refused:
+        orchestration.under_prefect("sweep", [], iter([]), shared / "store")
+    assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["start.lock", "server.log"])
+def test_the_files_of_a_server_are_not_written_through_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(server, "_COMMAND", "raise SystemExit('no {parent}')")
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / name).symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match=name), server.own_server(tmp_path / "home"):
+        pytest.fail("nothing started")
+    assert (tmp_path / "precious").read_text() == "precious"
 
 
 @pytest.mark.thorough
