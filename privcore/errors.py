@@ -52,6 +52,26 @@ class UnknownNameError(PrivsweepError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+def interrupted(error: BaseException, outer: BaseException | None = None) -> bool:
+    """Return whether an interrupt is the cause of an error: compiled code raises `SystemError` after Ctrl-C.
+
+    Args:
+        error: The error.
+        outer: The error that was handled before, whose own causes do not count.
+    """
+    seen: set[int] = {id(outer)}
+    chain: list[BaseException | None] = [error]
+    while chain:
+        link = chain.pop()
+        if link is None or id(link) in seen:
+            continue
+        if isinstance(link, KeyboardInterrupt):
+            return True
+        seen.add(id(link))
+        chain += [link.__cause__, link.__context__]
+    return False
+
+
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Return the error for a misspelt name, with the closest known name or the first known names."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)

@@ -5,13 +5,14 @@ Its evaluation returns an answer also if the method fails: an error becomes a st
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from privcore.answer import Answer, Status
-from privcore.errors import DomainError, PrivsweepError
+from privcore.errors import DomainError, PrivsweepError, interrupted
 from privcore.method import Method
 from privcore.problem import Problem
 
@@ -87,6 +88,9 @@ def evaluate(point: Point) -> Answer:
         The method's answer; `not_applicable`, `out_of_memory` or `failed` with the reason otherwise.
         A numerical failure never raises.
 
+    Raises:
+        KeyboardInterrupt: Ctrl-C; compiled code may have turned it into another error.
+
     Example:
         >>> from privcore import Point, find, find_problem
         >>> problem = find_problem("unamplified-epsilon")(sigma=1.0, delta=1e-5)
@@ -94,6 +98,7 @@ def evaluate(point: Point) -> Answer:
         >>> answer.status, round(answer.upper, 4)
         (<Status.OK: 'ok'>, 4.3772)
     """
+    outer = sys.exception()
     try:
         if (reason := point.method.applies(point.problem)) is not None:
             return Answer.without(Status.NOT_APPLICABLE, reason)
@@ -102,5 +107,7 @@ def evaluate(point: Point) -> Answer:
         return Answer.without(Status.FAILED, str(error))
     except MemoryError:
         return Answer.without(Status.OUT_OF_MEMORY, f"{point.method.name} ran out of memory.")
-    except Exception as error:  # noqa: BLE001  a sweep must survive each point; the row has the reason
+    except Exception as error:  # a sweep must survive each point; the row has the reason
+        if interrupted(error, outer):
+            raise KeyboardInterrupt from error
         return Answer.without(Status.FAILED, f"{type(error).__name__}: {error}")

@@ -222,6 +222,7 @@ def serve(descriptor: int, parent: int) -> None:
         parent: Process id of the parent; this process is killed when the parent ends.
     """
     die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # else an interrupt of all processes would count as a crash
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     load()  # now, so that it does not count towards the time and memory of a point
     pipe: Connection[object, tuple[Batch, Limits, float]] = Connection(descriptor)

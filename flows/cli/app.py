@@ -198,6 +198,7 @@ def run(arguments: Sequence[str]) -> int:
 def _explain(error: BaseException) -> tuple[int, str]:
     """Return exit code and sentence of an expected error; raise any other error again."""
     from privcore import ExitCode, PrivsweepError
+    from privcore.errors import interrupted
 
     match error:
         case PrivsweepError():
@@ -208,6 +209,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
             return ExitCode.INTERRUPTED, "Interrupted."
         case OSError(strerror=str() as what):
             return ExitCode.MISUSE, f"{error.filename}: {what}." if error.filename else f"{what}."
+    if isinstance(error, SystemError) and interrupted(error):  # compiled code was called when Ctrl-C came
+        return ExitCode.INTERRUPTED, "Interrupted."
     raise error
 
 

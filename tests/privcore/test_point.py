@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from privcore import METHODS, Method, Point, PrivsweepError, find
+from privcore import METHODS, Answer, Method, Point, PrivsweepError, Problem, Status, evaluate, find
 from tests.privcore.draws import problem
 
 PINNED = {
@@ -105,3 +105,72 @@ def test_a_method_is_not_paired_with_a_foreign_problem(method: type[Method]) -> 
         foreign = problem("poisson-epsilon", sigma=1.0, steps=1, sampling_probability=0.5, delta=1e-5)
     with pytest.raises(PrivsweepError, match=f"Method {method.name} does not answer {foreign.name}"):
         Point(problem=foreign, method=method())
+
+
+def interrupted_in_compiled_code(self: Method, problem: Problem, seed: int) -> Answer:
+    """Raise as numba does if Ctrl-C comes while it converts arguments."""
+    try:
+        raise KeyboardInterrupt  # noqa: TRY301
+    except KeyboardInterrupt as interrupt:
+        raise SystemError("CPUDispatcher returned a result with an exception set") from interrupt
+
+
+def failing(self: Method, problem: Problem, seed: int) -> Answer:
+    raise SystemError("for another reason")
+
+
+def test_an_interrupt_that_compiled_code_turned_into_an_error_is_not_a_failed_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    point = pinned_point("unamplified.exact")
+    monkeypatch.setattr(type(point.method), "answer", interrupted_in_compiled_code)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(point)
+
+
+def test_an_error_after_an_interrupt_that_was_handled_is_a_failed_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    point = pinned_point("unamplified.exact")
+    monkeypatch.setattr(type(point.method), "answer", failing)
+    try:
+        raise KeyboardInterrupt  # noqa: TRY301
+    except KeyboardInterrupt:
+        answer = evaluate(point)
+    assert (answer.status, answer.detail) == (Status.FAILED, "SystemError: for another reason")
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np
+from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.numerics.compiled import compiled
+
+@compiled(cache=False)
+def total(values):
+    whole = 0.0
+    for value in values:
+        whole += value
+    return whole
+
+def answer(self, problem, seed):
+    give_up = time.monotonic() + 60
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    while time.monotonic() < give_up:
+        total(np.ones(10))
+
+total(np.ones(10))
+method = find("unamplified.exact")
+method.answer = answer
+point = Point(problem=find_problem("unamplified-epsilon")(sigma=1.0, delta=1e-5), method=method())
+for _ in range(20):
+    try:
+        print(evaluate(point).detail)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_in_a_loop_of_compiled_code_is_never_an_answer() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == ["interrupted"] * 20 + [""]

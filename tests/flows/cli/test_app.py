@@ -123,6 +123,15 @@ def test_an_error_is_its_sentence_and_its_code(
     assert capsys.readouterr().err == sentence
 
 
+def test_an_interrupt_that_compiled_code_turned_into_an_error_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = SystemError("CPUDispatcher returned a result with an exception set")
+    error.__cause__ = KeyboardInterrupt()
+    assert fail_with(error, monkeypatch) == 130
+    assert capsys.readouterr().err == "privsweep: Interrupted.\n"
+
+
 def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ZeroDivisionError):
         fail_with(ZeroDivisionError("bug"), monkeypatch)
