@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
-from typing import Any
+from typing import Any, TextIO
 
 from flows.tables import broken, fitted
 
@@ -23,6 +23,36 @@ _WIDTH, _INDENT = 110, 13
 """Widths of labelled text and of its column of labels, in characters."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+LONGEST_SENTENCE = 1_000  # characters of an error, which may name a text of any length
+
+
+def say(
+    *texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False
+) -> None:
+    """Print texts, with every character that is not printable escaped, except line breaks and tabs.
+
+    Names of files, arguments and contents of files may have characters that move the cursor of a terminal,
+    change its colours, or reverse the order of letters.
+
+    Args:
+        texts: As for `print`, like the others.
+        sep: Text between them.
+        end: Text after them.
+        file: The stream; standard output by default.
+        flush: Whether to flush the stream.
+    """
+    print(_escaped(sep.join(map(str, texts)), "\n\t"), end=end, file=file, flush=flush)
+
+
+def printable(text: object) -> str:
+    """Return a text as one printable line of limited length: foreign names may have any characters."""
+    return _escaped(str(text))[:LONGEST_SENTENCE]
+
+
+def _escaped(text: str, kept: str = "") -> str:
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
 
 
 def rounded_up(x: float, digits: int = DIGITS) -> str:
@@ -166,7 +196,7 @@ def show(
     else:
         table = fitted(names, rows, _numeric(names, rows), width, heading=heading, below=below)
         text = "\n".join([filled(title), *table] if title else table)
-    print(text, flush=True)
+    say(text, flush=True)
 
 
 def filled(text: str, indent: int = 0) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
-from flows.printing import as_json, exactly, filled, show
+from flows.printing import as_json, exactly, filled, say, show
 from privcore import METHODS, PROBLEMS, Direction, Method, Problem, Trend, answering, find
 from privcore.errors import unknown
 from privcore.parameter import Parameter, Value
@@ -85,7 +85,7 @@ def show_one(name: str, json: bool) -> None:
     for kind, show_kind in (("problems", _show_problem), ("methods", _show_method)):
         for entry in content[kind]:
             if entry["name"] == name:
-                return print(as_json(entry, indent=1)) if json else show_kind(entry)
+                return say(as_json(entry, indent=1)) if json else show_kind(entry)
     names = [entry["name"] for kind in ("problems", "methods") for entry in content[kind]]
     raise unknown("problem or method", name, names)
 
@@ -109,11 +109,11 @@ def _show_problem(problem: dict[str, Any]) -> None:
 
 
 def _show_method(method: dict[str, Any]) -> None:
-    print(filled(f"{method['name']}: {method['meaning']}"))
-    print(f"direction  {method['direction']}")
-    print(f"version    {method['version']}")
-    print(filled(f"reference  {method['reference']}", indent=11))
-    print(filled(f"problems   {', '.join(method['problems'])}", indent=11))
+    say(filled(f"{method['name']}: {method['meaning']}"))
+    say(f"direction  {method['direction']}")
+    say(f"version    {method['version']}")
+    say(filled(f"reference  {method['reference']}", indent=11))
+    say(filled(f"problems   {', '.join(method['problems'])}", indent=11))
     if method["knobs"]:
         rows = [
             [knob["name"], knob["domain"], exactly(knob["default"]), knob["meaning"]]
@@ -126,7 +126,7 @@ def show_fields() -> None:
     """Print every problem with its fields."""
     for problem in catalogue()["problems"]:
         _show_problem(problem)
-        print()
+        say()
 
 
 def show_methods() -> None:
@@ -201,7 +201,7 @@ def show_matrix() -> None:
         "* with a confidence below 1, set by an option of the method or a field of the problem",
         "fields of a problem or options of a method: privsweep methods NAME; all fields: --all",
     )
-    print("\n".join(map(filled, notes)))
+    say("\n".join(map(filled, notes)))
 
 
 def _short(entry: dict[str, Any], family: str) -> str:

@@ -8,7 +8,7 @@ from flows.answers.compare import SchemeRow
 from flows.answers.explain import SAMPLING_FIELDS, Explanation
 from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import Sourced
-from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, show
+from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, say, show
 
 SHOWN = (*SAMPLING_FIELDS, "examples", "batch_size")
 """Fields of a sampler that are printed next to its row."""
@@ -30,13 +30,13 @@ def print_rows(
         for content in told if explained else []:
             reason = reasons[content["sampling"]]
             content["explanation"] = reason and reason.as_content()
-        print(as_json({"rows": told}))
+        say(as_json({"rows": told}))
         return
     fields = found[0].problem.as_fields() if found[0].problem else {}
     title = f"epsilon at {listed({name: fields[name] for name in ('sigma', 'delta', 'adjacency')})}"
     names = ["sampling", "epsilon lower", "epsilon upper", "kind", "method"]
     show(names, [_cells(row) for row in found], title=title)
-    print()
+    say()
     indent = max(len(row.sampling) for row in found) + 2
     for row in found:
         notes = list(row.notes)
@@ -46,10 +46,10 @@ def print_rows(
             notes.insert(0, f"{shown}: {meaning_of(type(row.problem))}")
         if row.bracket is not None and row.answer is not None:
             notes.insert(1, f"source: {row.answer.told}")
-        print(labelled(row.sampling, "\n\n".join(notes), indent=indent))
+        say(labelled(row.sampling, "\n\n".join(notes), indent=indent))
     for sampling, reason in reasons.items():
         if reason is not None:
-            print(f"\n{sampling}", end="")
+            say(f"\n{sampling}", end="")
             reason.show()
 
 

@@ -12,7 +12,7 @@ from flows.answers.ask import Asked
 from flows.answers.catalogue import assumptions_of, meaning_of
 from flows.answers.origins import ENDS, Origin, computed_origins, stored_origins
 from flows.answers.sourced import Sourced
-from flows.printing import labelled, listed
+from flows.printing import labelled, listed, say
 from privcore import Problem
 from storage import Store
 from storage.shipped import shipped_store
@@ -75,10 +75,10 @@ class Explanation:
         Args:
             question: Whether to print the question, too.
         """
-        print()
+        say()
         last = ""
         for label, text in [*(self._question_lines() if question else []), *self._lines()]:
-            print(labelled("" if label == last else label, text))
+            say(labelled("" if label == last else label, text))
             last = label
 
     def _question_lines(self) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from flows.answers.explain import explained_run
 from flows.answers.noise import Noise, sigma_of
 from flows.answers.show import methods_text
-from flows.printing import as_json, exactly, listed, rounded_down, rounded_up
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say
 from privcore import Bracket
 
 
@@ -21,23 +21,23 @@ def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
         reasons["does not suffice"] = explained_run(short, ("lower",))
     if json:
         told = {name.replace(" ", "_"): reason.as_content() for name, reason in reasons.items()}
-        print(as_json(found.as_content() | ({"explanation": told} if explain else {})))
+        say(as_json(found.as_content() | ({"explanation": told} if explain else {})))
         return
     rest = {name: value for name, value in enough.problem.as_fields().items() if name != "sigma"}
-    print(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
+    say(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
     if (least := found.least) is not None:
         high, only = rounded_up(least.upper), "suffices by narrower brackets only"
-        print(f"sigma {exactly(sigma_of(least))} {only}: epsilon is at most {high}")
+        say(f"sigma {exactly(sigma_of(least))} {only}: epsilon is at most {high}")
     if short is None:
-        print("less noise: nothing is proved about it")
+        say("less noise: nothing is proved about it")
     else:
         low = rounded_down(short.lower)
-        print(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
-    print(f"problem    {enough.problem.name} {listed(rest)}")
+        say(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
+    say(f"problem    {enough.problem.name} {listed(rest)}")
     by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
-    print(f"methods    {methods_text(by)}")
-    print(f"source     computed now, from {found.brackets} brackets of epsilon")
+    say(f"methods    {methods_text(by)}")
+    say(f"source     computed now, from {found.brackets} brackets of epsilon")
     for name, reason in reasons.items():
         sigma = found.sigma if name == "suffices" else found.short_sigma
-        print(f"\nwhy sigma {exactly(sigma)} {name}", end="")
+        say(f"\nwhy sigma {exactly(sigma)} {name}", end="")
         reason.show(question=name == "suffices")

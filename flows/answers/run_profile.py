@@ -1,6 +1,6 @@
 """The output of the profile of one training run: a table with both ends, or JSON."""
 
-from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from privcore.training import RunProfile
 
 
@@ -12,7 +12,7 @@ def print_profile(profile: RunProfile, json: bool) -> None:
         json: Whether to print JSON.
     """
     if json:
-        print(as_json(profile.as_content()))
+        say(as_json(profile.as_content()))
         return
     rows = [
         [line.quantity, listed(line.at), rounded_down(line.lower), rounded_up(line.upper)]
@@ -24,7 +24,7 @@ def print_profile(profile: RunProfile, json: bool) -> None:
         title=f"{profile.phases} adjacency={profile.adjacency}",
         heading="quantity",
     )
-    print(
+    say(
         "mu holds for false positive rates from the smallest rate to 1 minus this rate; over all rates it is "
         f"that of the run without sampling, {exactly(float(rounded_up(profile.unamplified)))}"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from flows.answers.ask import Asked, conditions
 from flows.answers.explain import Explanation
 from flows.answers.sourced import Sourced
-from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from privcore import Bracket, Direction, Problem
 
 NEIGHBOURS = {
@@ -83,21 +83,21 @@ def print_answer(
     if explanation is not None:
         content["explanation"] = explanation.as_content()
     if json:
-        print(as_json(content))
+        say(as_json(content))
         return
     if answer.status != "ok":
         return
     show_headline(problem, bracket, estimates)
     rest = {name: value for name, value in fields.items() if name != "adjacency"}
-    print(f"problem    {problem.name} {listed(rest)}")
+    say(f"problem    {problem.name} {listed(rest)}")
     if "adjacency" in fields:
-        print(f"adjacency  {fields['adjacency']}")
-    print(f"kind       {content['kind']}")
-    print(f"method     {content['method']}")
-    print(f"source     {answer.told}")
+        say(f"adjacency  {fields['adjacency']}")
+    say(f"kind       {content['kind']}")
+    say(f"method     {content['method']}")
+    say(f"source     {answer.told}")
     show_conditions(problem)
     for aside in asides:
-        print(aside.text)
+        say(aside.text)
     if explanation is not None:
         explanation.show()
 
@@ -126,7 +126,7 @@ def certainty(problem: Problem, confidence: float) -> str:
 def show_conditions(problem: Problem) -> None:
     """Print the neighbouring relation of a problem without a field for it, and an assumption behind it."""
     for name, text in condition_lines(problem):
-        print(f"{name:10} {text}")
+        say(f"{name:10} {text}")
 
 
 def condition_lines(problem: Problem) -> list[tuple[str, str]]:
@@ -147,9 +147,9 @@ def estimates_of(asked: Asked) -> dict[str, float]:
 def show_headline(problem: Problem, bracket: Bracket, estimates: Mapping[str, float]) -> None:
     """Print the bracket, unless only estimates are known, and each estimate, marked as such."""
     if not (estimates and is_trivial(problem, bracket)):
-        print(bracket_text(problem, bracket))
+        say(bracket_text(problem, bracket))
     for name, value in estimates.items():
-        print(f"{problem.asks} is about {value:.6g}, an estimate by {name}, not a bound")
+        say(f"{problem.asks} is about {value:.6g}, an estimate by {name}, not a bound")
 
 
 def bracket_text(problem: Problem, bracket: Bracket) -> str:

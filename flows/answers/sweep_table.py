@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError, conditions
 from flows.answers.show import methods_text, show_conditions, width_text
-from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, show
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
@@ -77,10 +77,10 @@ def show_sweep(sweep: Sweep, store: Store, json: bool) -> None:
     if not any(line.stored for line in lines):
         raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store.name}.")
     if json:
-        print(as_json({"sweep": sweep.name, "problems": [_line_content(line) for line in lines]}))
+        say(as_json({"sweep": sweep.name, "problems": [_line_content(line) for line in lines]}))
         return
     for k, kind in enumerate(dict.fromkeys(type(line.problem) for line in lines)):
-        print("\n" if k else "", end="")
+        say("\n" if k else "", end="")
         _show_kind(sweep, kind, [line for line in lines if type(line.problem) is kind])
 
 
@@ -150,9 +150,9 @@ def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None
     rows = list(zip(*table.values(), strict=True))
     show(list(table), rows[:MOST_ROWS], title=title)
     if len(rows) > MOST_ROWS:
-        print(f"... and {len(rows) - MOST_ROWS} more: use --json, or privsweep sql")
+        say(f"... and {len(rows) - MOST_ROWS} more: use --json, or privsweep sql")
     different = {tuple(conditions(line.problem).items()): line.problem for line in lines}
     for problem in list(different.values())[:MOST_CONDITIONS]:
         show_conditions(problem)
     if len(different) > MOST_CONDITIONS:
-        print(f"... and {len(different) - MOST_CONDITIONS} more assumptions: use --json")
+        say(f"... and {len(different) - MOST_CONDITIONS} more assumptions: use --json")

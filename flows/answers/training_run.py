@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.answers.ask import Asked, ask, is_tight
 from flows.answers.samplers import kind_of
-from flows.printing import as_json, exactly, rounded_down, rounded_up, show
+from flows.printing import as_json, exactly, rounded_down, rounded_up, say, show
 from privcore.training import TrainingRun
 
 WHY = {
@@ -56,7 +56,7 @@ def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> Non
             row["epsilon"] = one.as_content()
         safe = {rounding.sampling: rounding.way for rounding in roundings if rounding.safe}
         quotient = run.examples / run.batch_size
-        print(as_json({**asdict(run), "quotient": quotient, "safe": safe, "why": WHY, "roundings": rows}))
+        say(as_json({**asdict(run), "quotient": quotient, "safe": safe, "why": WHY, "roundings": rows}))
         return
     names = ["sampling", "round", "steps", "total", "probability", "mean batch", "safe"]
     lines = [
@@ -81,7 +81,7 @@ def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> Non
     title += f", epochs={run.epochs}, participations={run.participations}"
     show(names, lines, title=title)
     if len(roundings) == 2:
-        print("nothing to round: the batch size divides the examples")
+        say("nothing to round: the batch size divides the examples")
         return
     for sampling, why in WHY.items():
-        print(f"{sampling}: rounding {run.safe(sampling).way} is safe: {why}")
+        say(f"{sampling}: rounding {run.safe(sampling).way} is safe: {why}")

@@ -217,10 +217,10 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error; return the code."""
     if sentence:
-        from flows.cli.options import printable
+        from flows.printing import printable, say
 
         line = printable(" ".join(sentence.split()))
-        print(f"privsweep: {line}", file=sys.stderr)
+        say(f"privsweep: {line}", file=sys.stderr)
     return code
 
 

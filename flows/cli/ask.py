@@ -21,7 +21,7 @@ from flows.cli.options import (
     finish_all,
     named_methods,
 )
-from flows.printing import as_json, listed
+from flows.printing import as_json, listed, say
 from flows.spec.words import fields_from
 from privcore import DomainError, Method, find_problem
 from privcore.training import from_sizes
@@ -64,13 +64,13 @@ def ask(
     question = from_sizes(find_problem(problem), fields_from(fields or []))
     asked = ask_methods(question, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
     if json:
-        print(as_json(asked.as_content()))
+        say(as_json(asked.as_content()))
         return finish(asked)
-    print(f"{question.name} {listed(question.as_fields())}")
+    say(f"{question.name} {listed(question.as_fields())}")
     if asked.ok:
         answers.show_headline(question, asked, answers.estimates_of(asked) if chosen else {})
         if (likely := asked.likely()) is not None:
-            print(answers.bracket_text(question, likely))
+            say(answers.bracket_text(question, likely))
     answers.show_replies(asked)
     answers.show_conditions(question)
     return finish(asked)
@@ -94,13 +94,13 @@ def methods(
             raise DomainError("Expected a name or --all, got both.")
         show_one(name, json)
     elif json:
-        print(as_json(catalogue(), indent=1))
+        say(as_json(catalogue(), indent=1))
     else:
         show_matrix()
-        print()
+        say()
         show_methods()
         if everything:
-            print()
+            say()
             show_fields()
 
 
@@ -110,7 +110,7 @@ def _answer_batch(path: Path, chosen: list[Method] | None, limit_seconds: float,
     with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
         contents = answer_lines(_bounded(lines), chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
         for content in contents:
-            print(as_json(content), flush=True)
+            say(as_json(content), flush=True)
             statuses.add(content["status"])
     finish_all(statuses)
 

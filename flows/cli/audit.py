@@ -9,7 +9,7 @@ import typer
 
 from flows.cli.audited import show_audit
 from flows.cli.options import Json
-from flows.printing import as_json
+from flows.printing import as_json, say
 from flows.spec.words import checked, number
 from privcore import DomainError
 from privcore.params import CONFIDENCE, REPETITIONS
@@ -175,7 +175,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             thresholds=[_finite("threshold", text) for text in threshold or []],
             false_positive_rates=[_rate(text) for text in false_positive_rate or []] or FALSE_POSITIVE_RATES,
         )
-    print(as_json(content)) if json else show_audit(content)
+    say(as_json(content)) if json else show_audit(content)
 
 
 def _finite(name: str, text: str) -> float:

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from flows.answers.show import NEIGHBOURS
-from flows.printing import exactly, rounded_down, rounded_up, show
+from flows.printing import exactly, rounded_down, rounded_up, say, show
 
 
 def show_audit(content: Mapping[str, Any]) -> None:
     """Print an audit as text."""
     level, delta = exactly(content["confidence"]), exactly(content["delta"])
-    print(
-        f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct"
-    )
+    say(f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct")
     rows = [
         [name, rounded_down(epsilon), "for every mechanism"]
         for name, epsilon in content["refuted_epsilon"].items()
@@ -21,18 +19,18 @@ def show_audit(content: Mapping[str, Any]) -> None:
         [name, rounded_down(epsilon), "model-based: only if the mechanism behaves like Gaussian noise"]
         for name, epsilon in content["model_based_epsilon"].items()
     ]
-    print(f"neighbouring data sets: {NEIGHBOURS[content['neighbours']]}")
+    say(f"neighbouring data sets: {NEIGHBOURS[content['neighbours']]}")
     show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
     for name, mu in content["refuted_mu"].items():
-        print(f"refuted mu of Gaussian differential privacy: {rounded_down(mu)} by {name}")
+        say(f"refuted mu of Gaussian differential privacy: {rounded_down(mu)} by {name}")
     if "claim" in content:
         claim = content["claim"]
         bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
         verdict = "refuted" if claim["refuted"] else "not refuted"
-        print(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
+        say(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
     if "null_check" in content:
         check = content["null_check"]
-        print(
+        say(
             f"null check: {check['refuted']} of {check['audits']} audits with shuffled inclusion bits refute "
             f"some epsilon > 0; expected are at most about {check['nominal']:.4g}"
         )
@@ -42,9 +40,9 @@ def show_audit(content: Mapping[str, Any]) -> None:
 
 def _show_rates(content: Mapping[str, Any], level: str) -> None:
     """Print the error rates of the attack as text."""
-    print(f"if {content['assumption']}, each with confidence {level}:")
+    say(f"if {content['assumption']}, each with confidence {level}:")
     for each in content["thresholds"]:
-        print(
+        say(
             f"scores {each['in_if']} {each['threshold']:.6g}: "
             f"{each['true_positives']} of {each['runs_with']} in, "
             f"{each['false_positives']} of {each['runs_without']} out; "

@@ -12,7 +12,7 @@ from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, rea
 from flows.figures.draw import FORMATS, draw
 from flows.figures.figure import Picture, picture
 from flows.figures.papers import PAPERS
-from flows.printing import as_json
+from flows.printing import as_json, say
 from privcore import DomainError, ExitCode
 from privcore.extras import require
 
@@ -87,7 +87,7 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
             out.mkdir(parents=True, exist_ok=True)
             draw(each, path, kind)
             if not json:
-                print(path, *(f"  {note}" for note in each.notes), sep="\n", flush=True)
+                say(path, *(f"  {note}" for note in each.notes), sep="\n", flush=True)
         content.append(
             _identity(each)
             | {
@@ -98,9 +98,9 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
             }
         )
         for sentence in _complaints(each, store):
-            print(f"privsweep: {sentence}", file=sys.stderr)
+            say(f"privsweep: {sentence}", file=sys.stderr)
     if json:
-        print(as_json(content, indent=1))
+        say(as_json(content, indent=1))
     if any(each.empty for each in pictures):
         raise typer.Exit(ExitCode.UNCOVERED)
     if any(each.missing or each.failed for each in pictures):

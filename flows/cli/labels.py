@@ -9,7 +9,7 @@ import typer
 from flows.answers.label_text import LEGEND, paragraphs
 from flows.answers.labels import LabelComparison, contents_of
 from flows.cli.options import Json
-from flows.printing import as_json
+from flows.printing import as_json, say
 from flows.spec.words import checked
 from privcore import DomainError
 
@@ -52,7 +52,7 @@ def labels(
         mechanism=str(domain("mechanism", mechanism)),
         label_epsilon=float(domain("label_epsilon", label_epsilon)),
         level=float(domain("level", level)),
-        report=(lambda text: print(f"\r{text:70}", end="", file=sys.stderr)) if waits else lambda _: None,
+        report=_replace_line if waits else lambda _: None,
     )
     if comparison.mechanism not in ("llp", "llp-geometric", "llp-laplace"):
         raise DomainError(
@@ -65,9 +65,14 @@ def labels(
     shown = 0
     for content in contents_of(comparison, k, epsilon):  # the first paragraphs do not wait for the searches
         if waits:
-            print(f"\r{'':70}\r", end="", file=sys.stderr, flush=True)
+            _replace_line("")
         if not json:
             parts = paragraphs(content)
-            print(*parts[shown:], sep="\n\n", end="\n\n", flush=True)
+            say(*parts[shown:], sep="\n\n", end="\n\n", flush=True)
             shown = len(parts)
-    print(as_json(content) if json else LEGEND)
+    say(as_json(content) if json else LEGEND)
+
+
+def _replace_line(text: str) -> None:
+    """Show a text of our own in place of the last one."""
+    print(f"\r{text:70}\r", end="", file=sys.stderr, flush=True)  # noqa: T201  a carriage return is meant

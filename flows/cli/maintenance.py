@@ -15,9 +15,8 @@ from flows.cli.options import (
     StorePath,
     Workers,
     check_engine,
-    printable,
 )
-from flows.printing import as_json
+from flows.printing import as_json, printable, say
 from privcore import ExitCode
 
 if TYPE_CHECKING:
@@ -55,12 +54,12 @@ def verify(
     if json:
         findings = [{**asdict(finding), "harmless": finding.harmless} for finding in report.findings]
         more = {} if again is None else {"recomputed": asdict(again)}
-        print(as_json({"sound": report.sound, **counts, "findings": findings, **more}, indent=1))
+        say(as_json({"sound": report.sound, **counts, "findings": findings, **more}, indent=1))
     else:
         for finding in report.findings:
-            print(f"{finding.kind:<13} {printable(finding.detail)}")
+            say(f"{finding.kind:<13} {printable(finding.detail)}")
         verdict = "sound" if report.sound else "not sound; run privsweep repair"
-        print(
+        say(
             f"{report.parts} parts, {report.rows} rows, {size(report.bytes)} checked "
             f"in {report.seconds:.1f} s: {verdict}"
         )
@@ -71,16 +70,16 @@ def verify(
 
 
 def _watch(done: int, total: int) -> None:
-    print(f"{done} of {total} rows recomputed", file=sys.stderr, flush=True)
+    say(f"{done} of {total} rows recomputed", file=sys.stderr, flush=True)
 
 
 def _show_recomputed(again: "Recomputed") -> None:
     for sentence in again.apart:
-        print(f"contradiction {printable(sentence)}")
+        say(f"contradiction {printable(sentence)}")
     for sentence in again.not_reproduced:
-        print(f"not reproduced {printable(sentence)}")
+        say(f"not reproduced {printable(sentence)}")
     for sentence in again.skipped:
-        print(f"skipped       {printable(sentence)}")
+        say(f"skipped       {printable(sentence)}")
     verdicts = [
         f"{again.wider} are narrower than the stored ones" if again.wider else "",
         f"{len(again.apart)} contradict the stored ones" if again.apart else "",
@@ -89,7 +88,7 @@ def _show_recomputed(again: "Recomputed") -> None:
         f"{len(again.skipped)} skipped" if again.skipped else "",
     ]
     verdict = ", ".join(filter(None, verdicts))
-    print(f"{again.rows} brackets recomputed: {again.equal} have the same bits, {verdict}")
+    say(f"{again.rows} brackets recomputed: {again.equal} have the same bits, {verdict}")
 
 
 def repair(
@@ -116,7 +115,7 @@ def repair(
             ray_address=ray_address,
         )
     if json:
-        print(as_json(_repair_content(done), indent=1))
+        say(as_json(_repair_content(done), indent=1))
     else:
         _show_repair(done, dry_run)
     if done.hopeless or any(report.now.missing for report in done.reports):
@@ -138,17 +137,17 @@ def _repair_content(done: "Repair") -> dict[str, Any]:
 def _show_repair(done: "Repair", dry_run: bool) -> None:
     would = "would be " if dry_run else ""
     for path in done.moved:
-        print(f"{printable(path)} {would}moved to {done.quarantine or 'quarantine'}")
+        say(f"{printable(path)} {would}moved to {done.quarantine or 'quarantine'}")
     if done.sweeps:
         computed = done.lost if dry_run else sum(report.computed for report in done.reports)
         names = ", ".join(sweep.name for sweep in done.sweeps)
-        print(f"{computed} points {would}computed again, of {names}")
+        say(f"{computed} points {would}computed again, of {names}")
     for sweep in done.recorded:
-        print(f"{sweep.name} was unfinished before; privsweep run resumes it")
+        say(f"{sweep.name} was unfinished before; privsweep run resumes it")
     for sentence in done.hopeless:
-        print(f"privsweep: {sentence}", file=sys.stderr)
+        say(f"privsweep: {sentence}", file=sys.stderr)
     if done.nothing:
-        print("nothing to repair")
+        say("nothing to repair")
 
 
 def compact(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
@@ -160,15 +159,15 @@ def compact(store: StorePath = DEFAULT_STORE, json: Json = False) -> None:
     with open_store(store) as opened:
         made = compact_store(opened.place)
     if json:
-        print(as_json([asdict(merged) for merged in made], indent=1))
+        say(as_json([asdict(merged) for merged in made], indent=1))
         return
     for merged in made:
-        print(
+        say(
             f"{merged.problem}: {merged.parts} parts became 1 of {merged.rows} rows, "
             f"{size(merged.bytes_before)} became {size(merged.bytes_after)}"
         )
     if not made:
-        print("nothing to compact")
+        say("nothing to compact")
 
 
 def gc(
@@ -191,17 +190,17 @@ def gc(
     if json:
         rows = {str(idle.part.relative_to(store)): len(idle.rows) for idle in garbage.idle}
         files = [str(path.relative_to(store)) for path in (*garbage.replaced, *garbage.files)]
-        print(as_json({"rows": rows, "files": files}, indent=1))
+        say(as_json({"rows": rows, "files": files}, indent=1))
     else:
         _show_garbage(garbage, store, "would be " if dry_run else "")
 
 
 def _show_garbage(garbage: "Garbage", store: Path, would: str) -> None:
     for idle in garbage.idle:
-        print(f"{len(idle.rows)} rows of {idle.part.relative_to(store)} {would}dropped: superseded by others")
+        say(f"{len(idle.rows)} rows of {idle.part.relative_to(store)} {would}dropped: superseded by others")
     for path in garbage.replaced:
-        print(f"{path.relative_to(store)} {would}deleted: other parts hold its rows")
+        say(f"{path.relative_to(store)} {would}deleted: other parts hold its rows")
     for path in garbage.files:
-        print(f"{printable(path.relative_to(store))} {would}deleted")
+        say(f"{printable(path.relative_to(store))} {would}deleted")
     if not (garbage.idle or garbage.replaced or garbage.files):
-        print("nothing to collect")
+        say("nothing to collect")

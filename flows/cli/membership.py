@@ -8,7 +8,7 @@ import typer
 from flows.answers.membership import AccuracyWeights, Known, sandwich
 from flows.cli import completion
 from flows.cli.options import Json
-from flows.printing import as_json, rounded_down, rounded_up, show
+from flows.printing import as_json, rounded_down, rounded_up, say, show
 from flows.spec.words import RELATIONS, checked, number, relation_between_records
 from privcore import DomainError, ExitCode
 
@@ -110,7 +110,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
             ),
         )
     )
-    print(as_json(content)) if json else _show(content)
+    say(as_json(content)) if json else _show(content)
     if not content["consistent"]:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -131,10 +131,10 @@ def _show(content: Mapping[str, Any]) -> None:
     ]
     show(["known", "at least", "at most", "confidence", "by"], rows, title="advantage of the best attack")
     if content["assumed"]:
-        print(f"assumed: {content['assumed']}")
+        say(f"assumed: {content['assumed']}")
     if not content["consistent"]:
         sure_of = f", with confidence {sure(content['confidence'])}"
-        print(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
+        say(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
         return
     doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
     given = ", for the values of the file alone" if content["assumed"] else ""
@@ -145,4 +145,4 @@ def _show(content: Mapping[str, Any]) -> None:
             proved = content["certain"][name]
             sure_too = f"; certain [{rounded_down(proved['lower'])}, {rounded_up(proved['upper'])}]"
         text = f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]"
-        print(f"{text}{doubt}{sure_too}{given}")
+        say(f"{text}{doubt}{sure_too}{given}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli import completion
+from flows.printing import printable, say
 from flows.spec.words import method_from
 from privcore import ExitCode, Method
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from storage import Store
 
 DEFAULT_STORE = Path("store")
-LONGEST_SENTENCE = 1_000  # characters of an error, which may name a text of any length
 
 
 def _folder(context: typer.Context, store: Path) -> Path:
@@ -77,7 +77,7 @@ def reading_or_shipped(store: Path, *, allow_degraded: bool) -> "Store":
 
     if located(store).is_empty() and (shipped := shipped_store()) is not None:
         version = shipped_version()
-        print(
+        say(
             f"privsweep: No store exists at {shown(store)}: using the shipped table {version}.",
             file=sys.stderr,
         )
@@ -86,12 +86,7 @@ def reading_or_shipped(store: Path, *, allow_degraded: bool) -> "Store":
 
 
 def _print_damage(sentence: str) -> None:
-    print(f"privsweep: warning: {printable(sentence)}", file=sys.stderr)
-
-
-def printable(text: object) -> str:
-    """Return a text as one printable line of limited length: foreign names may have any characters."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))[:LONGEST_SENTENCE]
+    say(f"privsweep: warning: {printable(sentence)}", file=sys.stderr)
 
 
 def shown(store: Path) -> str:
@@ -217,11 +212,11 @@ def announce_compilation() -> None:
     """Say it before the first compilation of this process, and only then."""
     from privcore.numerics.compiled import announce
 
-    announce(lambda: print(COMPILING, file=sys.stderr))  # above the activity, which redirects the stream
+    announce(lambda: say(COMPILING, file=sys.stderr))  # above the activity, which redirects the stream
 
 
 def finish(asked: "Asked | Sourced") -> None:
     """Print the reason of a missing answer, and exit with its code."""
     if not asked.ok:
-        print(f"privsweep: {asked.status}: {asked.detail}", file=sys.stderr)
+        say(f"privsweep: {asked.status}: {asked.detail}", file=sys.stderr)
         raise typer.Exit(exit_code(asked.status))

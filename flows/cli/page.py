@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading_or_shipped
-from flows.printing import as_json
+from flows.printing import as_json, say
 from privcore.extras import require
 
 
@@ -27,18 +27,18 @@ def build(
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         built = build_page(opened, out)
     if built.conflicts:
-        print(
+        say(
             f"privsweep: The store contradicts itself about {_counted(built.conflicts, 'problem')}; "
             "see the view conflicts.",
             file=sys.stderr,
         )
     if json:
         content = {"out": str(built.out), "version": built.version, "rows": built.rows}
-        print(as_json(content | {"problems": built.problems, "bytes": built.bytes}, indent=1))
+        say(as_json(content | {"problems": built.problems, "bytes": built.bytes}, indent=1))
         return
     held = f"{_counted(built.rows, 'row')} of {_counted(len(built.problems), 'problem')}"
-    print(f"{built.out}: {held}, {size(built.bytes)}, table {built.version}")
-    print(f"to view it: python3 -m http.server --directory {shlex.quote(str(built.out))} --bind 127.0.0.1")
+    say(f"{built.out}: {held}, {size(built.bytes)}, table {built.version}")
+    say(f"to view it: python3 -m http.server --directory {shlex.quote(str(built.out))} --bind 127.0.0.1")
 
 
 def serve(
@@ -54,7 +54,7 @@ def serve(
     from flows.page.serve import serve as serve_page
 
     def ready(address: str) -> None:
-        print(as_json({"address": address}) if json else f"{address}  (Ctrl-C ends it)", flush=True)
+        say(as_json({"address": address}) if json else f"{address}  (Ctrl-C ends it)", flush=True)
 
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         serve_page(opened, port, ready)

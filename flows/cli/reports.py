@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading
-from flows.printing import as_json
+from flows.printing import as_json, say
 from privcore import DomainError, ExitCode
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ def _write(
     document = make()
     written = write(document, out, kind, figures=figures, all_settings=all_settings)
     if json:
-        print(as_json(written, indent=1))
+        say(as_json(written, indent=1))
     else:
-        print(*written["files"], sep="\n", flush=True)
+        say(*written["files"], sep="\n", flush=True)
     for sentence in [*document.incomplete, *([] if available() else [NEEDED])]:
-        print(f"privsweep: {sentence}", file=sys.stderr)
+        say(f"privsweep: {sentence}", file=sys.stderr)
     if document.incomplete:
         raise typer.Exit(ExitCode.FAILED)

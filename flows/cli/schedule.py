@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.printing import as_json
+from flows.printing import as_json, say
 from flows.runs.plan import readable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def show_schedule(
             "commits_per_second_at_most": schedule.commits_per_second[1],
             "store_bytes": schedule.store_bytes,
         }
-        print(as_json(content, indent=1))
+        say(as_json(content, indent=1))
     else:
         _print(sweep.name, cluster, schedule)
 
@@ -57,21 +57,21 @@ def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
     work = schedule.work
     how = f"costs from {work.sampled:,} sampled points" if work.sampled else "costs from its plan"
     nodes = f"{cluster.nodes} nodes of {cluster.cores} cores"
-    print(f"{name}: {readable(work.points)} new points, {how}; {nodes}")
+    say(f"{name}: {readable(work.points)} new points, {how}; {nodes}")
     whole, planning = duration(schedule.makespan), duration(work.planning)
-    print(f"time     about {whole}, including {planning} of planning on one core")
+    say(f"time     about {whole}, including {planning} of planning on one core")
     seconds, batches = duration(float(work.seconds.sum())), readable(len(work.seconds))
     busy = f"{schedule.busy:.0%} of the time"
-    print(f"work     {seconds} of one core in {batches} batches; workers are busy {busy}")
+    say(f"work     {seconds} of one core in {batches} batches; workers are busy {busy}")
     tail, longest = duration(schedule.tail), duration(schedule.longest)
-    print(
+    say(
         f"end      the first worker runs out of work {tail} before the end; the longest batch takes {longest}"
     )
     mean, most = schedule.commits_per_second
-    print(f"store    {size(schedule.store_bytes)}, {mean:.3g} parts a second, at most {most:.3g}")
-    print(f"driver   {size(work.driver_bytes)} of memory")
+    say(f"store    {size(schedule.store_bytes)}, {mean:.3g} parts a second, at most {most:.3g}")
+    say(f"driver   {size(work.driver_bytes)} of memory")
     share = f"{work.measured_share:.0%} of the work"
-    print(f"costs    measured for {share}, from rows of the store; the rest is estimated, on the safe side")
+    say(f"costs    measured for {share}, from rows of the store; the rest is estimated, on the safe side")
     if work.sampled:
         each = f"{PLANNING * 1e6:g} microseconds of the driver a point and {END_OF_PART * 1e6:g} a part"
-        print(f"assumed  all points are new; {each}, as measured with a million points (docs/benchmarks.md)")
+        say(f"assumed  all points are new; {each}, as measured with a million points (docs/benchmarks.md)")

@@ -6,7 +6,7 @@ import typer
 
 from flows.cli.completion import sweeps
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, StorePath, reading
-from flows.printing import as_json, show
+from flows.printing import as_json, say, show
 from flows.runs.ledger import Ledger
 from flows.runs.plan import check_size
 from flows.runs.status import coverage, recorded, recorded_sweeps, runs
@@ -58,15 +58,15 @@ def status(
                 }
             )
     if json:
-        print(as_json(lines[0] if sweep else lines, indent=1))
+        say(as_json(lines[0] if sweep else lines, indent=1))
     elif lines:
         names = ["sweep", "points", "stored", "failed", "missing", "state"]
         show(names, [[str(line[name]) for name in names] for line in lines])
         for line in lines:
             for run in line["runs"]:
-                print(_told(line["sweep"], run))
+                say(_told(line["sweep"], run))
     else:
-        print(f"No sweep has been run on {opened.name} yet.")
+        say(f"No sweep has been run on {opened.name} yet.")
 
 
 def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:

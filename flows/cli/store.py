@@ -21,7 +21,7 @@ from flows.cli.options import (
     reading,
     reading_or_shipped,
 )
-from flows.printing import exactly, show
+from flows.printing import exactly, say, show
 from privcore import DomainError, ExitCode
 
 LimitSeconds = Annotated[
@@ -58,7 +58,7 @@ def sql(
         raise DomainError("Expected --json or --csv, got both.")
     table = _queried(store, query, limit_seconds, allow_degraded, keep)
     if json or csv:
-        print(FORMATS["json" if json else "csv"](table).decode(), end="")
+        print(FORMATS["json" if json else "csv"](table).decode(), end="")  # noqa: T201  data
     else:
         show(table.column_names, [list(map(exactly, row)) for row in rows_of(table)])
 
@@ -101,7 +101,7 @@ def export(
             raise DomainError("Expected --out FILE for the format parquet.")
         content = FORMATS[name](_queried(store, query, limit_seconds, allow_degraded))
     if target is None:
-        print(content.decode(), end="")
+        print(content.decode(), end="")  # noqa: T201  data
     else:
         write_atomically(target, content)
 
@@ -118,7 +118,7 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
         with _ended(limit_seconds):
             found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
         if note := assumed_in(query, opened):
-            print(f"privsweep: {note}", file=sys.stderr)
+            say(f"privsweep: {note}", file=sys.stderr)
         if keep:
             kept(opened, certified.answers.values())
         return found
@@ -138,7 +138,7 @@ def _ended(limit_seconds: float) -> Iterator[None]:
         while not done.wait(0.1):
             if (late := time.monotonic() > end) or _peak_bytes() > most:
                 reason = f"took longer than {limit_seconds:g} s" if late else "needs too much memory"
-                print(f"privsweep: The query {reason}.", file=sys.stderr, flush=True)
+                say(f"privsweep: The query {reason}.", file=sys.stderr, flush=True)
                 os._exit(ExitCode.LIMIT)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -16,7 +16,7 @@ from flows.cli.options import (
     check_engine,
 )
 from flows.cli.schedule import show_schedule
-from flows.printing import as_json, show
+from flows.printing import as_json, say, show
 from flows.runs.plan import TooLargeError, make_plan
 from flows.spec.typed import named_or_typed
 from privcore import ExitCode
@@ -131,7 +131,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
 
 def _print_json(content: Any) -> None:
 
-    print(as_json(content, indent=1))
+    say(as_json(content, indent=1))
 
 
 def _plan_content(made: "Plan") -> dict[str, Any]:
@@ -158,7 +158,7 @@ def schema() -> None:
     """
     from flows.spec import schema as of_sweeps
 
-    print(as_json(of_sweeps.schema(), indent=1))
+    say(as_json(of_sweeps.schema(), indent=1))
 
 
 def _show_plan(name: str, made: "Plan", workers: int) -> None:
@@ -166,7 +166,7 @@ def _show_plan(name: str, made: "Plan", workers: int) -> None:
     from flows.runs.progress import duration, size
     from tasks.engine import AUTO, RAY, chosen
 
-    print(f"{name}: {made.total} points, {sum(made.stored.values())} stored, {made.new} new")
+    say(f"{name}: {made.total} points, {sum(made.stored.values())} stored, {made.new} new")
     if not made.new:
         return
     rows = [[s.problem, s.method, str(s.points), f"{s.seconds:.3g}"] for s in made.shares]
@@ -178,11 +178,11 @@ def _show_plan(name: str, made: "Plan", workers: int) -> None:
         reason = f"on {workers} workers, with {around} for the start and the end of Prefect and Ray"
     else:
         seconds = START_HERE + made.cpu_seconds
-    print(f"time     at most about {duration(seconds)} {reason}")
-    print(f"memory   at most about {size(made.memory_bytes)}")
-    print(f"disk     about {size(made.disk_bytes)}")
+    say(f"time     at most about {duration(seconds)} {reason}")
+    say(f"memory   at most about {size(made.memory_bytes)}")
+    say(f"disk     about {size(made.disk_bytes)}")
     if made.beyond:
-        print(f"limits   {made.beyond} points may need more than the limits allow and will not be started")
+        say(f"limits   {made.beyond} points may need more than the limits allow and will not be started")
 
 
 def _report_content(report: "RunReport") -> dict[str, Any]:
@@ -210,8 +210,8 @@ def _show_report(report: "RunReport") -> None:
         if report.computed
         else "nothing to compute"
     )
-    print(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
-    print(f"store    {report.store}")
+    say(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
+    say(f"store    {report.store}")
     if now.failed:
         command = f"privsweep sql --store {report.store} 'select * from failures'"
-        print(f"failures {failures(now.statuses)}: {command}", file=sys.stderr)
+        say(f"failures {failures(now.statuses)}: {command}", file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
-from flows.printing import as_json
+from flows.printing import as_json, say
 from flows.printing import show as show_table
 from privcore import DomainError, ExitCode
 from storage.errors import StoreError
@@ -56,7 +56,7 @@ def show(file: TableFile = None, json: Json = False) -> None:
         return
     _print({"version": table.version, "rows": len(table.rows)}, json)
     for problem, count in sorted(counts.items()):
-        print(f"{count:>9}  {problem}")
+        say(f"{count:>9}  {problem}")
 
 
 def import_(
@@ -120,13 +120,13 @@ def diff(
     disjoint = sum(one.disjoint for one in moved)
     if json:
         versions = {"old": tables[0].version, "new": tables[1].version}
-        print(as_json({**versions, "problems": [asdict(one) for one in moved]}, indent=1))
+        say(as_json({**versions, "problems": [asdict(one) for one in moved]}, indent=1))
     else:
-        print(f"{tables[0].version} to {tables[1].version}")
+        say(f"{tables[0].version} to {tables[1].version}")
         names = [field.name for field in fields(Moved)]
         show_table(names, [[str(cell) for cell in asdict(one).values()] for one in moved])
         if disjoint:
-            print(f"{disjoint} brackets contradict one another: one of the tables is wrong")
+            say(f"{disjoint} brackets contradict one another: one of the tables is wrong")
     if disjoint:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -141,4 +141,4 @@ def _shipped() -> Path:
 
 
 def _print(content: dict[str, Any], json: bool) -> None:
-    print(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))
+    say(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))

@@ -37,6 +37,7 @@ from flows.cli.training_options import (
     Steps,
     StoredOnly,
 )
+from flows.printing import say
 from flows.spec.words import number
 from privcore import DomainError, Problem, find_problem, methods_for
 from privcore.training import TrainingRun
@@ -128,7 +129,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
                 aside=asides[0] if asides else None,
             )
             if not json:
-                return print(made.text(statement))
+                return say(made.text(statement))
             asides.append(made.aside(statement))
         print_answer(answer, json, explained(answer, opened) if explain and answer.ok else None, asides)
     return finish(answer)
@@ -198,4 +199,4 @@ def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], di
 def tell(notes: list[str]) -> None:
     """Print notes to standard error."""
     for note in notes:
-        print(f"privsweep: {note}", file=sys.stderr)
+        say(f"privsweep: {note}", file=sys.stderr)

@@ -4,6 +4,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
+from flows.printing import say
 from flows.runs.heartbeat import Pace
 from flows.runs.notebook import NotebookBar, in_notebook
 
@@ -100,7 +101,7 @@ class Progress:
         return f", {duration(left / pace)} left" if pace and left else ""
 
     def _say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        say(line, file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:

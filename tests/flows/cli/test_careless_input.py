@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import run
-from flows.cli.options import LONGEST_SENTENCE
+from flows.printing import LONGEST_SENTENCE
 from flows.spec.sweep import parse
 
 GRID = """
@@ -100,3 +100,39 @@ def test_a_sentence_is_short_however_long_the_text_that_it_names(
     for words in (["plan", str(file)], ["methods", "q" * 9_000], ["ask", "q", "q" * 9_000], ["plan", "zzz"]):
         assert run(words) == 2
         assert len(capsys.readouterr().err) < LONGEST_SENTENCE + 20
+
+
+def test_control_characters_of_arguments_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = "\x1b[31mX\u202e"
+    (tmp_path / "tiny.toml").write_text(
+        'name = "tiny"\n[[grid]]\nproblem = "unamplified-epsilon"\nmethods = ["unamplified.exact"]\n'
+        "product = { sigma = 1.0, delta = 1e-5 }\n"
+    )
+    store = ["--store", str(tmp_path / f"s{strange}")]
+    for words in (
+        ["status", *store],
+        ["run", str(tmp_path / "tiny.toml"), *store, "--engine", "serial"],
+        ["report", "sweep", "tiny", *store, "--format", "html", "--out", str(tmp_path / f"r{strange}")],
+        ["report", "figures", *store, "--out", str(tmp_path / f"f{strange}")],
+        ["table", "publish", *store, "--out", str(tmp_path / f"t{strange}")],
+        ["page", "build", *store, "--out", str(tmp_path / f"p{strange}")],
+        ["profile", "--sigma", "1", "--steps", "1", "--chart", str(tmp_path / f"c{strange}.svg")],
+    ):
+        code = run(words)
+        printed = capsys.readouterr()
+        assert code in {0, 1, 2, 3}, words
+        for line in (printed.out + printed.err).splitlines():
+            assert line.isprintable(), (words, line)
+
+
+def test_cells_of_csv_are_data_and_printed_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        run(["run", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--store", str(tmp_path / "store")]) == 0
+    )
+    capsys.readouterr()
+    assert run(["sql", "select chr(27) || '[31m' as x", "--csv", "--store", str(tmp_path / "store")]) == 0
+    assert capsys.readouterr().out == "x\n\x1b[31m\n"
