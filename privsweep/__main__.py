@@ -5,7 +5,7 @@ import sys
 if not sys.flags.safe_path:
     del sys.path[0]  # the working folder, which `-m` puts there
 
-from flows.cli.app import main
+from flows.cli.entry import main
 
 if __name__ == "__main__":
     main()

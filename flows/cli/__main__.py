@@ -1,6 +1,6 @@
 """`python -m flows.cli` is the command `privsweep`."""
 
-from flows.cli.app import main
+from flows.cli.entry import main
 
 if __name__ == "__main__":
     main()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -130,6 +131,30 @@ def test_an_interrupt_that_compiled_code_turned_into_an_error_is_an_interrupt(
     error.__cause__ = KeyboardInterrupt()
     assert fail_with(error, monkeypatch) == 130
     assert capsys.readouterr().err == "privsweep: Interrupted.\n"
+
+
+EARLY = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from flows.cli.entry import main
+main()
+"""
+
+
+def test_an_interrupt_while_the_command_is_imported_is_an_interrupt() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "privsweep: Interrupted.\n")
+
+
+def test_the_installed_command_begins_where_interrupts_are_handled(repository: Path) -> None:
+    scripts = tomllib.loads((repository / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"privsweep": "flows.cli.entry:main"}
 
 
 def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
