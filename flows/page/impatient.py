@@ -6,6 +6,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 SILENCE = 10.0
 """Seconds in which a client must send a whole request, or read a part of its answer."""
+READING = 120.0
+"""Seconds in which a client must read a whole answer, also if it reads a little all the time."""
 LOOKS = 2
 """Number of times that a connection is looked at before it is closed."""
 
@@ -14,10 +16,11 @@ class Impatient(H11Protocol):
     """A connection that is closed if nothing happens on the side of the client.
 
     This is the case if no request is whole, or if the rest of an answer, which the client must read, does not
-    get shorter. A connection whose answer is being computed stays.
+    get shorter, or is still not read after some minutes. A connection whose answer is being computed stays.
     """
 
     _same = 0
+    _reading = 0
     _state: tuple[object, int] = (None, 0)
     _look: asyncio.TimerHandle | None = None
 
@@ -41,8 +44,9 @@ class Impatient(H11Protocol):
         state = (cycle, self.transport.get_write_buffer_size())
         is_computing = cycle is not None and not cycle.response_complete and not state[1]
         self._same = self._same + 1 if state == self._state and not is_computing else 0
+        self._reading = self._reading + 1 if state[1] and cycle is self._state[0] else 0
         self._state = state
-        if self._same >= LOOKS:
+        if self._same >= LOOKS or self._reading >= LOOKS * READING / SILENCE:
             self.transport.abort()
         else:
             self._later()

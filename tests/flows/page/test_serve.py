@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import itertools
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -22,7 +24,7 @@ from selenium.webdriver.common.by import By
 
 from flows.page import live
 from flows.page.clerk import KEPT_BYTES, Clerk
-from flows.page.impatient import SILENCE
+from flows.page.impatient import LOOKS, READING, SILENCE, Impatient
 from flows.page.live import BusyError, Desk, question
 from flows.page.serve import application
 from flows.printing import rounded_up
@@ -268,6 +270,27 @@ def test_a_client_that_falls_silent_is_shown_out(server: tuple[Any, int], sent: 
         silent.sendall(sent)
         with suppress(ConnectionResetError):
             assert silent.recv(1) == b"", "closed by the server, without an answer"
+
+
+def looks_until_closed(answers: Iterator[object]) -> int | None:
+    """The looks after which a client is shown out who reads a byte between two looks, or None."""
+    connection = Impatient.__new__(Impatient)
+    connection.loop = Mock()
+    connection.transport = Mock()
+    sizes = itertools.count(10**6, -1)
+    connection.transport.get_write_buffer_size = lambda: next(sizes)
+    for look in range(1, 100):
+        connection.cycle = next(answers)  # type: ignore[assignment]
+        connection._looked()
+        if connection.transport.abort.called:
+            return look
+    return None
+
+
+def test_a_client_that_reads_an_answer_too_slowly_is_shown_out() -> None:
+    answer = Mock(response_complete=False)
+    assert looks_until_closed(itertools.repeat(answer)) == LOOKS * READING / SILENCE + 1
+    assert looks_until_closed(Mock(response_complete=False) for _ in itertools.count()) is None
 
 
 @pytest.mark.thorough
