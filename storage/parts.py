@@ -201,13 +201,16 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
         schema = file.schema_arrow
         _check_schema(shown, problem, schema)
         table = file.read(
-            columns=list(columns) if columns is not None else None,
+            columns=list({*columns, "problem"}) if columns is not None else None,
             use_threads=len(content) > 1_000_000,  # for small parts, threads take longer
         )
+        _check_problem(shown, problem, table)
     except (pa.ArrowException, OSError) as error:
         raise DamagedError(
             f"{shown} is not a readable Parquet file: {str(error).splitlines()[0][:200]}."
         ) from error
+    if columns is not None:
+        table = table.select([name for name in table.column_names if name in columns])
     table = _conform(shown, problem, table, columns)
     if name := _with_nan(table):
         raise DamagedError(f"{shown} has NaN in the column {name}; `privsweep repair` will quarantine it.")
@@ -227,6 +230,17 @@ def _check_schema(shown: str, expected: str, schema: pa.Schema) -> None:
         )
     if twice := [name for name, times in Counter(schema.names).items() if times > 1]:
         raise DamagedError(f"{shown} has the column {twice[0][:60]} more than once.")
+
+
+def _check_problem(shown: str, expected: str, table: pa.Table) -> None:
+    """Refuse rows whose column `problem` has another name than the folder, since ids do not depend on it."""
+    if "problem" not in table.column_names:
+        return  # only in a part without results
+    if other := [name for name in table["problem"].unique().to_pylist() if name != expected]:
+        raise DamagedError(
+            f"{shown} holds rows of {str(other[0])[:60]!r} in the folder of {expected}; "
+            "`privsweep repair` will quarantine it."
+        )
 
 
 def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:

@@ -56,7 +56,20 @@ def recompute(
         watch: Called every ten seconds with the number of finished rows and of all rows of the sample.
     """
     ids = _sample(store, count, seed)
-    return compared(_watched(_rows(store, ids), sum(map(len, ids.values())), watch))
+    missed = {(problem, point) for problem, points in ids.items() for point in points}
+    found = compared(_watched(_seen(_rows(store, ids), missed), len(missed), watch))
+    found.skipped += [
+        f"{problem}, row {point}: this release lacks the problem, or the row is gone"
+        for problem, point in sorted(missed)
+    ]
+    return found
+
+
+def _seen(rows: Iterable[Entry], missed: set[tuple[str, str]]) -> Iterator[Entry]:
+    """Yield rows, and take each of them from the set of the rows that are missing."""
+    for row, names in rows:
+        missed.discard((row["problem"], row["point_id"]))
+        yield row, names
 
 
 def _watched(rows: Iterable[Entry], total: int, watch: Callable[[int, int], None]) -> Iterator[Entry]:

@@ -302,7 +302,10 @@ def test_rows_of_a_problem_that_this_release_does_not_know_stay_visible(root: Pa
     part = put(root, rows(2))
     table = to_table(rows(3))
     metadata = {**table.schema.metadata, PROBLEM_KEY: b"quantum-epsilon"}
-    table = table.rename_columns({"sigma": "noise"}).replace_schema_metadata(metadata)
+    place = table.column_names.index("problem")
+    later = pa.array(["quantum-epsilon"] * 3, table.schema.field(place).type)
+    table = table.set_column(place, "problem", later).rename_columns({"sigma": "noise"})
+    table = table.replace_schema_metadata(metadata)
     publish(located(root), table.slice(0, 1))
     publish(
         located(root), table.slice(1, 2).append_column("qubits", pa.array([5, 6]))

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from flows.cli.app import run
@@ -10,6 +11,7 @@ from flows.runs import recompute
 from privcore import Answer, Method, Point, Problem, evaluate, find, find_problem
 from storage import publish, to_table
 from storage.located import located
+from storage.schema import PROBLEM_KEY
 from tests.storage.made_up import put, row
 
 EXACT = find("unamplified.exact")
@@ -37,6 +39,19 @@ def test_true_rows_have_the_same_bits(tmp_path: Path, capsys: pytest.CaptureFixt
     }  # fmt: skip
     assert run(["verify", "--store", store, "--json"]) == 0
     assert "recomputed" not in json.loads(capsys.readouterr().out)
+
+
+def test_a_drawn_row_of_a_problem_that_this_release_lacks_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, point = stored(tmp_path / "store"), Point(problem=ASKED[0], method=EXACT())
+    table = to_table([row(ASKED[0], evaluate(point), method=EXACT())])
+    place = table.column_names.index("problem")
+    later = table.set_column(place, "problem", pa.array(["later"], table.schema.field(place).type))
+    publish(located(store), later.replace_schema_metadata({**table.schema.metadata, PROBLEM_KEY: b"later"}))
+    assert run(["verify", "--store", str(store), "--recompute", "all"]) == 0
+    reason = "this release lacks the problem, or the row is gone"
+    assert f"skipped       later, row {point.id}: {reason}" in capsys.readouterr().out
 
 
 def test_a_wrong_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
