@@ -60,6 +60,12 @@ def impossible(rows: pa.Table) -> str:
     Returns:
         A clause such as "a row with the bracket [3.0, 1.0] at confidence 1.0".
     """
+    if "method_version" in rows.column_names and pa.types.is_integer(
+        rows.schema.field("method_version").type
+    ):
+        versions = rows["method_version"].to_numpy()
+        if (below := np.flatnonzero(versions < 1)).size:
+            return f"a row of version {int(versions[below[0]])} of its method, and the first version is 1"
     if not {"lower", "upper", "confidence"} <= set(rows.column_names):
         return ""
     lower, upper, confidence = (rows[name].to_numpy() for name in ("lower", "upper", "confidence"))

@@ -101,6 +101,6 @@ def _check(kind: type[Problem], rows: pa.Table) -> None:
             raise StoreError(f"the id of row {row['point_id']} does not match its fields, {point}")
         Answer(**{name: row[name] for name in ("lower", "upper", "value", "confidence")})
         method = find(row["method"]).from_knobs(json.loads(row["knobs"]))
-        if row["method_version"] > method.version:
+        if not 1 <= row["method_version"] <= method.version:
             raise StoreError(f"row {row['point_id']} has {method.name} of version {row['method_version']}")
         Point(problem=problem, method=method)

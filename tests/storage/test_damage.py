@@ -114,19 +114,25 @@ def test_rows_with_the_fields_of_other_rows_are_found_though_name_and_bytes_agre
         assert store.stored("unamplified-epsilon") == {}
 
 
-def test_a_part_whose_rows_name_another_problem_than_its_folder_is_refused_by_every_reader(root: Path) -> None:
+def test_a_part_whose_rows_name_another_problem_than_its_folder_is_refused_by_every_reader(
+    root: Path,
+) -> None:
     part = put(root, rows(2))
     table = pq.read_table(part, partitioning=None)
     place, kind = table.column_names.index("problem"), table.schema.field("problem").type
     forged = pa.array(["unamplified-epsilon", "poisson-epsilon"]).cast(kind)
     part = republish(part, table.set_column(place, table.schema.field(place), forged))
     (complaint,) = open_store(root).verify()
-    assert complaint.startswith(f"{part} holds rows of 'poisson-epsilon' in the folder of unamplified-epsilon")
+    assert complaint.startswith(
+        f"{part} holds rows of 'poisson-epsilon' in the folder of unamplified-epsilon"
+    )
     with open_store(root) as store:
-        for read in (lambda: store.lookup(epsilon()), lambda: store.stored("unamplified-epsilon")):
-            with pytest.raises(StoreError) as caught:
-                read()
-            assert str(caught.value) == complaint
+        with pytest.raises(StoreError) as caught:
+            store.lookup(epsilon())
+        assert str(caught.value) == complaint
+        with pytest.raises(StoreError) as caught:
+            store.stored("unamplified-epsilon")
+        assert str(caught.value) == complaint
     with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match="holds rows of"):
         assert store.stored("unamplified-epsilon") == {}
 

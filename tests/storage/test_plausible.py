@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from flows.runs.repair import repair
@@ -17,7 +18,7 @@ from privcore.registry import registered
 from storage import Row, open_store, publish, to_table
 from storage.errors import StoreError
 from storage.located import located
-from storage.lookup_table import lookup_table
+from storage.lookup_table import LookupTable, lookup_table
 from storage.plausible import impossible
 from storage.table_import import import_lookup_table
 from storage.verify import verify
@@ -111,6 +112,24 @@ def test_a_part_with_a_row_that_is_not_an_answer_is_refused_and_its_point_is_com
         done = repair(store, engine_name="serial")
         assert (len(done.moved), done.lost) == (1, 1)
         assert store.verify() == []
+
+
+@pytest.mark.parametrize("version", [0, -5])
+def test_a_row_of_a_version_below_the_first_is_refused_in_a_part_and_in_a_table(
+    tmp_path: Path, version: int
+) -> None:
+    part = forged(tmp_path / "theirs", method_version=version)
+    (finding,) = verify(located(tmp_path / "theirs")).findings
+    words = f"a row of version {version} of its method, and the first version is 1"
+    assert (finding.kind, words in finding.detail) == ("damaged", True)
+    with open_store(tmp_path / "theirs") as store, pytest.raises(StoreError, match=words):
+        store.lookup(epsilon())
+    rows = pq.read_table(part, partitioning=None)
+    plain = {field.name: rows[field.name].to_pylist() for field in rows.schema}
+    table = LookupTable(version="2026.11.01-01234567", rows=pa.table(plain))
+    with pytest.raises(StoreError, match=rf"has unamplified\.exact of version {version}"):
+        import_lookup_table(table, located(tmp_path / "store"))
+    assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "confidence"])
