@@ -28,7 +28,7 @@ from storage.views import (
     views,
 )
 
-LAYOUT = f"9-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
+LAYOUT = f"10-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
 """Version of the layout of a snapshot: a number that is increased with every change, and a hash of the
 macros. The macros change with trends, domains and defaults of problems, so no cache outlives a proof that is
 withdrawn.

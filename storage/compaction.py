@@ -184,7 +184,7 @@ def merged(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
     rows = pa.concat_tables(tables).unify_dictionaries()
     fields = fields_of(rows.schema)
     of_part = [pa.repeat(name, len(table)) for name, table in zip(names, tables, strict=True)]
-    keys = rows.select([*fields, "method", "point_id", "status", "finished_at"])
+    keys = rows.select([*fields, "method", "point_id", "status", "versions", "finished_at"])
     keys = keys.append_column("origin", pa.chunked_array(of_part))
     keys = keys.append_column("number", pa.array(range(len(rows)), pa.int64()))
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:

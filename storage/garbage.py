@@ -30,6 +30,8 @@ from storage.replacements import (
 )
 from storage.views import CHOICE
 
+_COMPARED = ("point_id", "status", "versions", "lower", "upper", "value", "finished_at")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Idle:
@@ -127,7 +129,7 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
     differ = " or ".join(apart(end, f"first_value({end}) over best") for end in ("lower", "upper", "value"))
     tables = []
     for path in found:
-        table = read_part(place, path, ["point_id", "status", "lower", "upper", "value", "finished_at"])
+        table = read_part(place, path, _COMPARED)
         name = pa.repeat(str(path.relative_to(place.data)), len(table)).dictionary_encode()
         young = pa.repeat(path.stat().st_mtime > limit, len(table))
         number = pa.array(range(len(table)), pa.int64())

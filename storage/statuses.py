@@ -23,7 +23,7 @@ def statuses(place: Folder, parts: Sequence[Path]) -> dict[str, str]:
     """
     tables = []
     for path in parts:
-        table = read_part(place, path, ["point_id", "status", "finished_at"])
+        table = read_part(place, path, ["point_id", "status", "versions", "finished_at"])
         tables.append(table.append_column("part", pa.repeat(path.name, len(table))))
     if not tables:
         return {}

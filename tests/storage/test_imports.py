@@ -9,6 +9,8 @@ import pytest
 from privcore import Answer
 from storage import Manifest, Row, StoreError, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
+from storage.export import write_store_sql
+from storage.garbage import collect, find_garbage
 from storage.imported import marked
 from storage.located import located
 from storage.lookup_table import LookupTable, lookup_table
@@ -18,6 +20,7 @@ from storage.removal import remove
 from storage.table_import import import_lookup_table
 from tests.storage.contents import row_hashes
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
+from tests.storage.plain import plainly
 
 
 def table_of(folder: Path, made: list[Row]) -> LookupTable:
@@ -109,6 +112,35 @@ def test_a_point_that_the_store_computed_is_not_replaced_by_an_imported_one_with
         found = store.lookup(epsilon())
     assert found is not None
     assert (found.upper, found.imported) == (2.0, ())
+
+
+def test_an_own_answer_that_is_finished_after_an_import_counts_and_stays_when_the_import_is_taken_back(
+    root: Path, table: LookupTable
+) -> None:
+    import_lookup_table(table, located(root))
+    own = put(root, rows(1, seconds_later=60))  # its run was computing the point at the time of the import
+    assert own_parts(root) == [str(own.relative_to(root / "data"))]
+    write_store_sql(located(root))
+    chosen = "select part from results where point_id not in (select point_id from imported)"
+    assert plainly(root, chosen) == [[[str(own.relative_to(root / "data"))]]]
+    compact(located(root))
+    collect(located(root), find_garbage(located(root)))
+    assert remove(located(root), table.version) == 2
+    with open_store(root) as store:
+        assert store.lookup(epsilon()) is not None
+        assert store.sql("from results").num_rows == 1
+        assert store.verify() == []
+
+
+def own_parts(root: Path) -> list[str]:
+    """The parts of the rows that count and are not imported; a lookup finds one of them."""
+    with open_store(root) as store:
+        found = store.lookup(epsilon())
+        assert found is not None
+        assert found.imported == ()
+        query = "select distinct part from results where point_id not in (select point_id from imported)"
+        parts_of: list[str] = store.sql(query)["part"].to_pylist()
+        return parts_of
 
 
 def test_a_table_that_contradicts_a_computed_row_is_refused_by_the_row(root: Path, tmp_path: Path) -> None:
