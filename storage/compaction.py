@@ -12,11 +12,13 @@ import pyarrow.parquet as pq
 from privcore import PROBLEMS
 from storage.errors import StoreError
 from storage.folder import Folder
+from storage.imported import source_of
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
 from storage.replacements import (
     Replacement,
     delete_replaced,
     lingering,
+    replacements,
     steadily,
     write_replacement,
 )
@@ -126,6 +128,8 @@ def _merge(place: Folder, portion: Sequence[Path]) -> Merged | None:
     made, size = published
     replacement = Replacement(old=tuple(sorted(names)), new=(str(made.relative_to(place.data)),))
     write_replacement(place, replacement)
+    if not made.exists() and _counts(place, made) and len(_sources(table)) > 1:
+        publish(place, _named(table, names))  # withdrawn by a process that merged the same parts
     delete_replaced(place, replacement)
     return Merged(
         problem=problem_of(made),
@@ -140,7 +144,8 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
     """Publish a table and read it back, before the parts that it replaces are deleted.
 
     Its bytes, and therefore its name, depend on the names of the old parts. So no part gets a name that was
-    replaced before, and replacement records never lead in a circle.
+    replaced before, and replacement records never lead in a circle. If an old part is gone meanwhile, its
+    imported rows may have been removed on purpose, and a new part with imported rows is withdrawn.
 
     Args:
         place: The store.
@@ -148,14 +153,16 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
         old: Names of the old parts.
 
     Returns:
-        The new part and its size in bytes, or None if another process has merged it already; then nothing
-        must be deleted, and the next compaction continues.
+        The new part and its size in bytes, or None if another process has merged it already, or removed an
+        old part; then nothing must be deleted, and the next compaction continues.
 
     Raises:
         StoreError: The disk refused, or returned different bytes.
     """
-    replaces = hashlib.blake2b("\n".join(sorted(old)).encode(), digest_size=16).hexdigest()
-    path = publish(place, table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces}))
+    removable = _sources(table) != {""}
+    if removable and not _exist(place, old):
+        return None
+    path = publish(place, _named(table, old))
     try:
         back, size = read_part(place, path), path.stat().st_size
     except (StoreError, FileNotFoundError):
@@ -164,7 +171,47 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
         return None
     if not all(_plain(back[name]).equals(_plain(table[name])) for name in table.column_names):
         raise StoreError(f"{place.shown(path)} does not read back as it was written; nothing was deleted.")
+    if removable and not _exist(place, old):
+        _withdraw(place, path, _named(table, old))
+        return None
     return path, size
+
+
+def _named(table: pa.Table, old: Sequence[str]) -> pa.Table:
+    """Return a table with a hash of the names of the parts that it replaces."""
+    replaces = hashlib.blake2b("\n".join(sorted(old)).encode(), digest_size=16).hexdigest()
+    return table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces})
+
+
+def _sources(table: pa.Table) -> set[str]:
+    """Return the lookup tables from which rows were imported, and "" if there are own rows."""
+    return set(map(source_of, table["versions"].cast(pa.string()).unique().to_pylist()))
+
+
+def _exist(place: Folder, names: Sequence[str]) -> bool:
+    """Return whether all of these parts still exist, in a bucket as the server lists it."""
+    place.refresh()
+    return all((place.data / name).exists() for name in names)
+
+
+def _withdraw(place: Folder, path: Path, table: pa.Table) -> None:
+    """Delete a new part, unless another process counts on it.
+
+    A process that merges the same parts publishes the same part. It writes its record, then looks for the
+    part; here the part is deleted, then its record is looked for. So one of the two restores a part with rows
+    that no removal of one lookup table would delete.
+    """
+    if _counts(place, path):
+        return
+    place.unlink(path)
+    if _counts(place, path):
+        publish(place, table)
+
+
+def _counts(place: Folder, path: Path) -> bool:
+    """Return whether a part holds the rows of replaced parts, and was not replaced itself."""
+    name, made = str(path.relative_to(place.data)), replacements(place)
+    return any(name in one.new for one in made) and not any(name in one.old for one in made)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

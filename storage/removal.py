@@ -24,10 +24,11 @@ from storage.views import LONGEST_MARK
 
 
 def remove(place: Folder, source: str) -> int:
-    """Delete the rows that were imported from a lookup table, and return their number.
+    """Delete the rows that were imported from a lookup table, and return the number of points.
 
     A part with other rows is replaced, as by `gc`. Manifests that list a part without other rows are written
-    again first, as incomplete, so that no reader misses the part.
+    again first, as incomplete, so that no reader misses the part. The parts are listed again until none has
+    such a row, since a compaction at the same time may have copied the rows into a new part.
 
     Args:
         place: The store.
@@ -37,21 +38,24 @@ def remove(place: Folder, source: str) -> int:
         StoreError: The store has no rows of this table, or the disk refused.
     """
     place.check()
-    count = steadily(place, lambda: _remove(place, source))
-    if not count:
+    removed: set[str] = set()
+    while steadily(place, lambda: _remove(place, source, removed)):
+        place.refresh()
+    if not removed:
         raise StoreError(f"{place.name} has no rows imported from the lookup table {source[:100]!r}.")
-    return count
+    return len(removed)
 
 
-def _remove(place: Folder, source: str) -> int:
-    count = 0
+def _remove(place: Folder, source: str, removed: set[str]) -> bool:
+    """Remove the rows from the listed parts, add their points to a set, and return whether there were any."""
+    found = False
     for path in parts(place):
         table = read_part(place, path)
         texts = table["versions"].cast(pa.string()).to_pylist()
         ours = [source_of(text) == source[:LONGEST_MARK] for text in texts]
         if not any(ours):
             continue
-        count += sum(ours)
+        found = True
         name = str(path.relative_to(place.data))
         kept = table.filter(pa.array([not each for each in ours]))
         if len(kept):
@@ -61,10 +65,11 @@ def _remove(place: Folder, source: str) -> int:
             replacement = Replacement(old=(name,), new=(str(published[0].relative_to(place.data)),))
             write_replacement(place, replacement)
             delete_replaced(place, replacement)
-            continue
-        _unlist(place, name)
-        place.unlink(path)
-    return count
+        else:
+            _unlist(place, name)
+            place.unlink(path)
+        removed.update(table["point_id"].filter(pa.array(ours)).to_pylist())
+    return found
 
 
 def _unlist(place: Folder, name: str) -> None:

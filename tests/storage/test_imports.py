@@ -10,6 +10,7 @@ from privcore import Answer
 from storage import Manifest, Row, StoreError, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
 from storage.export import write_store_sql
+from storage.folder import Folder
 from storage.garbage import collect, find_garbage
 from storage.imported import marked
 from storage.located import located
@@ -194,6 +195,34 @@ def test_an_import_that_is_taken_back_leaves_the_store_as_it_was(
         assert store.sql("from imported").num_rows == 0
     with pytest.raises(StoreError, match="has no rows imported from the lookup table"):
         remove(located(root), table.version)
+
+
+@pytest.mark.parametrize("at_once", ["before", "after"])
+def test_a_compaction_that_had_read_the_imported_rows_does_not_bring_them_back(
+    root: Path, table: LookupTable, monkeypatch: pytest.MonkeyPatch, at_once: str
+) -> None:
+    own = put(root, rows(4, first=9))
+    write_manifest(located(root), manifest(own, *import_lookup_table(table, located(root))))
+    removed: list[int] = []
+
+    def late(place: Folder, merged: pa.Table) -> Path:
+        """Publish a merged part; the import is taken back right before, or between publication and check."""
+        if at_once == "before" and not removed:
+            removed.append(remove(place, table.version))
+        path = publish(place, merged)
+        if at_once == "after" and not removed:
+            removed.append(0)
+            removed.append(remove(place, table.version))
+        return path
+
+    monkeypatch.setattr("storage.compaction.publish", late)
+    compact(located(root))
+    compact(located(root))
+    assert removed[-1] == 3
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("from imported").num_rows == 0
+        assert store.sql("from results").num_rows == 4
 
 
 @pytest.mark.thorough
