@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
@@ -115,6 +115,7 @@ class Bracket:
         confidence: Probability that both ends hold; 1 is a proof.
         lower_by: Name of the method that gave the lower end; empty if that end is trivial.
         upper_by: Name of the method that gave the upper end; empty if that end is trivial.
+        imported: Versions of the tables from which ends were imported without being recomputed.
     """
 
     lower: float = 0.0
@@ -122,6 +123,7 @@ class Bracket:
     confidence: float = 1.0
     lower_by: str = ""
     upper_by: str = ""
+    imported: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def crossed(self) -> bool:
@@ -154,6 +156,8 @@ def intersect(brackets: Iterable[Bracket], largest: float = math.inf) -> Bracket
     low = max(several, key=lambda bracket: bracket.lower)
     high = min(several, key=lambda bracket: bracket.upper)
     lower, upper = low.lower, min(high.upper, largest)
+    gave_ends = [low] if lower > 0.0 else []
+    gave_ends += [high] if upper < largest or lower > upper else []
     doubtful = [bracket.confidence for bracket in several if bracket.confidence < 1.0]
     confidence = 1.0 - math.fsum(1.0 - each for each in doubtful)
     return Bracket(
@@ -162,4 +166,5 @@ def intersect(brackets: Iterable[Bracket], largest: float = math.inf) -> Bracket
         confidence=doubtful[0] if len(doubtful) == 1 else confidence,  # 1 - (1 - c) may differ from c
         lower_by=low.lower_by if lower > 0.0 else "",
         upper_by=high.upper_by if upper < largest or lower > upper else "",
+        imported=tuple(dict.fromkeys(table for bracket in gave_ends for table in bracket.imported)),
     )

@@ -20,6 +20,9 @@ NEIGHBOURS = {
 VALUES_ALONE = "proved for the values of the file alone"
 """Kind of a bound if a column of a file is taken as a whole distribution."""
 
+NOT_RECOMPUTED = "imported and not recomputed"
+"""Kind of a bound with an end from a lookup table that somebody else computed, in place of `proved`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Aside:
@@ -76,7 +79,7 @@ def print_answer(
             content |= {"kind": "estimate, not a bound", "method": ", ".join(estimates)}
     if answer.imported:
         content["imported"] = list(answer.imported)
-        content["kind"] = content["kind"].replace(", proved", ", imported and not recomputed")
+        content["kind"] = content["kind"].replace(", proved", f", {NOT_RECOMPUTED}")
     if answer.detail:
         content["detail"] = answer.detail
     content |= {aside.key: aside.content for aside in asides}
@@ -113,14 +116,36 @@ def kind_of(problem: Problem, bracket: Bracket) -> str:
     names = {(True, True): "enclosure", (True, False): "lower bound", (False, True): "upper bound"}
     if (name := names.get((from_below, from_above))) is None:
         return "no bound"
-    return f"{name}, {certainty(problem, bracket.confidence)}"
+    return f"{name}, {certainty(problem, bracket.confidence, bracket.imported)}"
 
 
-def certainty(problem: Problem, confidence: float) -> str:
-    """Return the confidence, or `proved`, with the condition if a file is taken as a whole distribution."""
+def certainty(problem: Problem, confidence: float, imported: Sequence[str] = ()) -> str:
+    """Return the confidence, or `proved`, or another word for a bound that this installation did not compute.
+
+    Args:
+        problem: The question; the word has a condition if a file is taken as a whole distribution.
+        confidence: The confidence of the bound.
+        imported: Lookup tables from which an end was imported.
+    """
     if confidence < 1.0:
         return f"confidence {sure(confidence)}"
-    return VALUES_ALONE if problem.assumption() else "proved"
+    return certain(assuming=bool(problem.assumption()), imported=imported)
+
+
+def certain(*, assuming: bool, imported: Sequence[str]) -> str:
+    """Return the word for a bound at confidence 1, such as `proved`.
+
+    Args:
+        assuming: Whether a column of a file is taken as a whole distribution.
+        imported: Lookup tables from which an end was imported.
+    """
+    proof = VALUES_ALONE if assuming else "proved"
+    return proof.replace("proved", NOT_RECOMPUTED, 1) if imported else proof
+
+
+def tables_text(imported: Sequence[str]) -> str:
+    """Return the clause that names lookup tables, or ""."""
+    return f", from the lookup table {' and '.join(imported)}" if imported else ""
 
 
 def show_conditions(problem: Problem) -> None:

@@ -98,6 +98,7 @@ def from_store(problem: Problem, found: Found, table: str = "") -> Sourced:
         upper=found.upper,
         lower_by=found.lower_method or "",
         upper_by=found.upper_method or "",
+        imported=found.imported,
     )
     return Sourced(problem=problem, bracket=bracket, answer=found, source=source, told=told, table=table)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import UncoveredError, conditions
-from flows.answers.show import methods_text, show_conditions, width_text
+from flows.answers.show import NOT_RECOMPUTED, methods_text, show_conditions, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
@@ -99,20 +99,40 @@ def sweep_lines(sweep: Sweep, store: Store) -> list[Line]:
 
 def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Bracket]]:
     """Yield id and best bracket of every stored problem of a kind."""
-    names = ["problem_id", "lower", "upper", "lower_method", "upper_method"]
-    table = store.sql(f"select {', '.join(names)} from best where problem = '{kind.name}'")
+    names = ["problem_id", *ENDS]
+    table, sources = (
+        store.sql(f"select {', '.join(names)} from best where problem = '{kind.name}'"),
+        of_points(store),
+    )
     for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
         row = dict(zip(names, values, strict=True))
-        yield row["problem_id"], stored_bracket(row)
+        yield row["problem_id"], stored_bracket(row, sources)
 
 
-def stored_bracket(row: Mapping[str, Any]) -> Bracket:
-    """Return the bracket in a row of the view `best`."""
+ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
+"""Columns of the view `best` that make a bracket."""
+
+
+def of_points(store: Store) -> Mapping[str, str]:
+    """Return the lookup table of every imported row, by the id of its point."""
+    table = store.sql("select point_id, source from imported")
+    return dict(zip(*(table[name].to_pylist() for name in ("point_id", "source")), strict=True))
+
+
+def stored_bracket(row: Mapping[str, Any], sources: Mapping[str, str]) -> Bracket:
+    """Return the bracket in a row of the view `best`.
+
+    Args:
+        row: The columns in `ENDS`.
+        sources: From `of_points`.
+    """
+    points = [row["lower_point"], row["upper_point"]]
     return Bracket(
         lower=row["lower"],
         upper=row["upper"],
         lower_by=row["lower_method"] or "",
         upper_by=row["upper_method"] or "",
+        imported=tuple(dict.fromkeys(sources[point] for point in points if point in sources)),
     )
 
 
@@ -126,6 +146,7 @@ def _line_content(line: Line) -> dict[str, Any]:
         "lower_method": bracket.lower_by or None,
         "upper_method": bracket.upper_by or None,
         "status": "ok" if line.stored else "missing",
+        **({"imported": list(bracket.imported)} if bracket.imported else {}),
         **conditions(line.problem),
     }
 
@@ -145,12 +166,17 @@ def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None
         title += f", by {methods[0]}"
     else:
         table["method"] = methods
+    if imported := [line for line in lines if line.bracket.imported]:
+        table["imported"] = [" and ".join(line.bracket.imported) for line in lines]
     stored = sum(line.stored for line in lines)
     title += f"\n{len(lines)} problems, {'all' if stored == len(lines) else stored} with bounds"
     rows = list(zip(*table.values(), strict=True))
     show(list(table), rows[:MOST_ROWS], title=title)
     if len(rows) > MOST_ROWS:
         say(f"... and {len(rows) - MOST_ROWS} more: use --json, or privsweep sql")
+    if imported:
+        several = "1 problem are" if len(imported) == 1 else f"{len(imported)} problems are"
+        say(f"imported   bounds of {several} {NOT_RECOMPUTED}; the column names their lookup table")
     different = {tuple(conditions(line.problem).items()): line.problem for line in lines}
     for problem in list(different.values())[:MOST_CONDITIONS]:
         show_conditions(problem)

@@ -1,7 +1,8 @@
-"""The assumption behind rows that a query may read without showing it."""
+"""Facts about rows that a query may read without showing them: assumptions, and imports."""
 
 import re
 
+from flows.answers.show import NOT_RECOMPUTED, tables_text
 from storage import Store
 from storage.views import view_name
 
@@ -27,6 +28,25 @@ def assumed_in(query: str, store: Store) -> str:
         f"{problems} a column of a file as a distribution, so their bounds are proved for its values alone: "
         f"{read[0]['assumed']}; the view assumptions lists them."
     )
+
+
+def imported_in(query: str, store: Store) -> str:
+    """Return a note on imported rows; "" if a query reads none of them.
+
+    Args:
+        query: Query that ran.
+        store: The store that it read.
+    """
+    if not store.sql("from imported limit 1").num_rows:
+        return ""
+    counted = "select problem, source, count(*) as n from imported join results using (point_id) group by all"
+    found = store.sql(f"{counted} order by all").to_pylist()
+    read = [row for row in found if _mentions(query, row["problem"])]
+    if not read:
+        return ""
+    count, tables = sum(row["n"] for row in read), dict.fromkeys(row["source"] for row in read)
+    rows = "1 stored row is" if count == 1 else f"{count} stored rows are"
+    return f"{rows} {NOT_RECOMPUTED}{tables_text(list(tables))}; the view imported lists them."
 
 
 def _mentions(query: str, problem: str) -> bool:

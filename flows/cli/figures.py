@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.answers.show import NOT_RECOMPUTED
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading, shown
 from flows.figures.draw import FORMATS, draw
 from flows.figures.figure import Picture, picture
@@ -96,6 +97,7 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
                 "missing": each.missing,
                 "failed": each.failed,
             }
+            | ({"imported": each.imported} if each.imported else {})
         )
         for sentence in _complaints(each, store):
             say(f"privsweep: {sentence}", file=sys.stderr)
@@ -135,6 +137,11 @@ def _complaints(drawn: Picture, store: Path) -> list[str]:
         sentences.append(
             f"{words} lacks {failed} of {total} points, which failed "
             f"({_listed(drawn.failed)}); {retries} {again} again."
+        )
+    if imported := sum(drawn.imported.values()):
+        sentences.append(
+            f"{words} shows {imported} of {total} points that were {NOT_RECOMPUTED} "
+            f"(lookup table {_listed(drawn.imported)})."
         )
     return sentences
 

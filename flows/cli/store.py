@@ -110,14 +110,14 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
     """Return the result of a query as a table."""
     from flows.answers.sql_functions import CertifiedEpsilon
     from flows.answers.tightened import keep as kept
-    from flows.answers.unlisted import assumed_in
+    from flows.answers.unlisted import assumed_in, imported_in
 
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit
         certified = CertifiedEpsilon(opened, limit_seconds)
         with _ended(limit_seconds):
             found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
-        if note := assumed_in(query, opened):
+        for note in filter(None, (assumed_in(query, opened), imported_in(query, opened))):
             say(f"privsweep: {note}", file=sys.stderr)
         if keep:
             kept(opened, certified.answers.values())

@@ -59,6 +59,7 @@ class Picture:
         points: Number of points that the figure shows if all are stored.
         missing: Number of points that are not stored, by method.
         failed: Number of points that are stored without an answer although the method applies, by method.
+        imported: Number of points that were imported and not recomputed, by lookup table.
     """
 
     figure: Figure
@@ -68,6 +69,7 @@ class Picture:
     points: int = 0
     missing: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
+    imported: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:
@@ -96,4 +98,5 @@ def picture(figure: Figure, store: Store) -> Picture:
         points=len(stored.points),
         missing=missing,
         failed=stored.failed,
+        imported=stored.imported,
     )

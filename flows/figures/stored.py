@@ -12,6 +12,7 @@ from privcore import Point, Problem, Status
 from privcore.answer import FAILURES
 from privcore.parameter import Value
 from storage import Store
+from storage.views import IMPORTED
 
 Row = Mapping[str, Any]
 
@@ -47,6 +48,11 @@ class Stored:
         return Counter(
             p.method.name for p in self.points if p.id in self.rows and self.rows[p.id]["status"] in FAILURES
         )
+
+    @property
+    def imported(self) -> Counter[str]:
+        """Number of points that were imported and not recomputed, by lookup table."""
+        return Counter(row["imported"] for row in self.rows.values() if row["imported"])
 
     def answers(
         self, problem: str, fields: Mapping[str, Value], method: str = ""
@@ -99,5 +105,6 @@ def _stored_rows(points: Sequence[Point], store: Store) -> dict[str, Row]:
     if not store.exists:
         return {}
     ids = ", ".join(f"'{point.id}'" for point in points)
-    query = f"select point_id, lower, upper, value, status, detail from results where point_id in ({ids})"
+    columns = f"point_id, lower, upper, value, status, detail, {IMPORTED} as imported"
+    query = f"select {columns} from results where point_id in ({ids})"
     return {row["point_id"]: row for row in store.sql(query).to_pylist()}

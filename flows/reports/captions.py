@@ -3,7 +3,7 @@
 from flows.reports.axes import LEAST, Ends
 from flows.reports.plot import DOUBTFUL, Form, Plot
 
-_BARS = (Form.BRACKET, Form.DOUBTFUL, Form.CONFLICT)
+_BARS = (Form.BRACKET, Form.DOUBTFUL, Form.IMPORTED, Form.CONFLICT)
 """Forms that are drawn as bars between both ends."""
 
 
@@ -33,6 +33,11 @@ def captions(plot: Plot) -> list[str]:
         said.append(
             "Arrows are not proofs either: an arrow pointing up is a lower bound, an arrow pointing down an "
             "upper bound, with a confidence below 1."
+        )
+    if Form.IMPORTED in plot.forms:
+        said.append(
+            "A triangle pointing right is a bound that was imported from a lookup table and not recomputed: "
+            "its upper end, or its lower end if it has no upper end."
         )
     if Form.ESTIMATE in plot.forms:
         said.append("Crosses are estimates under an assumption, without proof.")

@@ -23,7 +23,7 @@ from flows.reports.encodings import (
     ticks_along,
     tooltip,
 )
-from flows.reports.plot import DOUBTFUL, Form, Plot, shown
+from flows.reports.plot import UNPROVED, Form, Plot, shown
 from privcore import DomainError
 
 NEEDED = "Charts need two more packages: `pip install 'privsweep[report]'`."
@@ -173,11 +173,11 @@ def _bands(plot: Plot, ends: Ends) -> Any:
         conflict = base.transform_filter(_one_of([Form.CONFLICT]))
         wrong = shared | {"y": y, "y2": "b", "opacity": faded(0.9)}
         layers.append(conflict.mark_rule(strokeWidth=3, strokeDash=[2, 2]).encode(**wrong))
-    if set(DOUBTFUL) & set(plot.forms):
-        doubtful = base.transform_filter(_one_of(DOUBTFUL))
+    if set(UNPROVED) & set(plot.forms):
+        doubtful = base.transform_filter(_one_of(UNPROVED))
         if not words:
             layers.append(doubtful.mark_line(strokeWidth=1.0, strokeDash=[4, 3]).encode(**curve, y=high))
-        both = barred.transform_filter(_one_of([Form.DOUBTFUL]))
+        both = barred.transform_filter(_one_of([Form.DOUBTFUL, Form.IMPORTED]))
         layers.append(both.mark_rule(strokeDash=[2, 2]).encode(**bar, opacity=faded(0.9)))
     if Form.LEAST in plot.forms and not words:
         least = base.transform_filter(_one_of([Form.LEAST]))

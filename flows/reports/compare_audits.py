@@ -7,7 +7,6 @@ from functools import cache
 
 from flows.answers.ask import UncoveredError
 from flows.answers.sourced import from_store
-from flows.answers.sweep_table import stored_bracket
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.comparison_summary import REFUTED, summary_of_audits
 from flows.reports.document import Block, Document, Heading, Paragraph
@@ -91,12 +90,12 @@ def _planned(store: Store) -> Iterator[Entry]:
     """Yield the epsilons that planned audits can refute, then the true epsilons at the same settings."""
     names = ("canaries", "guesses", "mu", "delta", "audit_confidence")
     settings: dict[tuple[Value, ...], dict[str, Value]] = {}
-    for row in brackets(store, find_problem(PLANNED)):
+    for row, bracket in brackets(store, find_problem(PLANNED)):
         fields = {name: row[name] for name in names}
         settings[tuple(fields.values())] = fields
         family = str(row["family"])
         scheme = REFUTED + ("any mechanism" if family == "approximate" else f"{family.capitalize()} family")
-        yield Entry(scheme=scheme, fields=fields, bracket=stored_bracket(row))
+        yield Entry(scheme=scheme, fields=fields, bracket=bracket)
     for fields in settings.values():
         bracket = _true(float(fields["mu"]), float(fields["delta"]))
         yield Entry(scheme="true epsilon", fields=fields, bracket=bracket)

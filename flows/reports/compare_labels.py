@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from flows.answers.ask import UncoveredError
-from flows.answers.sweep_table import stored_bracket
 from flows.printing import exactly
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.comparison_summary import summary_of_bags
@@ -19,8 +18,8 @@ NAME = "compare-labels"
 ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"
 _ADDITIVE = "additive advantage"
 
-Response = list[tuple[float, float, float]]
-"""Epsilons, each with the lower and the upper end of the advantage of randomized response at it."""
+Response = list[tuple[float, Bracket]]
+"""Epsilons, each with the bracket of the advantage of randomized response at it."""
 
 
 def compare_labels(store: Store) -> Document:
@@ -81,15 +80,15 @@ def _additive(store: Store, rows: Sequence[StoredAnswer]) -> Iterator[Entry]:
     """Yield the equal epsilons of bags with proved brackets, then of simulated bags."""
     proved = list(brackets(store, find_problem(ADVANTAGE)))
     responses: dict[str, Response] = {}
-    for row in proved:
+    for row, bracket in proved:
         if row["mechanism"] == "rr":
-            responses.setdefault(row["prior"], []).append((row["label_epsilon"], row["lower"], row["upper"]))
-    for row in proved:
+            responses.setdefault(row["prior"], []).append((row["label_epsilon"], bracket))
+    for row, bracket in proved:
         if row["mechanism"] == "llp" and row["prior"] in responses:
             yield Entry(
                 scheme=_ADDITIVE,
                 fields={"prior": row["prior"], "bag_size": row["bag_size"]},
-                bracket=_equal(responses[row["prior"]], stored_bracket(row)),
+                bracket=_equal(responses[row["prior"]], bracket),
             )
     for answer in rows:
         fields, row = answer.fields, answer.row
@@ -109,9 +108,11 @@ def _equal(response: Response, bracket: Bracket) -> Bracket:
     is at most the lower end of `bracket` is a lower end, and an epsilon at which its lower end is at least
     the upper end of `bracket` is an upper end.
     """
-    least = max((epsilon for epsilon, _, most in response if most <= bracket.lower), default=0.0)
-    most = min((epsilon for epsilon, fewest, _ in response if fewest >= bracket.upper), default=math.inf)
-    return replace(bracket, lower=least, upper=most)
+    least = max((epsilon for epsilon, known in response if known.upper <= bracket.lower), default=0.0)
+    most = min((epsilon for epsilon, known in response if known.lower >= bracket.upper), default=math.inf)
+    ends = [known for epsilon, known in response if epsilon in (least, most)]
+    imported = tuple(dict.fromkeys(table for each in (bracket, *ends) for table in each.imported))
+    return replace(bracket, lower=least, upper=most, imported=imported)
 
 
 def _multiplicative(rows: Sequence[StoredAnswer]) -> Iterator[Entry]:

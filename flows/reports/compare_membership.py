@@ -50,7 +50,8 @@ def compare_membership(store: Store) -> Document:
         Paragraph(
             text="Each chart shows one problem at a time, with the answer of every method: an upper bound "
             "is a bar from the left edge, a lower bound is a bar to the right edge, and the truth "
-            "lies in every proved interval. Answers with a confidence below 1 have another colour."
+            "lies in every proved interval. Answers with a confidence below 1 have another "
+            "colour, and so have imported answers."
         ),
     ]
     for kind, answers in found.items():
@@ -96,7 +97,7 @@ def _plot(kind: type[Problem], answers: Sequence[StoredAnswer]) -> Iterator[Plot
     marks, notes = drawable(
         Mark(
             x=answer.method,
-            series="proved" if answer.proved else "no proof",
+            series=("imported" if answer.imported else "proved") if answer.proved else "no proof",
             setting=listed({name: answer.fields[name] for name in varied}),
             bracket=answer.bracket,
             value=answer.row["value"],

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.sweep_table import stored_bracket
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
@@ -82,22 +81,18 @@ def _entries(store: Store) -> Iterator[Entry]:
         ("shuffling", _shuffling),
     )
     for scheme, setting_of in read:
-        for row in brackets(store, find_problem(SCHEMES[scheme])):
+        for row, bracket in brackets(store, find_problem(SCHEMES[scheme])):
             if (setting := setting_of(row)) is not None:
                 others = seen.setdefault(_public(setting), [])
                 others += [setting] if setting not in others else []
-                yield _entry(scheme, setting, row)
+                yield Entry(scheme=scheme, fields=setting, bracket=bracket)
     done: set[tuple[Value, ...]] = set()
-    for row in brackets(store, find_problem(SCHEMES["no amplification"])):
+    for row, bracket in brackets(store, find_problem(SCHEMES["no amplification"])):
         key = _public(row)
         if key not in done:
             done.add(key)
             for setting in seen.get(key, []):
-                yield _entry("no amplification", setting, row)
-
-
-def _entry(scheme: str, setting: Setting, row: Row) -> Entry:
-    return Entry(scheme=scheme, fields=setting, bracket=stored_bracket(row))
+                yield Entry(scheme="no amplification", fields=setting, bracket=bracket)
 
 
 def _public(row: Row) -> tuple[Value, ...]:

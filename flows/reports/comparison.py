@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flows.answers.show import methods_text, sure
+from flows.answers.show import NOT_RECOMPUTED, methods_text, sure, tables_text
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Block, TextTable, counted
 from flows.reports.plot import Mark, Plot, drawable
@@ -174,14 +174,19 @@ class _Ends:
 
 
 def methods_of(entries: Sequence[Entry]) -> TextTable:
-    """Return the table of the methods that gave the numbers of each scheme."""
+    """Return the table of the methods that gave the numbers of each scheme, and of imports."""
     found: dict[str, dict[str, int]] = {}
     for entry in entries:
         counts = found.setdefault(entry.scheme, {})
-        method = methods_text(entry.bracket)
+        method = f"{methods_text(entry.bracket)}{_imported(entry.bracket)}"
         counts[method] = counts.get(method, 0) + 1
     rows = [[scheme, method, str(n)] for scheme, counts in found.items() for method, n in counts.items()]
     return TextTable(title="Methods of each scheme", names=["scheme", "method", "numbers"], rows=rows)
+
+
+def _imported(bracket: Bracket) -> str:
+    """Return the clause about an imported bracket, or ""."""
+    return f", {NOT_RECOMPUTED}{tables_text(bracket.imported)}" if bracket.imported else ""
 
 
 def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]) -> str:

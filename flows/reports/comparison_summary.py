@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from flows.answers.show import VALUES_ALONE, sure
+from flows.answers.show import certain, sure, tables_text
 from flows.answers.typical import typical_row
 from flows.printing import listed, rounded_down, rounded_up
 from flows.reports.comparison import Entry, fits
 from flows.reports.document import Block, Heading, Paragraph, counted
-from flows.reports.summary import EPSILON, assumed
+from flows.reports.summary import EPSILON, assumed, tables_of
 from privcore import Bracket, Problem
 from privcore.parameter import Value
 
@@ -128,4 +128,5 @@ def _proved(schemes: Mapping[str, Entry], kind: type[Problem]) -> str:
     if any(each.bracket.confidence < 1.0 for each in schemes.values()):
         return ""
     assuming = any(kind.assumed_by(each.fields) for each in schemes.values())
-    return f" This is {VALUES_ALONE if assuming else 'proved'}."
+    imported = tables_of(schemes.values())
+    return f" This is {certain(assuming=assuming, imported=imported)}{tables_text(imported)}."

@@ -9,7 +9,7 @@ from flows.answers.show import methods_text, sure
 from flows.figures.panels import RAMP, between
 from flows.printing import exactly, rounded_down, rounded_up
 from flows.reports.axes import Ends, is_geometric
-from flows.reports.plot import DOUBTFUL, Form, Mark, Plot
+from flows.reports.plot import DOUBTFUL, UNPROVED, Form, Mark, Plot
 from privcore.parameter import Value
 
 _WORDS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -21,6 +21,7 @@ _SHAPES = {
     Form.DOUBTFUL: "diamond",
     Form.DOUBTFUL_LEAST: "M0,-1.4L1.2,0H.4V1.4H-.4V0H-1.2Z",  # an arrow
     Form.DOUBTFUL_MOST: "M0,1.4L1.2,0H.4V-1.4H-.4V0H-1.2Z",
+    Form.IMPORTED: "triangle-right",
     Form.ESTIMATE: "cross",
     Form.CONFLICT: "square",
 }
@@ -93,7 +94,7 @@ def data(plot: Plot, ends: Ends) -> list[dict[str, Any]]:
     found = []
     for mark in plot.marks:
         # Several marks at one place belong to separate lines, and so do simulations of different methods.
-        kind = (methods_text(mark.bracket), mark.form) if mark.form in DOUBTFUL else ("", "")
+        kind = (methods_text(mark.bracket), mark.form) if mark.form in UNPROVED else ("", "")
         place = (mark.setting, mark.series, *kind, mark.x)
         path = (*kind, seen[place])
         seen[place] += 1
@@ -119,10 +120,14 @@ def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
     }
     if form is Form.CONFLICT:
         found["b"] = ends.held(mark, mark.bracket.upper)
-    elif (plot.intervals and form is not Form.ESTIMATE) or form in (Form.BRACKET, Form.DOUBTFUL):
+    elif (plot.intervals and form is not Form.ESTIMATE) or form in (
+        Form.BRACKET,
+        Form.DOUBTFUL,
+        Form.IMPORTED,
+    ):
         # A bound on one side is drawn to the edge on the other side.
         found |= {"a": ends.held(mark, mark.bracket.lower), "b": ends.held(mark, mark.bracket.upper)}
-    if form in (Form.BRACKET, Form.MOST, *DOUBTFUL):
+    if form in (Form.BRACKET, Form.MOST, *UNPROVED):
         found["e"] = found["y"]
     found |= {f"m{k}": exactly(value) for k, value in enumerate(mark.more.values())}
     if mark.value is not None:

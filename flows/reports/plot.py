@@ -28,6 +28,7 @@ class Form(StrEnum):
     """From a simulation or from data: both ends hold with the confidence."""
     DOUBTFUL_LEAST = "lower bound, confidence below 1"
     DOUBTFUL_MOST = "upper bound, confidence below 1"
+    IMPORTED = "imported and not recomputed"
     ESTIMATE = "estimate without proof"
     CONFLICT = "contradiction"
     """The lower bound of one method exceeds the upper bound of another method: one of the two is wrong."""
@@ -35,6 +36,9 @@ class Form(StrEnum):
 
 DOUBTFUL = (Form.DOUBTFUL, Form.DOUBTFUL_LEAST, Form.DOUBTFUL_MOST)
 """Forms of bounds with a confidence below 1."""
+
+UNPROVED = (*DOUBTFUL, Form.IMPORTED)
+"""Forms of bounds that are drawn as dashed lines, apart from proofs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +83,8 @@ class Mark:
             if self.has_lower and self.has_upper:
                 return Form.DOUBTFUL
             return Form.DOUBTFUL_LEAST if self.has_lower else Form.DOUBTFUL_MOST
-        if self.bracket.crossed:
-            return Form.CONFLICT
+        if self.bracket.crossed or self.bracket.imported:
+            return Form.CONFLICT if self.bracket.crossed else Form.IMPORTED
         if not self.has_upper:
             return Form.LEAST
         return Form.MOST if self.bracket.lower <= 0.0 < self.bracket.upper else Form.BRACKET

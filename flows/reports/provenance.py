@@ -1,10 +1,11 @@
 """Provenance of the numbers of a report: methods and their theorems, code, packages, machines, times."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from flows.answers.show import condition_lines
+from flows.answers.show import NOT_RECOMPUTED, condition_lines
 from flows.reports.document import Heading, Paragraph, TextTable, counted
 from flows.reports.stored import StoredAnswer
 from privcore import find, find_problem
@@ -53,6 +54,7 @@ def provenance(
         Heading(text="Origin of the numbers"),
         Paragraph(text=told_of),
         *_conditions(answers),
+        *_imports(answers),
         TextTable(title="Methods", names=["method", "version", "claims", "reference"], rows=told),
         TextTable(title="Origin", names=["item", "value"], rows=origin),
     ]
@@ -70,6 +72,15 @@ def _conditions(answers: Sequence[StoredAnswer]) -> list[Paragraph]:
     return [*said[:_MOST], *([Paragraph(text=f"And {rest} more assumptions.")] if rest > 0 else [])]
 
 
+def _imports(answers: Sequence[StoredAnswer]) -> list[Paragraph]:
+    """Return a paragraph about the rows of each lookup table that was imported."""
+    counts = Counter(table for answer in answers for table in answer.imported)
+    return [
+        Paragraph(text=f"Imported: {counted(n, 'row')} of the lookup table {table}, {NOT_RECOMPUTED}.")
+        for table, n in sorted(counts.items())
+    ]
+
+
 def source(answers: Sequence[StoredAnswer]) -> str:
     """Return a line for each figure of a report, by which a single figure can be traced.
 
@@ -81,6 +92,8 @@ def source(answers: Sequence[StoredAnswer]) -> str:
     commits = sorted({row["git_commit"][:12] + (" (changed)" if row["git_dirty"] else "") for row in rows})
     last = max((f"{row['finished_at']:%Y-%m-%d}" for row in rows), default="never")
     told = [f"sweep {_some(sweeps)}", f"commit {_some(commits)}"]
+    tables = sorted({table for answer in answers for table in answer.imported})
+    told += [f"imported and not recomputed from {_some(tables)}"] if tables else []
     return ", ".join([f"privsweep {version('privsweep')}", *told, f"computed until {last}"])
 
 

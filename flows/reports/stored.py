@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import UncoveredError
+from flows.answers.sweep_table import ENDS, of_points, stored_bracket
 from privcore import Bracket, Problem, Status
 from privcore.parameter import Value
 from storage import Store
+from storage.imported import source_of
 from storage.views import view_name
 
 ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at", "sweep")
@@ -58,7 +60,14 @@ class StoredAnswer:
             confidence=row["confidence"],
             lower_by=self.method,
             upper_by=self.method,
+            imported=self.imported,
         )
+
+    @property
+    def imported(self) -> tuple[str, ...]:
+        """The lookup table from which the row was imported, if any."""
+        table = source_of(self.row["versions"])
+        return (table,) if table else ()
 
 
 def check_exists(store: Store) -> None:
@@ -95,13 +104,14 @@ def stored(store: Store, kind: type[Problem], problems: Collection[str] | None =
     ]
 
 
-def brackets(store: Store, kind: type[Problem]) -> Iterator[Mapping[str, Any]]:
-    """Yield the best proved bracket of every stored problem of a kind, with its fields."""
-    names = [*kind.parameters, "lower", "upper", "lower_method", "upper_method"]
+def brackets(store: Store, kind: type[Problem]) -> Iterator[tuple[Mapping[str, Any], Bracket]]:
+    """Yield the fields and the best proved bracket of every stored problem of a kind."""
+    names = [*kind.parameters, *ENDS]
     query = (
         f"select {_quoted(names)} from best where problem = '{kind.name}' order by {_quoted(kind.parameters)}"
     )
-    return _rows(store, query, names)
+    sources = of_points(store)
+    return ((row, stored_bracket(row, sources)) for row in _rows(store, query, names))
 
 
 def conflicts(store: Store) -> list[Mapping[str, Any]]:

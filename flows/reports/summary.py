@@ -1,10 +1,10 @@
 """Summary of a report: the headline number, its meaning in a sentence, and the most important assumption."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from flows.answers.catalogue import meaning_of
-from flows.answers.show import bracket_text, certainty
+from flows.answers.show import bracket_text, certainty, tables_text
 from flows.answers.sweep_table import Line
 from flows.answers.typical import typical_row
 from flows.printing import exactly, listed, rounded_down, rounded_up
@@ -103,7 +103,9 @@ def summary_of_schemes(kind: type[Problem], entries: Sequence[Entry]) -> Iterato
     asks = kind.asks.capitalize()
     problem = kind.from_fields(chosen.fields)
     yield Heading(text="Summary")
-    text = f"{asks} is {', '.join(said)}, at {_varied(problem)}. This is {certainty(problem, 1.0)}."
+    text = f"{asks} is {', '.join(said)}, at {_varied(problem)}."
+    imported = tables_of(schemes[chosen.setting].values())
+    text += f" This is {certainty(problem, 1.0, imported)}{tables_text(imported)}."
     yield Paragraph(text=text, lead=True)
     yield Paragraph(text=MEANS.get((kind.topic, kind.asks)) or meaning_of(kind))
     yield Paragraph(text=f"The assumption that matters most: {assumed(kind)}")
@@ -120,7 +122,14 @@ def _typical(kind: type[Problem], lines: Sequence[Line]) -> int:
 def _headline(line: Line) -> str:
     text = bracket_text(line.problem, line.bracket).replace(" in ", " is in ", 1)
     text = f"{text[:1].upper()}{text[1:]} for {line.problem.name} at {_varied(line.problem)}."
-    return f"{text} This is {certainty(line.problem, line.bracket.confidence)}."
+    imported = line.bracket.imported
+    certain = certainty(line.problem, line.bracket.confidence, imported)
+    return f"{text} This is {certain}{tables_text(imported)}."
+
+
+def tables_of(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the lookup tables from which brackets were imported, each once."""
+    return tuple(dict.fromkeys(table for entry in entries for table in entry.bracket.imported))
 
 
 def _varied(problem: Problem) -> str:

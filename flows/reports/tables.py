@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from flows.answers.show import methods_text, sure, width_text
+from flows.answers.show import NOT_RECOMPUTED, methods_text, sure, width_text
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import TextTable, counted
@@ -24,6 +24,9 @@ def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> TextTable:
     columns["method"] = [methods_text(line.bracket) for line in bounds]
     some = "all" if len(bounds) == len(lines) else len(bounds)
     title = f"{counted(len(lines), 'problem')}, {some} with proved bounds"
+    if imported := sum(bool(line.bracket.imported) for line in bounds):
+        columns["imported"] = [" and ".join(line.bracket.imported) for line in bounds]
+        title = f"{counted(len(lines), 'problem')}, {some} with bounds, {imported} of them {NOT_RECOMPUTED}"
     return _table(title, same, columns)
 
 
@@ -44,6 +47,8 @@ def of_answers(kind: type[Problem], answers: Sequence[StoredAnswer], what: str) 
         columns["confidence"] = [_confidence(answer) for answer in answers]
     if any(row["value"] is not None for row in rows):
         columns["estimate"] = ["" if row["value"] is None else f"{row['value']:.6g}" for row in rows]
+    if any(answer.imported for answer in answers):
+        columns[NOT_RECOMPUTED] = [" and ".join(answer.imported) for answer in answers]
     if any(row["reason"] for row in rows):
         columns["how"] = [row["reason"] for row in rows]
     return _table(what, same, columns)

@@ -1,0 +1,93 @@
+"""Imported brackets that nobody recomputed: no table, report, figure or query calls them proved."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from flows.cli.app import run
+from flows.figures.stored import Stored
+from flows.spec.grid import expand
+from flows.spec.sweep import load
+from privcore import Answer
+from storage import open_store
+from storage.located import located
+from storage.lookup_table import lookup_table
+from storage.table_import import import_lookup_table
+from tests.flows.small_store import Command
+from tests.storage.made_up import epsilon, put, row
+
+SWEEP = """
+name = "theirs"
+
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+
+[grid.product]
+sigma = [1.0, 2.0]
+delta = [1e-5]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("imported")
+
+
+@pytest.fixture(scope="module")
+def version(folder: Path) -> str:
+    """The version of a table of two false brackets, which was imported into the folder `store`."""
+    put(folder / "author", [row(epsilon(sigma=1.0 + k), Answer.enclosure(0.5, 0.6)) for k in range(2)])
+    with open_store(folder / "author") as author:
+        table = lookup_table(author)
+    import_lookup_table(table, located(folder / "store"))
+    (folder / "theirs.toml").write_text(SWEEP)
+    return table.version
+
+
+def test_the_table_of_a_sweep_names_the_table_of_imported_bounds(
+    capsys: pytest.CaptureFixture[str], folder: Path, version: str
+) -> None:
+    privsweep = Command(capsys)
+    asked = ["lookup", folder / "theirs.toml", "--store", folder / "store"]
+    assert privsweep(*asked) == 0
+    assert privsweep.out.count(version) == 2
+    assert "imported   bounds of 2 problems are imported and not recomputed" in privsweep.out
+    assert privsweep(*asked, "--json") == 0
+    assert [line["imported"] for line in privsweep.json["problems"]] == [[version], [version]]
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_a_report_calls_imported_bounds_imported_and_not_proved(
+    tmp_path: Path, folder: Path, version: str, form: str
+) -> None:
+    asked = ["report", str(folder / "theirs.toml"), "--store", str(folder / "store"), "--out", str(tmp_path)]
+    assert run([*asked, "--format", form]) == 0
+    text = re.sub(r"\s+", " ", (tmp_path / f"theirs.{form}").read_text())
+    assert f"This is imported and not recomputed, from the lookup table {version}." in text
+    assert "2 problems, all with bounds, 2 of them imported and not recomputed" in text
+    assert f"Imported: 2 rows of the lookup table {version}, imported and not recomputed." in text
+    assert not re.search(r"This is proved|with proved bounds|proved bracket|proved at the dots", text)
+
+
+def test_a_figure_counts_the_imported_points_by_their_table(tmp_path: Path) -> None:
+    point = next(expand(load("allocation-figure1").grids))
+    put(tmp_path / "author", row(point.problem, Answer.at_least(0.5), method=point.method))
+    with open_store(tmp_path / "author") as author:
+        table = lookup_table(author)
+    import_lookup_table(table, located(tmp_path / "store"))
+    with open_store(tmp_path / "store") as store:
+        shown = Stored.of(("allocation-figure1",), lambda _: True, store)
+    assert shown.imported == {table.version: 1}
+
+
+def test_a_query_over_imported_rows_ends_with_a_note(
+    capsys: pytest.CaptureFixture[str], folder: Path, version: str
+) -> None:
+    privsweep = Command(capsys)
+    assert privsweep("sql", "select upper from unamplified_epsilon", "--store", folder / "store") == 0
+    note = f"2 stored rows are imported and not recomputed, from the lookup table {version}"
+    assert note in privsweep.err
+    assert privsweep("sql", "select upper from poisson_epsilon", "--store", folder / "store") == 0
+    assert privsweep.err == ""
