@@ -1,6 +1,5 @@
 """Ids of stored rows, computed again from their fields."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,9 @@ import pyarrow as pa
 from privcore import PROBLEMS
 from privcore.point import encoded, hashed
 from privcore.problem import Problem
+from storage.errors import StoreError
 from storage.parts import ids_hash, problem_of
+from storage.schema import object_in
 
 _POINT = ("point_id", "problem_id", "method", "method_version", "knobs")
 
@@ -53,10 +54,10 @@ def foreign_ids(kind: type[Problem], rows: pa.Table) -> Iterator[str]:
         content = {"problem": kind.name, "fields": given}
         of_method = {"method": method, "version": version}
         try:
-            if settings := json.loads(knobs):
+            if settings := object_in(knobs):
                 of_method["knobs"] = settings
             right = hashed(encoded(content)) == problem and hashed(encoded({**content, **of_method})) == point
-        except (ValueError, RecursionError):  # options that are not JSON, or a number that JSON lacks
+        except (ValueError, StoreError):  # options that are not JSON, or a number that JSON lacks
             right = False
         if not right:
             yield point

@@ -13,6 +13,7 @@ import pyarrow as pa
 from privcore.parameter import Value
 from privcore.problem import Problem
 from storage.errors import StoreError
+from storage.schema import object_in
 from storage.views import LONGEST_MARK, quote, view_name
 
 KEY = "imported"
@@ -27,15 +28,14 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
 
     Raises:
         StoreError: The versions of a row are not a JSON object of texts, so a mark below it could hide ours.
-        ValueError: They are not JSON.
     """
     import pyarrow.compute as pc  # slow to import, and not needed by lookups
 
     column = rows["versions"].cast(pa.string())
     new = {}
     for text in pc.unique(column).to_pylist():
-        versions = json.loads(text)
-        if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
+        versions = object_in(text)
+        if not all(isinstance(each, str) for each in versions.values()):
             raise StoreError(f"expected versions of packages, got {text[:60]}")
         new[text] = json.dumps({**versions, KEY: source}, sort_keys=True, separators=(",", ":"))
     place, field = rows.column_names.index("versions"), rows.schema.field("versions")
@@ -46,8 +46,8 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
 def source_of(versions: str) -> str:
     """Return the lookup table of a row from its column `versions`, at most 100 characters, or ""."""
     try:
-        return str(json.loads(versions).get(KEY, ""))[:LONGEST_MARK]
-    except (ValueError, AttributeError):
+        return str(object_in(versions).get(KEY, ""))[:LONGEST_MARK]
+    except StoreError:
         return ""
 
 

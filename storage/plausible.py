@@ -1,6 +1,5 @@
 """Rows that no method of this release can have stored: impossible answers or times, or unknown methods."""
 
-import json
 import time
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ from privcore import METHODS, PROBLEMS, Problem
 from privcore.answer import Status
 from privcore.errors import PrivsweepError
 from storage.layout import DAY
+from storage.schema import object_in
 
 FUTURE, UNCHECKED = "future", "unchecked"
 
@@ -107,8 +107,8 @@ def _lacking(kind: type[Problem], rows: pa.Table) -> Iterator[str]:
         if row["method_version"] > method.version:
             yield f"rows of version {row['method_version']} of {name}"
         try:
-            method.from_knobs(json.loads(row["knobs"]))
-        except (PrivsweepError, ValueError, TypeError, RecursionError):
+            method.from_knobs(object_in(row["knobs"]))
+        except (PrivsweepError, ValueError, TypeError):
             yield f"rows of {name} with the options {row['knobs'][:60]!r}"
     for name, parameter in kind.parameters.items():
         for value in rows[name].unique().to_pylist():

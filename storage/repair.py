@@ -1,7 +1,6 @@
 """Salvage from a damaged store: quarantine of files, and recovery of the points that their bytes prove."""
 
 import hashlib
-import json
 import secrets
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.parts import ids_hash
 from storage.replacements import Replacement, reached, read_replacement, settled, successors
+from storage.schema import object_in
 
 
 def set_aside(place: Folder, paths: Iterable[Path]) -> Path:
@@ -107,9 +107,9 @@ def told_points(path: Path) -> tuple[dict[str, Point], bool]:
     for row in rows:
         fields = {field: row[field] for field in present if row[field] is not None}
         try:
-            method = find(row["method"]).from_knobs(json.loads(row["knobs"]))
+            method = find(row["method"]).from_knobs(object_in(row["knobs"]))
             point = Point(problem=problem.from_fields(fields), method=method)
-        except (PrivsweepError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (PrivsweepError, ValueError, LookupError, TypeError, AttributeError):
             continue
         if point.id == row["point_id"]:
             points[point.id] = point

@@ -19,6 +19,7 @@ from privcore.answer import Answer
 from privcore.parameter import Integer, Parameter, Real
 from privcore.point import Point, encoded, hashed
 from privcore.problem import Problem
+from storage.errors import StoreError
 
 SCHEMA_VERSION = 1
 """Increased if a reader of the old version could misread the new version."""
@@ -175,6 +176,21 @@ def to_table(rows: Sequence[Row], code: Provenance | None = None) -> pa.Table:
             values = [getattr(row.point.problem, name) for row in rows]
         columns.append(pa.array(values, type=field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def object_in(text: str) -> dict[str, Any]:
+    """Return the JSON object in the column `knobs` or `versions` of a row.
+
+    Raises:
+        StoreError: The text is not a JSON object, or is nested too deeply.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise StoreError(f"Expected a JSON object, got {str(text)[:60]!r}.")
+    return content
 
 
 @cache

@@ -1,6 +1,5 @@
 """Import of a lookup table into a store: every row is checked, and marked with its source."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from storage.imported import marked, source_of
 from storage.lookup_table import ANSWER, LookupTable, rows_of
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
 from storage.plausible import too_late
-from storage.schema import problem_id
+from storage.schema import object_in, problem_id
 
 _POINT = ("problem_id", "method", "method_version", "knobs")
 
@@ -96,11 +95,11 @@ def _check(kind: type[Problem], rows: pa.Table) -> None:
     """Raise an error for a row that is not an answer, or whose ids do not match its problem and method."""
     for row in rows.select([*kind.parameters, *_POINT, *ANSWER]).to_pylist():
         problem = kind.from_fields({name: row[name] for name in kind.parameters})
-        point = canonical(problem, row["method"], row["method_version"], json.loads(row["knobs"]))
+        point = canonical(problem, row["method"], row["method_version"], object_in(row["knobs"]))
         if (row["problem_id"], row["point_id"]) != (problem_id(problem), hashed(point)):
             raise StoreError(f"the id of row {row['point_id']} does not match its fields, {point}")
         Answer(**{name: row[name] for name in ("lower", "upper", "value", "confidence")})
-        method = find(row["method"]).from_knobs(json.loads(row["knobs"]))
+        method = find(row["method"]).from_knobs(object_in(row["knobs"]))
         if not 1 <= row["method_version"] <= method.version:
             raise StoreError(f"row {row['point_id']} has {method.name} of version {row['method_version']}")
         Point(problem=problem, method=method)

@@ -3,7 +3,6 @@
 Everything comes from the declarations of problems and methods, and from the stored rows.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from flows.answers.sourced import Sourced
 from flows.printing import labelled, listed, say
 from privcore import Problem
 from storage import Store
+from storage.schema import object_in
 from storage.shipped import shipped_store
 
 SAMPLING_FIELDS = ("steps", "sampling_probability", "participations", "epochs", "redraw")
@@ -56,7 +56,7 @@ class Explanation:
             "theorem": claims and claims.reference,
             "claim": claims and meaning_of(claims),
             "assumes": claims and assumptions_of(claims),
-            "knobs": json.loads(origin.knobs or "{}"),
+            "knobs": object_in(origin.knobs or "{}"),
             "detail": origin.detail,
             "problem": origin.problem.name,
             "fields": origin.problem.as_fields(),
@@ -107,7 +107,7 @@ class Explanation:
     def _origin_lines(self, origin: Origin) -> Iterator[tuple[str, str]]:
         claims = origin.claims
         which = "both ends" if len(origin.ends) == 2 else f"{origin.ends[0]} end"
-        knobs = listed(json.loads(origin.knobs or "{}"))
+        knobs = listed(object_in(origin.knobs or "{}"))
         yield which, f"{origin.method}, version {origin.version}" + (f", with {knobs}" if knobs else "")
         if claims is None:
             yield "  theorem", "not known: this release does not have the method"

@@ -1,6 +1,5 @@
 """Provenance of the numbers of a report: methods and their theorems, code, packages, machines, times."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -11,6 +10,8 @@ from flows.reports.stored import StoredAnswer
 from privcore import find, find_problem
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
+from storage.errors import StoreError
+from storage.schema import object_in
 
 _MOST = 4
 """Most names in a line."""
@@ -116,7 +117,7 @@ def _claims(name: str) -> list[str]:
 def _packages(text: str) -> str:
     """Return the versions of packages in a line."""
     try:
-        found = json.loads(text)
+        found = object_in(text)
         return ", ".join(f"{name} {number}" for name, number in sorted(found.items()))
-    except (ValueError, AttributeError):
-        return text
+    except StoreError:
+        return text[:60]

@@ -1,6 +1,5 @@
 """The calibration of estimates: measured seconds of stored points over the estimates of their methods."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from privcore.errors import PrivsweepError
 from privcore.point import Point
 from privcore.problem import Problem
 from privcore.registry import find
+from storage.schema import object_in
 from tasks.limits import estimate
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) 
     for row in rows:
         fields = {field: row[field] for field in kind.parameters if row[field] is not None}
         try:
-            method = find(name).from_knobs(json.loads(str(row["knobs"])))
+            method = find(name).from_knobs(object_in(str(row["knobs"])))
             cost = estimate(Point(problem=kind.from_fields(fields), method=method))
         except (PrivsweepError, ValueError, TypeError):
             continue  # of another release

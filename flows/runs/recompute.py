@@ -1,7 +1,6 @@
 """Recompute stored rows, drawn or all, and compare their answers with the stored ones."""
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from flows.runs.progress import EVERY
 from flows.runs.reproduction import Recomputed, compare
 from privcore import METHODS, PROBLEMS, Point, Problem, find_problem
 from privcore.errors import DomainError, PrivsweepError
+from storage.schema import object_in
 from storage.views import IMPORTED
 from tasks.limits import estimate
 
@@ -185,6 +185,6 @@ def _point(row: dict[str, Any], problem: Problem | None) -> Point | None:
     if method is None or problem is None:
         return None
     try:
-        return Point(problem=problem, method=method.from_knobs(json.loads(row["knobs"])))
+        return Point(problem=problem, method=method.from_knobs(object_in(row["knobs"])))
     except (PrivsweepError, ValueError, LookupError, TypeError):
         return None

@@ -5,7 +5,6 @@ except for rounding on another kind of processor. Two proofs that do not interse
 stored answer that only claims more than the recomputed one is not refuted, but its method does not give it.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,8 @@ from typing import Any
 from privcore import Answer, Bracket, Direction, Point, Problem, evaluate, intersect, methods_for
 from privcore.answer import Status
 from storage.contradictions import ROUNDING
-from storage.schema import provenance
+from storage.errors import StoreError
+from storage.schema import object_in, provenance
 from tasks.limits import Limits, estimate
 
 PATIENCE = 1.0
@@ -180,8 +180,8 @@ def _text(answer: Mapping[str, Any]) -> str:
 def _changed_packages(row: Mapping[str, Any]) -> str:
     """Return the packages whose versions differ from those that the row names, as the end of a sentence."""
     try:
-        ours, theirs = json.loads(provenance().versions), dict(json.loads(row["versions"]))
-    except (ValueError, TypeError):
+        ours, theirs = object_in(provenance().versions), object_in(row["versions"])
+    except StoreError:
         return ""
     changed = [
         f"{name} {str(theirs[name])[:20]} instead of {ours[name]}"

@@ -11,6 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flows.answers.explain import explained
+from flows.answers.held import held
+from flows.runs.recompute import check_import, recompute
 from flows.runs.repair import repair
 from privcore import Answer
 from privcore.point import encoded, hashed
@@ -20,6 +23,7 @@ from storage.errors import StoreError
 from storage.located import located
 from storage.lookup_table import LookupTable, lookup_table
 from storage.plausible import impossible
+from storage.removal import remove
 from storage.table_import import import_lookup_table
 from storage.verify import verify
 from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, put, row
@@ -130,6 +134,41 @@ def test_a_row_of_a_version_below_the_first_is_refused_in_a_part_and_in_a_table(
     with pytest.raises(StoreError, match=rf"has unamplified\.exact of version {version}"):
         import_lookup_table(table, located(tmp_path / "store"))
     assert not (tmp_path / "store").exists()
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize("column", ["knobs", "versions"])
+def test_json_that_is_nested_too_deeply_is_refused_by_an_import(tmp_path: Path, column: str) -> None:
+    rows = to_table([row(epsilon())])
+    plain = {field.name: rows[field.name].to_pylist() for field in rows.schema} | {column: [DEEP]}
+    table = LookupTable(version="2026.11.01-01234567", rows=pa.table(plain))
+    assert check_import(table, 20).rows == (column == "versions")
+    with pytest.raises(StoreError, match=r"Cannot import .*Expected a JSON object, got '\[\[\["):
+        import_lookup_table(table, located(tmp_path / "store"))
+
+
+@pytest.mark.parametrize("column", ["knobs", "versions"])
+def test_a_part_with_json_that_is_nested_too_deeply_ends_no_command_with_a_traceback(
+    tmp_path: Path, column: str
+) -> None:
+    rows = to_table([row(epsilon())])
+    field = rows.schema.field(column)
+    deep = rows.set_column(rows.column_names.index(column), field, pa.array([DEEP]).cast(field.type))
+    publish(located(tmp_path / "store"), deep)
+    assert verify(located(tmp_path / "store")).sound == (column == "versions")
+    with pytest.raises(StoreError, match="has no rows imported"):
+        remove(located(tmp_path / "store"), "theirs")
+    with open_store(tmp_path / "store") as store:
+        assert len(recompute(store, None).skipped) == (column == "knobs")
+        answer = held(store, epsilon(), any_width=True)
+        assert answer is not None
+        if column == "versions":
+            assert explained(answer, store) is not None
+        else:
+            with pytest.raises(StoreError, match="Expected a JSON object"):
+                explained(answer, store).show()
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "confidence"])
