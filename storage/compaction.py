@@ -1,4 +1,7 @@
-"""Compaction: many small parts of a problem become few large sorted parts; no row is lost or changed."""
+"""Compaction: many small parts of a problem become few large sorted parts; no row is lost or changed.
+
+One file, since a merged part is published, checked, and withdrawn or recorded in one order.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence

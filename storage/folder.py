@@ -14,7 +14,7 @@ from pathlib import Path
 
 from storage import disk
 from storage.errors import StoreError, reason
-from storage.layout import DATA, DAY, MARK, is_no_file, refuse_newer
+from storage.layout import DATA, DAY, MARK, content_of, is_no_file, refuse_newer
 from storage.schema import SCHEMA_VERSION
 
 FRESH = 1.0
@@ -108,12 +108,12 @@ class Folder:
         if is_no_file(mark):
             raise StoreError(f"{self.shown(mark)} is not a file, so {self.name} is not a store.")
         try:
-            version = json.loads(mark.read_bytes())["schema_version"]
+            version = json.loads(content_of(mark))["schema_version"]
         except FileNotFoundError:
             raise StoreError(f"{self.name} is not a store: it has no {MARK}.") from None
         except OSError as error:
             raise StoreError(f"Cannot read {self.shown(mark)}: {reason(error)}.") from error
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise StoreError(f"{self.shown(mark)} is damaged: expected JSON with schema_version.") from None
         refuse_newer(version, self.name)
 

@@ -9,7 +9,6 @@ import math
 import os
 import re
 import socket
-import stat
 import subprocess
 import time
 from collections.abc import Mapping
@@ -144,8 +143,8 @@ def heartbeats(place: Folder) -> list[Heartbeat]:
     folder = place.root / layout.RUNNING
     for path in place.entries(layout.RUNNING) if folder.is_dir() else ():
         with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-            if stat.S_ISREG(path.lstat().st_mode) and _NAME.fullmatch(path.name):
-                found.append(_parsed(json.loads(path.read_bytes()), path.stem))
+            if _NAME.fullmatch(path.name):
+                found.append(_parsed(json.loads(layout.content_of(path)), path.stem))
     return sorted(found, key=lambda one: (one.started_at, one.run))
 
 

@@ -1,6 +1,8 @@
 """The layout of a store, and the schema versions that this release can read."""
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +18,8 @@ CACHE = "cache"
 RUNNING = "running"
 
 DAY = 86_400.0
+LARGEST = 64_000_000
+"""Most bytes of a file other than a part or a snapshot."""
 
 
 def is_no_file(path: Path) -> bool:
@@ -27,6 +31,20 @@ def refuse_no_file(path: Path, where: object) -> None:
     """Raise `DamagedError` for a folder, a link or a pipe in the place of a file."""
     if is_no_file(path):
         raise DamagedError(f"{where} is not part of the store; `privsweep repair` will quarantine it.")
+
+
+def content_of(path: Path) -> bytes:
+    """Return the content of a small file.
+
+    Raises:
+        OSError: The path is a folder, a link or a pipe, or the file is too large or cannot be read.
+    """
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    if status.st_size > LARGEST:
+        raise OSError(errno.EFBIG, f"it has more than {LARGEST // 10**6} MB", str(path))
+    return path.read_bytes()
 
 
 def version_in(metadata: Mapping[bytes, bytes]) -> object:

@@ -124,7 +124,7 @@ def read_manifest(place: Folder, path: Path) -> Manifest:
     shown = place.shown(path)
     layout.refuse_no_file(path, shown)
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(layout.content_of(path))
         version = content["schema_version"]
         expected = content.pop(HASH, None)
     except OSError as error:

@@ -30,8 +30,9 @@ def set_aside(place: Folder, paths: Iterable[Path]) -> Path:
         The new folder; it does not exist if nothing was moved.
 
     Raises:
-        StoreError: The disk refused; files that were moved before stay in the quarantine.
+        StoreError: The quarantine is a link, or the disk refused; files that were moved before stay there.
     """
+    place.entries(layout.QUARANTINE)  # refuses a link, which may lead anywhere
     folder = place.root / layout.QUARANTINE / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     touched: set[Path] = set()
     try:

@@ -61,7 +61,7 @@ def read_replacement(place: Folder, path: Path) -> Replacement:
     shown = place.shown(path)
     layout.refuse_no_file(path, shown)
     try:
-        content = path.read_bytes()
+        content = layout.content_of(path)
     except OSError as error:
         raise StoreError(f"Cannot read {shown}: {reason(error)}.") from error
     if _hash(content) != path.stem:

@@ -192,7 +192,8 @@ def _build_aside(what: Contents) -> Path:
         sha256 = snapshot_records.sha256_of(unfinished)
         unfinished.replace(path)
     snapshot_records.remember(path, sha256, _origin(what))
-    others = [p for p in folder.glob("snapshot-*.duckdb") if p != path and not _is_of_others(what, p)]
+    found = [p for p in folder.glob("snapshot-*.duckdb") if not p.is_dir()]  # `gc` deletes folders
+    others = [p for p in found if p != path and not _is_of_others(what, p)]
     for old in sorted(others, key=_age)[KEPT - 1 :]:
         snapshot_records.forget(old)
     return path

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from storage.errors import StoreError
+from storage.layout import is_no_file
 from storage.located import cache_folder
 from storage.private_folder import make_private
 
@@ -61,7 +62,7 @@ def trusted(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         try:
             sha256, *state = json.loads(_record(path).read_bytes())
-            if path.is_symlink():
+            if is_no_file(path):
                 continue
             # DuckDB would replay a log next to the file; a snapshot that was built whole has none.
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from storage import layout
 from storage.contradictions import contradictions
 from storage.errors import DamagedError, StoreError
+from storage.export import NAME as STORE_SQL
 from storage.folder import Folder
 from storage.identities import misnaming
 from storage.manifest import Manifest, missing, read_manifest
@@ -110,6 +111,9 @@ def _look(place: Folder, seen: dict[Path, _Seen]) -> Verification:
         _about(place, FOREIGN, path, "is not part of the store; `privsweep repair` will quarantine it.")
         for path in foreign
     ]
+    if (sql := place.root / STORE_SQL).is_dir():
+        foreign_sql = "is a folder, and not part of the store; `privsweep repair` will quarantine it."
+        report.findings.append(_about(place, FOREIGN, sql, foreign_sql))
     answers: dict[str, list[pa.Table]] = {}
     for path in found:
         if path not in seen:
