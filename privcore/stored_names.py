@@ -224,7 +224,7 @@ VERSIONS = {
     "auditing.tightest": 2,
     "auditing.trained": 2,
     "bins.certified": 2,
-    "labels.bag": 2,
+    "labels.bag": 3,
     "labels.sampling": 3,
     "membership.clopper": 2,
     "membership.overfitting": 2,

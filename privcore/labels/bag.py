@@ -32,11 +32,14 @@ class LabelsBag(Method[Answered]):
     """
 
     name = "labels.bag"
-    version = 2
+    version = 3
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1"
     shares = ("bag",)
+
+    def applies(self, problem: Answered) -> str | None:
+        return (problem.contradiction() or None) if isinstance(problem, BagPosterior) else None
 
     def cost(self, problem: Answered) -> Cost:
         k = problem.etas.size
@@ -70,7 +73,7 @@ def _advantage(problem: BagAdvantage) -> tuple[float, float]:
 
 
 def _posterior(problem: BagPosterior) -> tuple[float, float]:
-    """Return lower and upper bounds of the posterior; the prior if neither label can cause the release."""
+    """Return lower and upper bounds of the posterior of a possible release."""
     eta = float(problem.etas[problem.member - 1])
     if (certain := _certain(problem, eta)) is not None:
         return certain, certain
@@ -144,7 +147,7 @@ def _certain(problem: BagPosterior, eta: float) -> float | None:
     least, most = problem.possible
     if problem.mechanism != "llp":
         return eta if eta in (0.0, 1.0) else None
-    if eta in (0.0, 1.0) or not least <= problem.released <= most:
+    if eta in (0.0, 1.0):
         return eta
     return {least: 0.0, most: 1.0}.get(int(problem.released))
 

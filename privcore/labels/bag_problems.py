@@ -74,17 +74,22 @@ class BagPosterior(BagProblem):
         etas = self.etas
         return int((etas == 1.0).sum()), int((etas > 0.0).sum())
 
+    def contradiction(self) -> str:
+        """Return the reason if the release is impossible, so that it has no posterior; else ""."""
+        least, most = self.possible
+        if self.mechanism != "llp" or least <= self.released <= most:
+            return ""
+        certain = f"{least} labels of this bag are 1 and {self.bag_size - most} are 0 for certain"
+        return (
+            f"Expected released in {{{least}, ..., {most}}} for llp, since {certain}, got {self.released:g}."
+        )
+
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
         """Return the problem for a question; unlike `from_fields`, it refuses an impossible release."""
         problem = super().asked(given)
-        least, most = problem.possible
-        if problem.mechanism == "llp" and not least <= problem.released <= most:
-            certain = f"{least} labels of this bag are 1 and {problem.bag_size - most} are 0 for certain"
-            raise DomainError(
-                f"Expected released in {{{least}, ..., {most}}} for llp, since {certain}, "
-                f"got {problem.released:g}."
-            )
+        if reason := problem.contradiction():
+            raise DomainError(reason)
         return problem
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from flows.answers.ask import ask
 from flows.answers.labels import LabelComparison
-from privcore import DomainError, Point, Status, evaluate, find, find_problem
+from privcore import DomainError, Point, Status, evaluate, find, find_problem, methods_for
 from privcore.labels.bag_problems import BagPosterior, ClassAdvantage
 
 
@@ -90,7 +90,12 @@ def test_a_question_about_an_impossible_release_is_refused(
         return
     with pytest.raises(DomainError, match="are 0 for certain, got"):
         BagPosterior.asked(fields)
-    assert BagPosterior.from_fields(fields).released == released, "rows of stores stay readable"
+    problem = BagPosterior.from_fields(fields)
+    assert problem.released == released, "rows of stores stay readable"
+    for method in methods_for(problem):
+        found = evaluate(Point(problem=problem, method=method()))
+        assert found.status is Status.NOT_APPLICABLE
+        assert "for certain, got" in found.detail
 
 
 def test_classes_list_only_the_mechanisms_that_are_answered() -> None:
