@@ -177,7 +177,8 @@ def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:
     law = leave_one_out(problem.etas)[j]
     if problem.mechanism == "llp-laplace":
         one_at, zero_at = laplace.density_at(law, epsilon, z)
-        return one_at, zero_at, 2.0 * relative_error(problem.etas.size) + 2.0**-50 * epsilon
+        k = problem.bag_size
+        return one_at, zero_at, 2.0 * relative_error(k) + laplace.density_error(k, epsilon)
     ones, zeros, error = likelihoods(law[None, :], epsilon)
     place = int(z)
     return float(ones[0, place]), float(zeros[0, place]), error

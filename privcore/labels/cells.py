@@ -45,6 +45,7 @@ class LabelsCells(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"Jensen's inequality and its converse, for {BUSA_FEKETE}, Lemma A.1"
+    version = 2
     shares = ("prior", "bag_size")
 
     outputs: Annotated[int, label_params.OUTPUTS] = 20_000

@@ -31,6 +31,7 @@ class LabelsMember(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1"
+    version = 2
     shares = ("bag",)
 
     def cost(self, problem: Answered) -> Cost:

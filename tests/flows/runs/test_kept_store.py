@@ -28,6 +28,8 @@ RAISED = {
     "auditing.runs",
     "bins.certified",
     "labels.bag",
+    "labels.cells",
+    "labels.composition",
     "labels.sampling",
     "membership.clopper",
     "membership.overfitting",
