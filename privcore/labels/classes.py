@@ -1,6 +1,7 @@
 """Exact advantages for several classes: randomized response, and the class histogram of a bag."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 
 _MOST_HISTOGRAMS = 1e5
+_SMALLEST = 2.0**-1074
+"""The smallest double: the distance of all doubles that are not normal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +30,7 @@ class LabelsClasses(Method[ClassAdvantage]):
     problems = (ClassAdvantage,)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1, for any number of classes"
+    version = 2
 
     def applies(self, problem: ClassAdvantage) -> str | None:
         rows = problem.rows
@@ -79,19 +83,24 @@ def _response(etas: Sequence[float], epsilon: float) -> tuple[float, float]:
 def _histogram(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return lower and upper bounds for the histogram of the classes of the bag."""
     classes = range(len(rows[0]))
+    lost = 0  # products that are not normal; each has an absolute error of half of the smallest double
     others: dict[tuple[int, ...], float] = {(0,) * len(classes): 1.0}
     for etas in rows[1:]:
         following: dict[tuple[int, ...], float] = {}
         for histogram, probability in others.items():
             for a in classes:
                 more = (*histogram[:a], histogram[a] + 1, *histogram[a + 1 :])
-                following[more] = following.get(more, 0.0) + probability * etas[a]
+                product = probability * etas[a]
+                lost += _lost(product, probability, etas[a])
+                following[more] = following.get(more, 0.0) + product
         others = following
     joint: dict[tuple[int, ...], list[float]] = {}
     for histogram, probability in others.items():
         for a in classes:
             released = (*histogram[:a], histogram[a] + 1, *histogram[a + 1 :])
-            joint.setdefault(released, [0.0] * len(classes))[a] = probability * rows[0][a]
+            product = probability * rows[0][a]
+            lost += _lost(product, probability, rows[0][a])
+            joint.setdefault(released, [0.0] * len(classes))[a] = product
     blind = max(classes, key=rows[0].__getitem__)
     error = 16.0 * (len(rows) + len(classes)) * 2.0**-53
     ends = [
@@ -102,4 +111,10 @@ def _histogram(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
         * (1.0 + sign * error)
         for sign in (-1.0, 1.0)
     ]
-    return max(0.0, ends[0]), ends[1]
+    slack = (4 * lost + 4) * _SMALLEST if lost or 0.0 < ends[1] < sys.float_info.min else 0.0
+    return max(0.0, ends[0] - slack), ends[1] + slack
+
+
+def _lost(product: float, one: float, other: float) -> bool:
+    """Return whether a product of positive numbers is below the normal doubles."""
+    return product < sys.float_info.min and one > 0.0 and other > 0.0

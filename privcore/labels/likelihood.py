@@ -11,6 +11,8 @@ from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE
 
+_UNDERFLOW = 2.0**-1071
+"""Above the absolute error of a sum of two products with powers that are not normal doubles."""
 _BAG_FACTOR = 32.0
 """Bags have at least this times L / (p (1 - p)) examples."""
 
@@ -130,6 +132,7 @@ class LabelsInfinite(Method[LabelRatioInfinite]):
     problems = (LabelRatioInfinite,)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Section 4; the closed form is ours"
+    version = 2
 
     def cost(self, problem: LabelRatioInfinite) -> Cost:
         atoms = problem.distribution.atoms
@@ -143,6 +146,5 @@ class LabelsInfinite(Method[LabelRatioInfinite]):
         others = problem.bag_size - 1
         truth = p * min(1.0, p + zeros) ** others + (1.0 - p) * min(1.0, 1.0 - p + ones) ** others
         error = problem.bag_size * (2.0 * problem.distribution.moment_error + 2.0**-51)  # in the exponent
-        return Answer.enclosure(
-            truth * math.exp(-error), min(1.0, truth * math.exp(error) + 1e-290), detail="closed form"
-        )
+        lower = max(0.0, truth * math.exp(-error) - _UNDERFLOW)
+        return Answer.enclosure(lower, min(1.0, truth * math.exp(error) + 1e-290), detail="closed form")

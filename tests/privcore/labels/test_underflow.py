@@ -1,5 +1,7 @@
 """Rare labels, and releases far from every count, against arithmetic with exponents of any size."""
 
+import itertools
+import math
 import random
 from typing import Any
 
@@ -151,3 +153,63 @@ def test_a_release_far_from_every_count_is_no_less_accurate(seed: int) -> None:
         truth = laplace_posterior(etas, member, epsilon, z)
         assert found.lower <= truth <= found.upper, (etas, epsilon, z)
         assert seed >= 0 or found.upper <= found.lower * (1.0 + 1e-11)
+
+
+def histogram_advantage(rows: list[list[float]]) -> mpmath.mpf:
+    """Return the advantage on the class of the first example, by enumeration of all classes."""
+    classes = range(len(rows[0]))
+    joint: dict[tuple[int, ...], list[mpmath.mpf]] = {}
+    for drawn in itertools.product(classes, repeat=len(rows)):
+        released = tuple(drawn.count(a) for a in classes)
+        weight = mp.fprod(mp.mpf(row[a]) for row, a in zip(rows, drawn, strict=True))
+        joint.setdefault(released, [mp.mpf(0)] * len(classes))[drawn[0]] += weight
+    blind = max(classes, key=rows[0].__getitem__)
+    return mp.fsum(max(some) - some[blind] for some in joint.values())
+
+
+def rare_classes(seed: int) -> list[list[float]]:
+    """Draw the probabilities of the classes of a few examples, with products that are no doubles."""
+    rng = random.Random(seed)
+    classes, power = rng.choice([2, 3]), rng.choice([60.0, 150.0, 600.0])
+    drawn = [
+        [rng.random() ** rng.choice([1.0, power]) for _ in range(classes)]
+        for _ in range(rng.choice([2, 3, 4]))
+    ]
+    rows = [[max(x, 1e-300) for x in row] for row in drawn]
+    return [[x / math.fsum(row) for x in row] for row in rows]
+
+
+SMALL = [
+    [[1e-210, 1.0], [1e-200, 1.0]],
+    [[1.3e-163, 1.0], [3.7e-155, 1.0]],
+    [[1.37e-160, 1.0], [3.7e-157, 1.0]],
+]
+
+
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("seed", range(-len(SMALL), 60))
+def test_products_of_rare_classes_may_underflow(seed: int) -> None:
+    rows = rare_classes(seed) if seed >= 0 else SMALL[seed]
+    classes = ";".join(",".join(map(repr, row)) for row in rows)
+    found = answer("labels.classes", "class-advantage", mechanism="llp", classes=classes)
+    truth = histogram_advantage(rows)
+    assert found.lower <= truth <= found.upper
+    assert found.upper > 0.0 or truth == 0
+
+
+def test_classes_that_are_certain_have_the_advantage_zero() -> None:
+    found = answer("labels.classes", "class-advantage", mechanism="llp", classes="1,0,0;0.2,0.3,0.5")
+    assert (found.lower, found.upper) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("prior", "bag_size"), [(0.7, 2064), (0.7, 2060), (0.3, 610), (0.5, 1040), (0.01, 160)]
+)
+def test_certain_disclosure_of_a_large_bag_is_enclosed_by_numbers_that_are_not_normal(
+    prior: float, bag_size: int
+) -> None:
+    found = answer(
+        "labels.infinite", "label-ratio-infinite", mechanism="llp", prior=repr(prior), bag_size=bag_size
+    )
+    p = mp.mpf(prior)
+    assert found.lower <= p**bag_size + (1 - p) ** bag_size <= found.upper
