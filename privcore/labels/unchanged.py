@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.labels.bag_problems import BagAdvantage
+from privcore.labels.bag_problems import BagAdvantage, MemberAdvantage
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelAdvantageTail
 from privcore.method import Cost, Direction, Method
@@ -16,7 +16,7 @@ from privcore.papers import BUSA_FEKETE
 _MARGIN = 1e-11
 """Relative distance from the edge, beyond all errors of the values of a prior."""
 
-Answered = LabelAdvantage | LabelAdvantageAt | LabelAdvantageTail | BagAdvantage
+Answered = LabelAdvantage | LabelAdvantageAt | LabelAdvantageTail | BagAdvantage | MemberAdvantage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,5 +77,7 @@ def _values(problem: Answered) -> Array | None:
     """Return the probabilities of label 1 that the attacked examples can have; None if infinitely many."""
     if isinstance(problem, BagAdvantage):
         return problem.etas
+    if isinstance(problem, MemberAdvantage):
+        return problem.etas[problem.member - 1 : problem.member]
     atoms = problem.attacked.atoms
     return None if atoms is None else atoms[0]

@@ -62,6 +62,15 @@ def test_the_advantage_is_zero_only_if_enumeration_says_so(odds: Fraction) -> No
         assert ask(problem).lower <= truth <= ask(problem).upper
 
 
+@pytest.mark.parametrize(("member", "zero"), [(1, True), (2, True), (3, False)])
+def test_the_advantage_on_one_member_is_zero_if_no_release_changes_the_guess(member: int, zero: bool) -> None:
+    """The third label has the probability 0.49, so that a factor of e^0.1 changes the guess."""
+    fields = {"mechanism": "llp-geometric", "bag": "0.1,0.2,0.49", "label_epsilon": 0.1, "member": member}
+    found = ask(find_problem("label-member-advantage").from_fields(fields))
+    assert (found.upper == 0.0) is zero
+    assert (found.lower > 0.0) is not zero
+
+
 def test_zeros_are_exact_and_one_example_may_suffice() -> None:
     comparison = LabelComparison(prior="point(0)")
     assert comparison.response("advantage", 1.0).bracket.upper == 0.0
