@@ -1,5 +1,6 @@
 """Priors with a smooth density of logit(eta): integrals over panels of Gauss-Legendre nodes."""
 
+import math
 from abc import abstractmethod
 from functools import cached_property
 
@@ -14,6 +15,12 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _TABLE = 1e-6
 """Relative error, at the middles of its intervals, at which the table of quick values is fine enough."""
 _LARGEST_TABLE = 2**17
+_PROBED = 2**14
+"""Size of a table from which its error foretells that of the largest table."""
+_LEAST = math.log(1e-250)
+"""Logarithms of smaller masses may have any relative error."""
+_DISTANCES = 1e-8
+"""Relative error at which a table of distances is fine enough."""
 
 
 class Density(Prior):
@@ -56,11 +63,22 @@ class Density(Prior):
         return total
 
     def overturned_quickly(self, one: Array, zero: Array) -> Array:
-        return _look_up(one, zero, self._table[0])
+        if self._table[1] <= _TABLE:
+            return _look_up(one, zero, self._table[0])
+        return _at_distances(one, zero, *(table for table, _ in self._distances))
 
     @property
     def quick_error(self) -> float:
-        return self._table[1]
+        """Relative error of the table of ratios, or of the tables of distances if that is too coarse."""
+        if self._table[1] <= _TABLE:
+            return self._table[1]
+        return max(error for _, error in self._distances)
+
+    @cached_property
+    def _distances(self) -> tuple[tuple[Array, float], tuple[Array, float]]:
+        """Tables of both sides, for priors whose mass is so near 0 or 1 that an even grid of t misses it."""
+        one, other = self._sides
+        return one.table(), other.table()
 
     @cached_property
     def _table(self) -> tuple[Array, float]:
@@ -76,7 +94,8 @@ class Density(Prior):
             finer[::2], finer[1::2] = table, middles
             table, size = finer, 2 * size
             # The error is of second order, so the finer grid has about a quarter of it.
-            if wrong <= _TABLE or size >= _LARGEST_TABLE:
+            hopeless = size >= _PROBED and wrong * (size / _LARGEST_TABLE) ** 2 > 4.0 * _TABLE
+            if wrong <= _TABLE or size >= _LARGEST_TABLE or hopeless:
                 return table, max(_TABLE, float(wrong))
 
     def _curvature(self, t: Array) -> Array:
@@ -141,6 +160,33 @@ class _Side:
             total += half * dot(scipy.special.expit(-x) * gain * self._density(x), _WEIGHTS)
         return np.asarray(total)
 
+    def table(self) -> tuple[Array, float]:
+        r"""Return a table of the integral on an even grid of distances, and the relative error between them.
+
+        Its first entries are the length of the grid, and the integrals of $\sigma(-x) f$ and $\sigma(x) f$
+        over all x, which give the integral beyond the grid; then it has the logarithms of the integral over
+        $(1 - e^{-d})^2$.
+        """
+        length = self.width * self.panels
+        size = 2**10
+        while True:
+            fine = self._logarithm(np.linspace(0.0, length, 2 * size + 1))
+            even, middles = fine[::2], fine[1:-2:2]
+            quadratic = 0.125 * (3.0 * even[:-2] + 6.0 * even[1:-1] - even[2:])
+            counts = np.maximum(quadratic, middles) > _LEAST
+            wrong = float(np.abs(np.expm1(quadratic - middles))[counts].max(initial=0.0))
+            size *= 2
+            if wrong <= _DISTANCES or size >= _LARGEST_TABLE:
+                edges = np.array([length, self.ones[-1], self.zeros[-1]])
+                return np.concatenate([edges, fine]), max(_DISTANCES, wrong)
+
+    def _logarithm(self, distance: Array) -> Array:
+        values = self.prior.log_density(np.zeros(distance.shape)) - math.log(4.0)  # the limit at 0
+        away = distance > 0.0
+        with np.errstate(divide="ignore"):
+            values[away] = np.log(self.integral(distance[away])) - 2.0 * np.log(-np.expm1(-distance[away]))
+        return np.maximum(values, 2.0 * _LEAST)
+
 
 @compiled()
 def _interpolate(one: Array, zero: Array, table: Array, out: Array) -> None:
@@ -163,5 +209,36 @@ def _look_up(one: Array, zero: Array, table: Array) -> Array:
     out = np.empty(one.shape)
     _interpolate(
         np.ascontiguousarray(one).ravel(), np.ascontiguousarray(zero).ravel(), table, out.reshape(-1)
+    )
+    return out
+
+
+@compiled()
+def _interpolate_distances(one: Array, zero: Array, left: Array, right: Array, out: Array) -> None:
+    for i in range(one.size):
+        more, less, table = one[i], zero[i], left
+        if more < less:
+            more, less, table = less, more, right
+        out[i] = 0.0
+        if more == less:
+            continue
+        distance = math.log1p((more - less) / less) if less > 0.0 else math.inf
+        if distance >= table[0]:
+            out[i] = more * max(0.0, table[1] - math.exp(-distance) * table[2])
+            continue
+        x = distance / table[0] * (table.size - 4)
+        place = min(int(x), table.size - 6)
+        u, first, second, third = x - place, table[place + 3], table[place + 4], table[place + 5]
+        value = first + u * (second - first) + 0.5 * u * (u - 1.0) * (third - 2.0 * second + first)
+        gain = math.expm1(-distance)
+        out[i] = more * gain * gain * math.exp(value)
+
+
+def _at_distances(one: Array, zero: Array, left: Array, right: Array) -> Array:
+    """Return the overturned masses by quadratic interpolation of logarithms."""
+    one, zero = np.broadcast_arrays(one, zero)
+    out = np.empty(one.shape)
+    _interpolate_distances(
+        np.ascontiguousarray(one).ravel(), np.ascontiguousarray(zero).ravel(), left, right, out.reshape(-1)
     )
     return out

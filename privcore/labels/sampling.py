@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, get_args
 
 import numpy as np
+import scipy
 
 from privcore import params
 from privcore.answer import Answer
@@ -90,7 +91,7 @@ class LabelsSampling(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}"
-    version = 3
+    version = 4
     shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
@@ -129,6 +130,10 @@ class LabelsSampling(Method[Answered]):
         if not isinstance(problem, LabelAdvantageTail | LabelRatioTail):
             low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
+        detail = f"{drawn.samples.size} bags, standard error {spread:.2g}"
+        normal = 2.0 * spread * float(scipy.special.ndtri(0.5 + 0.5 * self.confidence))
+        if normal > 0.0 and high - low > 3.0 * normal + 2.0 * drawn.error * value:  # see docs/labels.md
+            detail += f", {(high - low) / normal:.2g} normal widths"
         if isinstance(problem, LabelAttackAccuracy):
             blind = accuracy(problem.distribution, (0.0, 0.0))
             low, value, high = blind[0] + low, 0.5 * (blind[0] + blind[1]) + value, blind[1] + high
@@ -137,7 +142,7 @@ class LabelsSampling(Method[Answered]):
             min(problem.largest, high),
             value=min(problem.largest, value),
             confidence=self.confidence,
-            detail=f"{drawn.samples.size} bags, standard error {spread:.2g}",
+            detail=detail,
         )
 
     def _ends(self, problem: Answered, drawn: BagDraws) -> tuple[float, float]:
