@@ -7,7 +7,10 @@ import duckdb
 from storage.views import IMPORTED, rigorous
 
 ROUNDING = 1e-6
-"""Relative difference of two answers to one point that other processors or libraries may make."""
+"""Relative difference of estimates and intervals of one point that other processors or libraries may make.
+
+Proofs may differ more, because rounding decides which cells are refined; they must intersect.
+"""
 
 
 def apart(one: str, other: str) -> str:
@@ -26,12 +29,13 @@ def contradictions(
         connection: Connection with the table `answers`: all rows of a problem, with their parts.
         shown: Function that returns the name of a part in sentences.
     """
-    differ = " or ".join(apart(f"min({end})", f"max({end})") for end in ("lower", "upper", "value"))
+    differ = " or ".join(apart(f"min({end})", f"max({end})") for end in ("lower", "upper"))
+    other = apart("min(value)", "max(value)")
     different = connection.execute(
         f"""
         select point_id, min(part), max(part), list(distinct {IMPORTED}) filter (where {IMPORTED} <> '')
         from answers where status = 'ok' group by point_id
-        having {differ} order by point_id
+        having {other} or if(bool_and(confidence = 1.0), max(lower) > min(upper), {differ}) order by point_id
         """
     ).fetchall()
     for point, *both, sources in different:

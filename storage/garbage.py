@@ -30,7 +30,7 @@ from storage.replacements import (
 )
 from storage.views import CHOICE
 
-_COMPARED = ("point_id", "status", "versions", "lower", "upper", "value", "finished_at")
+_COMPARED = ("point_id", "status", "versions", "lower", "upper", "value", "confidence", "finished_at")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,13 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
 
     An answer that contradicts the answer that counts is kept, as evidence of a wrong method.
     """
-    differ = " or ".join(apart(end, f"first_value({end}) over best") for end in ("lower", "upper", "value"))
+    first = {
+        column: f"first_value({column}) over best" for column in ("lower", "upper", "value", "confidence")
+    }
+    differ = " or ".join(apart(end, first[end]) for end in ("lower", "upper"))
+    proofs = f"confidence = 1.0 and {first['confidence']} = 1.0"
+    disjoint = f"lower > {first['upper']} or upper < {first['lower']}"
+    differ = f"{apart('value', first['value'])} or if({proofs}, {disjoint}, {differ})"
     tables = []
     for path in found:
         table = read_part(place, path, _COMPARED)

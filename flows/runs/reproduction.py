@@ -1,8 +1,9 @@
 """Comparison of one stored answer with the answer that its method gives now.
 
 Equal points have equal answers, bit for bit, so an answer of the current version of a method is reproduced,
-except for rounding on another kind of processor. Two proofs that do not intersect contradict one another. A
-stored answer that only claims more than the recomputed one is not refuted, but its method does not give it.
+except on another kind of processor, whose rounding may also lead to another bracket. Two proofs that do
+not intersect contradict one another. A stored answer that only claims more than the recomputed one is not
+refuted, but its method does not give it.
 """
 
 import math
@@ -12,6 +13,7 @@ from typing import Any
 
 from privcore import Answer, Bracket, Direction, Point, Problem, evaluate, intersect, methods_for
 from privcore.answer import Status
+from privcore.errors import DomainError
 from storage.contradictions import ROUNDING
 from storage.errors import StoreError
 from storage.schema import object_in, provenance
@@ -80,6 +82,9 @@ def compare(found: Recomputed, row: Mapping[str, Any], problem: Problem | None, 
     elif row["confidence"] == 1.0 and not answer.rigorous:
         found.apart.append(f"{words} as proved, now with confidence {answer.confidence!r}")
     elif point.method.version == row["method_version"] and (more := _excess(row, answer)):
+        if _proved_by_smaller_tolerance(row, point):
+            found.wider += 1
+            return
         other = _contradiction(row, point.problem, max(PATIENCE, estimate(point).seconds))
         found.apart += [f"{words}, {other}"] if other else []
         now = f"{words}, now {_shown(answer)}: {more}{_changed_packages(row)}"
@@ -123,6 +128,30 @@ def _excess(row: Mapping[str, Any], answer: Answer) -> str:
     if row["confidence"] > answer.confidence and not _close(row["confidence"], answer.confidence):
         ends.append("confidence")
     return f"the method does not give the stored {' and '.join(ends)}" if ends else ""
+
+
+def _proved_by_smaller_tolerance(row: Mapping[str, Any], point: Point) -> bool:
+    """Return whether the method proves a stored bracket with a tenth or a hundredth of its tolerance.
+
+    If processors round differently, a method may refine other cells, and a bracket of the same tolerance then
+    has other ends. A narrower bracket inside the stored one proves it in any case.
+    """
+    tolerance = getattr(point.method, "tolerance", None)
+    if tolerance is None or row["confidence"] < 1.0 or row["value"] is not None:
+        return False
+    for share in (0.1, 0.01):
+        try:
+            finer = Point(
+                problem=point.problem, method=point.method.from_knobs({"tolerance": share * tolerance})
+            )
+        except DomainError:
+            return False
+        if Limits().refusal(estimate(finer)):
+            return False
+        answer = evaluate(finer)
+        if answer.rigorous and row["lower"] <= answer.lower and answer.upper <= row["upper"]:
+            return True
+    return False
 
 
 def _alike(row: Mapping[str, Any], answer: Answer) -> bool:

@@ -252,9 +252,10 @@ def test_of_a_link_among_the_leftovers_only_the_link_goes(root: Path, tmp_path: 
     assert (link.is_symlink(), (tmp_path / "mine").exists()) == (False, True)
 
 
-def test_an_answer_that_differs_by_rounding_is_superseded(root: Path) -> None:
-    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
-    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0000000000000004), seconds_later=5))
+@pytest.mark.parametrize(("confidence", "upper"), [(1.0, 2.001), (0.9, 2.000000001)])
+def test_an_answer_of_another_processor_is_superseded(root: Path, confidence: float, upper: float) -> None:
+    put(root, row(epsilon(), Answer.enclosure(1.0, 2.0, confidence=confidence)))
+    put(root, row(epsilon(), Answer.enclosure(1.0, upper, confidence=confidence), seconds_later=5))
     assert gc(root).rows == 1
 
 
@@ -263,7 +264,7 @@ def test_an_answer_that_contradicts_the_one_that_counts_is_kept_as_evidence(root
     put(root, row(epsilon(), Answer.enclosure(1.0, 2.0)))
     put(
         root,
-        [row(epsilon(), Answer.enclosure(1.0, 2.5), seconds_later=5), *rows(1, first=7, seconds_later=5)],
+        [row(epsilon(), Answer.enclosure(2.25, 2.5), seconds_later=5), *rows(1, first=7, seconds_later=5)],
     )
     put(root, [row(epsilon(), Answer.enclosure(1.0, 2.0), seconds_later=9), *rows(1, first=8)])
     assert gc(root).rows == 1

@@ -120,6 +120,22 @@ def test_an_end_that_differs_by_rounding_is_reproduced(
     assert last.endswith("0 have the same bits, all intersect the stored ones")
 
 
+@pytest.mark.parametrize(("share", "code"), [(0.25, 0), (1.0001, 1)])
+def test_a_bracket_of_another_processor_is_proved_by_a_smaller_tolerance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], share: float, code: int
+) -> None:
+    """The lower end is moved by a share of the distance to the truth."""
+    method = find("allocation.certified")()
+    coarse = evaluate(Point(problem=ALLOCATION, method=method))
+    fine = evaluate(Point(problem=ALLOCATION, method=method.from_knobs({"tolerance": 1e-4})))
+    moved = Answer.enclosure(
+        coarse.lower + (fine.lower - coarse.lower) * share,
+        coarse.upper - (coarse.upper - fine.upper) * 0.25,
+    )
+    found, lines = told(tmp_path, capsys, ALLOCATION, method, moved)
+    assert found == code, lines
+
+
 def test_a_wider_bracket_is_true_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, (_, last) = told(tmp_path, capsys, ASKED[0], EXACT(), Answer.enclosure(4.0, 5.0))
     assert code == 0
