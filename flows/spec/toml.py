@@ -42,8 +42,7 @@ class Reader:
             found = here = heads[self.grid - 1]
             last = heads[self.grid] if self.grid < len(heads) else last
         for part in key.split("."):
-            pattern = re.compile(rf"(?:^|[\s,{{.\[\"']){re.escape(part)}[\"']?\s*(?:=|\]|\.)")
-            match = next((i for i in range(here, last) if pattern.search(lines[i])), None)
+            match = _first(self.text, part, here, last)
             if match is not None:
                 found = here = match
         return found + 1 if found is not None else None
@@ -65,6 +64,14 @@ def _lines(text: str) -> tuple[list[str], list[int]]:
     """Return the lines of a file without comments, and the numbers of those that begin a grid."""
     lines = [line.partition("#")[0] for line in text.splitlines()]
     return lines, [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*grid\s*\]\]", line)]
+
+
+@lru_cache(maxsize=100)  # the same for all grids whose beginnings are not found
+def _first(text: str, part: str, here: int, last: int) -> int | None:
+    """Return the number of the first of some lines that has a key, or None."""
+    pattern = re.compile(rf"(?:^|[\s,{{.\[\"']){re.escape(part)}[\"']?\s*(?:=|\]|\.)")
+    lines = _lines(text)[0]
+    return next((i for i in range(here, last) if pattern.search(lines[i])), None)
 
 
 def shown(value: Any) -> str:
