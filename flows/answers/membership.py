@@ -1,6 +1,6 @@
 """Combine all known bounds on membership inference for one learner."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,6 +149,7 @@ def sandwich(known: Known) -> dict[str, Any]:
         "consistent": not bracket.crossed,
         "confidence": bracket.confidence,
         "assumed": "; ".join(filter(None, (row["assumed"] for row in rows))),
+        "conditional": not bracket.crossed and _conditional(rows, bracket),
     }
     if bracket.crossed:
         return content
@@ -156,6 +157,13 @@ def sandwich(known: Known) -> dict[str, Any]:
     if bracket.confidence < 1.0 and not certain.crossed:
         content["certain"] = _quantities(certain, known.tested)
     return content
+
+
+def _conditional(rows: Sequence[Mapping[str, Any]], bracket: Bracket) -> bool:
+    """Return whether an end of the bracket comes only from rows that hold under an assumption."""
+    uppers = [bool(row["assumed"]) for row in rows if row["upper"] == bracket.upper < 1.0]
+    lowers = [bool(row["assumed"]) for row in rows if row["lower"] == bracket.lower > 0.0]
+    return any(ends and all(ends) for ends in (uppers, lowers))
 
 
 def _quantities(bracket: Bracket, tested: AccuracyWeights) -> dict[str, dict[str, float]]:

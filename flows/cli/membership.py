@@ -137,7 +137,7 @@ def _show(content: Mapping[str, Any]) -> None:
         say(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
         return
     doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
-    given = ", for the values of the file alone" if content["assumed"] else ""
+    given = ", for the values of the file alone" if content["conditional"] else ""
     for name in ("advantage", "security", "accuracy"):
         ends = content[name]
         sure_too = ""

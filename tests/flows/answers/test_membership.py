@@ -102,8 +102,11 @@ def test_the_law_of_a_file_is_proved_for_its_values_alone_and_leads_to_the_sampl
     assert "proved for the values of the file alone" in printed
     assert f"assumed: values that are not in the column value of {file} do not exist" in printed
     assert "--sample" in printed
+    assert printed.splitlines()[-1].endswith(", for the values of the file alone")
     row = content(capsys, *words[1:])["bounds"][0]
     assert row["kind"] == "proved for the values of the file alone"
+    assert run([*words, "--epsilon", "0.001"]) == 0
+    assert "alone" not in capsys.readouterr().out.splitlines()[-1], "the guarantee alone gives the bracket"
     assert "do not exist" in row["assumed"]
     for command in (["ask"], ["ask", "--json"], ["lookup", "--compute"], ["lookup", "--compute", "--json"]):
         store = ["--store", str(tmp_path / "store")] if command[0] == "lookup" else []
