@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.cli import app as cli
+from storage.shipped import VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0  # seconds for a command
@@ -29,6 +30,7 @@ SHELL = {"|", "||", "&&", ">", "<", ";"}
 DECIMAL = r"[0-9]+\.[0-9]+(?:e-?[0-9]+)?"
 VARIES = (
     (r"computed now, [0-9.e-]+ s", "computed now, ... s"),
+    (r"shipped table [0-9.]+-[0-9a-f]{8}", "shipped table ..."),
     (r"(commit +)[0-9a-f]{40}.*", r"\1..."),
     (r"(date +)2.* UTC", r"\1..."),
     (r"(store +)/.*", r"\1..."),
@@ -69,7 +71,7 @@ def play(page: Path, folder: Path) -> list[tuple[Step, str]]:
     """Play a page in a folder; return the commands with another output, and that output."""
     found = []
     names: dict[str, Any] = {"__name__": "page"}
-    with contextlib.chdir(folder):
+    with contextlib.chdir(folder), _shipped_table():
         for language, content, line in blocks(page.read_text(encoding="utf-8")):
             if language == "toml":
                 Path(content.split("\n")[0].removeprefix("# ")).write_text(content, encoding="utf-8")
@@ -81,6 +83,17 @@ def play(page: Path, folder: Path) -> list[tuple[Step, str]]:
                     if not matches(printed, step.shown):
                         found.append((step, printed))
     return found
+
+
+@contextlib.contextmanager
+def _shipped_table() -> Iterator[None]:
+    """Let commands use the shipped table, as for a reader, which other tests do not."""
+    named = os.environ.pop(VARIABLE, None)
+    try:
+        yield
+    finally:
+        if named is not None:
+            os.environ[VARIABLE] = named
 
 
 def run(command: str) -> str:
