@@ -1,4 +1,7 @@
-"""Output for people and scripts: ends rounded outwards, strict JSON, tables for a terminal or a pipe."""
+"""Output for people and scripts: ends rounded outwards, strict JSON, tables for a terminal or a pipe.
+
+One file, since every text passes through `say`, which escapes control characters.
+"""
 
 import csv
 import io

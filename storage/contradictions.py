@@ -14,7 +14,7 @@ Proofs may differ more, because rounding decides which cells are refined; they m
 
 
 def apart(one: str, other: str) -> str:
-    """Return SQL for whether two numbers, each of which may be null, differ by more than rounding."""
+    """Return a condition in SQL: two numbers, or nulls, differ by more than rounding."""
     close = f"isfinite({one}) and isfinite({other}) and abs({one} - {other})"
     close += f" <= {ROUNDING!r} * greatest(abs({one}), abs({other}))"
     return f"({one} is distinct from {other} and not coalesce({close}, false))"

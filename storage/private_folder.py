@@ -21,7 +21,7 @@ def make_private(folder: Path) -> bool:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        # All that follows is about the folder that was opened, whatever has its name meanwhile.
+        # The rest is about the opened folder, even if another one has its name by now.
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             status = os.fstat(opened)

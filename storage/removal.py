@@ -27,8 +27,8 @@ def remove(place: Folder, source: str) -> int:
     """Delete the rows that were imported from a lookup table, and return the number of points.
 
     A part with other rows is replaced, as by `gc`. Manifests that list a part without other rows are written
-    again first, as incomplete, so that no reader misses the part. The parts are listed again until none has
-    such a row, since a compaction at the same time may have copied the rows into a new part.
+    again first, as incomplete, so that no reader misses the part. The parts are listed again until such
+    rows are gone, since a compaction at the same time may have copied the rows into a new part.
 
     Args:
         place: The store.

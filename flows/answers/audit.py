@@ -47,7 +47,7 @@ def counted(
         guesses: Number of guesses, fixed beforehand.
         one_sided: Whether to guess only that the highest scores are in.
         clearest: Whether to guess about the scores farthest from the centre, instead of half and half.
-        centre: Centre for `clearest`; None means the median of the scores.
+        centre: Centre for `clearest`, in the units of the file; None means the median of the scores.
         shuffles: Number of times that guesses are also counted with shuffled inclusion bits.
 
     Raises:
@@ -56,7 +56,8 @@ def counted(
     scores, included = scored.scores, scored.included
     check_included(included)
     if clearest:
-        made = guess_clearest(scores, guesses, centre)
+        sign = -1.0 if scored.lower_is_member else 1.0
+        made = guess_clearest(scores, guesses, None if centre is None else sign * centre)
     else:
         made = guess(scores, guesses, one_sided=one_sided)
     return Counted(

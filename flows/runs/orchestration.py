@@ -159,7 +159,7 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
 def _hidden_folder(store: Path) -> Path:
     """Return the private folder of this user for Prefect's state: next to the store, in it, or in the cache.
 
-    Prefect runs what its configuration in this folder names, so no other user may write there.
+    Prefect runs code that its configuration in this folder names, so no other user may write there.
 
     Raises:
         HomeError: No folder is private.

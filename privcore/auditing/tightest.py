@@ -124,7 +124,7 @@ def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
 
 
 def claim_of(problem: AuditEpsilon, epsilon: float) -> AuditTail:
-    """Return the question for the p-value of an epsilon, from the counts of an audit."""
+    """Return the problem of the p-value of an epsilon, with the counts of an audit."""
     return AuditTail(**counts_of(problem), claimed_epsilon=epsilon, delta=problem.delta)
 
 

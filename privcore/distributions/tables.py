@@ -47,24 +47,52 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
     parquet = start.startswith(b"PAR1")
     skipped = len(_MARK) if start.startswith(_MARK) else 0
     if parquet:
+        _check_parquet(path, names)
         # Equal texts are kept once: a small file can have a billion of them.
         table = pyarrow.parquet.ParquetFile(path, read_dictionary=list(names))
-        _check_rows(path, table.metadata.num_rows)
     elif start[skipped:].lstrip().startswith(b"{"):
         _check_nesting(path)
         with path.open("rb") as file:
             file.seek(skipped)
             table = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK))
     else:
+        _check_packed(path)
         table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(block_size=_BLOCK))
     present = table.schema_arrow.names if parquet else table.column_names
     _check_present(path, names, present)
     return table.read(columns=list(dict.fromkeys(names))) if parquet else table
 
 
-def _check_rows(path: Path, rows: int) -> None:
+def _check_parquet(path: Path, names: Sequence[str]) -> None:
+    """Check columns and number of rows of a Parquet file by its metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    file = pyarrow.parquet.ParquetFile(path)
+    schema, rows = file.schema_arrow, file.metadata.num_rows
+    _check_present(path, names, schema.names)
+    for name in names:
+        kind = schema.field(name).type
+        if pa.types.is_nested(kind):
+            raise DomainError(f"Expected a column of values, but {name} of {path} is a {str(kind)[:40]}.")
+        if pa.types.is_fixed_size_binary(kind) and rows * kind.byte_width > _MOST_BYTES:
+            raise DomainError(f"Expected a column of at most {_MOST_BYTES:g} bytes, got {name} of {path}.")
     if not 1 <= rows <= MOST_ROWS:
         raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got {rows}.")
+
+
+def _check_packed(path: Path) -> None:
+    """Count the rows of compressed text, whose size says nothing about them."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(path), compression="detect") as stream:
+        if stream.seekable():
+            return
+        rows = 0
+        while block := stream.read(_BLOCK):
+            rows += block.count(b"\n")
+            if rows > MOST_ROWS + 1:
+                raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got more.")
 
 
 def _check_nesting(path: Path) -> None:

@@ -61,8 +61,7 @@ def advantages(others: Array, epsilon: float, etas: Array) -> Array:
 @compiled()
 def _sums(q: Array, r: float, a1: Array, a0: Array, b1: Array, b0: Array) -> None:
     """Fill the one-sided sums at 0, ..., k for both labels."""
-    k = q.size
-    one, zero = 0.0, 0.0
+    k, one, zero = q.size, 0.0, 0.0
     for s in range(k + 1):
         one = r * one + (q[s - 1] if s > 0 else 0.0)
         zero = r * zero + (q[s] if s < k else 0.0)

@@ -1,4 +1,4 @@
-"""Pipes, links and folders in the place of files of a store: none is read, and each command ends."""
+"""Pipes, links and folders in the place of files of a store are not read, and each command ends."""
 
 import os
 import shutil

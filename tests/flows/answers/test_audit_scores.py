@@ -1,5 +1,6 @@
 """`privsweep audit` from score files as people have them, and the error rates of their scores."""
 
+import gzip
 import json
 import math
 from collections.abc import Callable
@@ -92,6 +93,20 @@ def test_losses_in_two_files_give_the_counts_of_scores_in_one(
     assert first == second
 
 
+def test_the_centre_of_losses_is_in_the_units_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.table({"score": SCORES, "loss": 10.0 - SCORES, "included": INCLUDED})
+    pyarrow.parquet.write_table(table, file := tmp_path / "s.parquet")
+    scores = audit(capsys, "--scores", file, "--clearest", "--centre", 1.0)
+    loss = ["--score-column", "loss", "--lower-is-member"]
+    losses = audit(capsys, "--scores", file, *loss, "--clearest", "--centre", 9.0)
+    assert abs(scores["correct"] - losses["correct"]) <= 1, "ties are broken by other seeds"
+    assert (
+        scores["correct"] > audit(capsys, "--scores", file, *loss, "--clearest", "--centre", 1.0)["correct"]
+    )
+
+
 def test_the_mark_of_utf_8_is_no_part_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jsonl(plain := tmp_path / "plain.jsonl")
     (marked := tmp_path / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
@@ -179,30 +194,47 @@ HEADERS = {
     "huge.npy": b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000000000000000,)}",
     "open.npy": b"(" * 9000,
 }
-"""Headers of arrays of numpy that promise what no file can hold."""
+"""Headers of arrays of numpy that no file can fill."""
+
+
+def bomb(file: Path) -> None:
+    rows = 500_000
+    table = pa.table({"score": np.zeros(rows), "included": np.ones(rows, dtype=bool)})
+    with pyarrow.parquet.ParquetWriter(file, table.schema) as writer:
+        for _ in range(201):
+            writer.write_table(table)
+
+
+def packed(file: Path) -> None:
+    with gzip.open(file, "wb", compresslevel=1) as opened:
+        opened.write(b"score,included\n")
+        for _ in range(101):
+            opened.write(b"1,1\n" * 1_000_000)
+
+
+def columns(**given: Any) -> Callable[[Path], None]:
+    return lambda file: pyarrow.parquet.write_table(pa.table({**given, "included": [1, 0]}), file)
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "objects.npz": lambda file: np.savez(file, score=np.array([{}], dtype=object), included=np.array([1])),
+    "matrix.npy": lambda file: np.save(file, np.ones((3, 2))),
+    "infinite.npz": lambda file: np.savez(file, score=np.array([0.5, -math.inf]), included=np.array([1, 0])),
+    "word.csv": lambda file: file.write_text("score,included\n1,maybe\n"),
+    "nested.jsonl": lambda file: file.write_text('{"score":' + "[" * 200_000),
+    "long.csv": lambda file: file.write_text(f"score,included\n1,{' ' * (40 << 20)}1\n"),
+    "bomb.parquet": bomb,
+    "packed.csv.gz": packed,
+    "nested.parquet": columns(score=[[1.0], [2.0]]),
+    "other.parquet": columns(loss=[1.0, 2.0]),
+}
 
 
 def _damaged(name: str, folder: Path) -> list[str]:
     """The command line of an audit of a damaged file."""
     file = folder / name
-    if name == "objects.npz":
-        np.savez(file, score=np.array([{}], dtype=object), included=np.array([1]))
-    elif name == "matrix.npy":
-        np.save(file, np.ones((3, 2)))
-    elif name == "infinite.npz":
-        np.savez(file, score=np.array([0.5, -math.inf]), included=np.array([1, 0]))
-    elif name == "word.csv":
-        file.write_text("score,included\n1,maybe\n")
-    elif name == "nested.jsonl":
-        file.write_text('{"score":' + "[" * 200_000)
-    elif name == "long.csv":
-        file.write_text(f"score,included\n1,{' ' * (40 << 20)}1\n")
-    elif name == "bomb.parquet":
-        rows = 500_000
-        table = pa.table({"score": np.zeros(rows), "included": np.ones(rows, dtype=bool)})
-        with pyarrow.parquet.ParquetWriter(file, table.schema) as writer:
-            for _ in range(201):
-                writer.write_table(table)
+    if name in WRITERS:
+        WRITERS[name](file)
     elif name in HEADERS:
         file.write_bytes(b"\x93NUMPY\x01\x00" + len(HEADERS[name]).to_bytes(2, "little") + HEADERS[name])
     else:
@@ -225,6 +257,9 @@ def _damaged(name: str, folder: Path) -> list[str]:
         ("nested.jsonl", "Expected one JSON object, not deeply nested, in line 1"),
         ("long.csv", "a row is longer than 16 MB."),
         ("bomb.parquet", "Expected 1 to 100000000 rows in"),
+        ("packed.csv.gz", "Expected 1 to 100000000 rows in"),
+        ("nested.parquet", "Expected a column of values, but score of"),
+        ("other.parquet", "Expected a column named score in"),
         ("empty.npy", "has shape (100000000,) and values of 0 bytes."),
         ("huge.npy", "huge.npy: the file is truncated."),
         ("open.npy", "open.npy: the file is truncated."),

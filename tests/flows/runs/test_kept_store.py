@@ -25,6 +25,7 @@ RAISED = {
     "auditing.best",
     "auditing.nasr",
     "auditing.power",
+    "auditing.revealed",
     "auditing.runs",
     "bins.certified",
     "labels.bag",

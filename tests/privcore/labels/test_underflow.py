@@ -168,7 +168,7 @@ def histogram_advantage(rows: list[list[float]]) -> mpmath.mpf:
 
 
 def rare_classes(seed: int) -> list[list[float]]:
-    """Draw the probabilities of the classes of a few examples, with products that are no doubles."""
+    """Draw the probabilities of the classes of a few examples, with products below all doubles."""
     rng = random.Random(seed)
     classes, power = rng.choice([2, 3]), rng.choice([60.0, 150.0, 600.0])
     drawn = [

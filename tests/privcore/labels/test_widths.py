@@ -14,7 +14,7 @@ from privcore.labels.sampling import LabelsSampling
 
 mp = mpmath.mp
 QUICK = 1e-7
-"""Relative error of quick values, ten times what their tables claim."""
+"""Relative error of quick values, ten times the error that their tables claim."""
 
 
 def simulated(law: str, bag_size: int, *, samples: int = 100_000, confidence: float = 0.5) -> Answer:
