@@ -132,7 +132,7 @@ def _merge(place: Folder, portion: Sequence[Path]) -> Merged | None:
     replacement = Replacement(old=tuple(sorted(names)), new=(str(made.relative_to(place.data)),))
     write_replacement(place, replacement)
     if not made.exists() and _counts(place, made) and len(_sources(table)) > 1:
-        publish(place, _named(table, names))  # withdrawn by a process that merged the same parts
+        publish(place, named(table, names))  # withdrawn by a process that merged the same parts
     delete_replaced(place, replacement)
     return Merged(
         problem=problem_of(made),
@@ -165,7 +165,7 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
     removable = _sources(table) != {""}
     if removable and not _exist(place, old):
         return None
-    path = publish(place, _named(table, old))
+    path = publish(place, named(table, old))
     try:
         back, size = read_part(place, path), path.stat().st_size
     except (StoreError, FileNotFoundError):
@@ -175,12 +175,12 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
     if not all(_plain(back[name]).equals(_plain(table[name])) for name in table.column_names):
         raise StoreError(f"{place.shown(path)} does not read back as it was written; nothing was deleted.")
     if removable and not _exist(place, old):
-        _withdraw(place, path, _named(table, old))
+        _withdraw(place, path, named(table, old))
         return None
     return path, size
 
 
-def _named(table: pa.Table, old: Sequence[str]) -> pa.Table:
+def named(table: pa.Table, old: Sequence[str]) -> pa.Table:
     """Return a table with a hash of the names of the parts that it replaces."""
     replaces = hashlib.blake2b("\n".join(sorted(old)).encode(), digest_size=16).hexdigest()
     return table.replace_schema_metadata({**table.schema.metadata, REPLACES_KEY: replaces})

@@ -29,7 +29,7 @@ _LEVEL = 19  # the file is written once, and a fifth smaller than at the default
 _PATIENCE = 600.0  # seconds to read all rows of a store
 _LARGEST = 1e9  # bytes of a file
 _MOST_VALUES = 1e9  # rows times columns; ten million answers
-_MOST_TEXT = 4e9  # bytes of the texts of a column, which a small file may repeat
+_MOST_TEXT = 1e9  # bytes of the texts of a column, which a small file may repeat
 _LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, beyond the range of `datetime`
 
 
@@ -121,7 +121,7 @@ def read_lookup_table(path: Path) -> LookupTable:
         file = pq.ParquetFile(
             pa.BufferReader(content), page_checksum_verification=True, read_dictionary=texts
         )
-        rows = file.read() if _is_flat(schema) and _values(file) <= _MOST_VALUES else None
+        rows = file.read() if _is_flat(schema) and _fits(file) else None
     except (OSError, ValueError, pa.ArrowException) as error:
         why = reason(error).splitlines()[0][:200].rstrip(".")
         told = (
@@ -148,9 +148,16 @@ def read_lookup_table(path: Path) -> LookupTable:
 
 
 def _is_flat(schema: pa.Schema) -> bool:
-    """Return whether each column has another name, and numbers, times or text."""
+    """Return whether the columns of every answer exist, and all have distinct names and numbers or text."""
     kinds = all(pa.types.is_primitive(kind) or kind == pa.string() for kind in schema.types)
-    return kinds and len(set(schema.names)) == len(schema.names)
+    distinct = set(schema.names)
+    return kinds and len(distinct) == len(schema.names) and distinct >= {*ANSWER, "problem", "status"}
+
+
+def _fits(file: pq.ParquetFile) -> bool:
+    """Return whether the rows of a file, unpacked, and the texts in its dictionaries need little memory."""
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    return _values(file) <= _MOST_VALUES and sum(each.total_byte_size for each in groups) <= _MOST_TEXT
 
 
 def _values(file: pq.ParquetFile) -> int:

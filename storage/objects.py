@@ -11,6 +11,7 @@ from typing import Any
 from storage.mirror import is_mirrored
 from storage.server import asking, content_of, longest, put_new, refused
 
+_MOST_OBJECTS = 1_000_000
 _AT_ONCE = 64  # most objects in one fetch
 _BYTES_AT_ONCE = 64e6  # most bytes in one fetch, since memory holds them
 
@@ -77,6 +78,8 @@ class Objects:
                 if more and names.keys() >= found.keys():  # also without any key
                     raise ValueError("its listing does not end")
                 names |= found
+                if len(names) > _MOST_OBJECTS:
+                    raise ValueError(f"it has more than {_MOST_OBJECTS} objects")
                 if not page.get("IsTruncated"):
                     break
                 more = {"ContinuationToken": page["NextContinuationToken"]}

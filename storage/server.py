@@ -114,6 +114,8 @@ def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
         yield server
     except (OSError, BotoCoreError, ClientError, ResponseParserError, BrokenOff, ValueError) as error:
         raise refused(action, place, error) from error
+    except (LookupError, ArithmeticError, TypeError) as error:  # a listing without a size, or with a huge one
+        raise refused(action, place, ValueError("the endpoint is not an S3 server")) from error
 
 
 def put_new(server: Any, key: str, content: bytes) -> bool:
@@ -131,7 +133,7 @@ def put_new(server: Any, key: str, content: bytes) -> bool:
 def content_of(server: Any, key: str) -> bytes | None:
     """Return the content of an object, or None if it does not exist."""
     try:
-        return bytes(server.cat_file(key, timeout=longest(server.info(key)["size"])))
+        return bytes(server.cat_file(key, timeout=longest(server.info(key, timeout=longest())["size"])))
     except FileNotFoundError:
         return None
 

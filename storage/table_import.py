@@ -9,12 +9,15 @@ from privcore import Answer, Point, find, find_problem
 from privcore.errors import PrivsweepError
 from privcore.point import canonical, hashed
 from privcore.problem import Problem
+from storage.compaction import named
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.imported import marked, source_of
+from storage.layout import REPLACED
 from storage.lookup_table import ANSWER, LookupTable, rows_of
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
 from storage.plausible import too_late
+from storage.replacements import read_replacement
 from storage.schema import object_in, problem_id
 
 _POINT = ("problem_id", "method", "method_version", "knobs")
@@ -46,7 +49,9 @@ def import_lookup_table(table: LookupTable, place: Folder, *, checked: bool = Tr
     place.refresh()  # a part that the bucket has lost is published again
     if checked:
         new = [rows for rows in (_without_own(rows, place, table.version) for rows in new) if len(rows)]
-    return [publish(place, rows) for rows in new]
+    replaced = sorted(name for path in place.entries(REPLACED) for name in read_replacement(place, path).old)
+    # Equal bytes have equal names, and a part whose name was replaced before would be deleted.
+    return [publish(place, named(rows, replaced) if replaced else rows) for rows in new]
 
 
 def _without_own(rows: pa.Table, place: Folder, version: str) -> pa.Table:

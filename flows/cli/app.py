@@ -8,6 +8,7 @@ One file, since the table of commands is most of it.
 import atexit
 import gc
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -209,7 +210,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
             return ExitCode.INTERRUPTED, "Interrupted."
         case OSError(strerror=str() as what):
             return ExitCode.MISUSE, f"{error.filename}: {what}." if error.filename else f"{what}."
-    if isinstance(error, SystemError) and interrupted(error):  # compiled code was called when Ctrl-C came
+    if _Interrupts.came or (isinstance(error, SystemError) and interrupted(error)):
         return ExitCode.INTERRUPTED, "Interrupted."
     raise error
 
@@ -224,8 +225,21 @@ def _fail(sentence: str, code: int) -> int:
     return code
 
 
+class _Interrupts:
+    """Whether Ctrl-C came: a library that it interrupts may raise an error of its own."""
+
+    came = False
+
+    @classmethod
+    def note(cls, _signal: int, _frame: object) -> NoReturn:
+        cls.came = True
+        raise KeyboardInterrupt
+
+
 def main() -> None:
     """Entry point of the console script."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _Interrupts.note)
     for name in (
         "stdin",
         "stdout",

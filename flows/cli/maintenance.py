@@ -37,23 +37,26 @@ def verify(
             help="Also recompute N drawn rows, or all, and compare brackets.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn rows.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the drawn rows; default: a new one, which is printed.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Read every byte of a store, and list damaged, missing, foreign and leftover files."""
     from flows.runs.progress import size
+    from flows.runs.recompute import new_seed, sample_size
     from flows.runs.recompute import recompute as recompute_rows
-    from flows.runs.recompute import sample_size
     from storage import open_store
 
     count = None if recompute is None else sample_size(recompute)
+    draw = new_seed() if seed is None else seed
     with open_store(store) as opened:
         report = opened.examine()
-        again = None if recompute is None or not report.sound else recompute_rows(opened, count, seed, _watch)
+        again = None if recompute is None or not report.sound else recompute_rows(opened, count, draw, _watch)
     counts = {"parts": report.parts, "rows": report.rows, "bytes": report.bytes, "seconds": report.seconds}
     if json:
         findings = [{**asdict(finding), "harmless": finding.harmless} for finding in report.findings]
-        more = {} if again is None else {"recomputed": asdict(again)}
+        more = {} if again is None else {"recomputed": asdict(again)} | ({"seed": draw} if count else {})
         say(as_json({"sound": report.sound, **counts, "findings": findings, **more}, indent=1))
     else:
         for finding in report.findings:
@@ -64,6 +67,8 @@ def verify(
             f"in {report.seconds:.1f} s: {verdict}"
         )
         if again is not None:
+            if count is not None:
+                say(f"the rows are those of --seed {draw}")
             _show_recomputed(again)
     if not report.sound or (again is not None and again.wrong):
         raise typer.Exit(ExitCode.FAILED)

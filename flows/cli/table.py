@@ -70,27 +70,30 @@ def import_(
             help="Recompute N drawn rows first, and all rows of quick methods; 0 recomputes none.",
         ),
     ] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn rows.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the drawn rows; default: a new one, which is printed.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Recompute a sample of a lookup table, and copy its rows, marked as imported, into a store.
 
     Nothing is imported if a recomputed bracket contradicts the table.
     """
-    from flows.runs.recompute import check_import
+    from flows.runs.recompute import check_import, new_seed
     from storage.located import located
     from storage.lookup_table import read_lookup_table
     from storage.table_import import import_lookup_table
 
     table = read_lookup_table(file or _shipped())
     place = located(store)
-    again = check_import(table, check, seed)
+    draw = new_seed() if seed is None else seed
+    again = check_import(table, check, draw)
     if again.wrong:
         how = "contradicts the table" if again.apart else "differs from the table"
         raise StoreError(f"Nothing was imported, since a recomputed row {how}: {again.wrong[0]}")
     parts = import_lookup_table(table, place)
     content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
-    _print({**content, "checked": again.rows}, json)
+    _print({**content, "checked": again.rows, "seed": draw}, json)
 
 
 def remove(

@@ -120,6 +120,7 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
     if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
         yield []
         return
+    _refuse_foreign_settings(Path(".env"))
     if "PREFECT_HOME" not in os.environ:
         os.environ["PREFECT_HOME"] = str(_hidden_folder(store.absolute()))
     home = Path(os.environ["PREFECT_HOME"])
@@ -154,6 +155,23 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
                 # In a thread of its own: in a notebook, the loop of the kernel would make this a coroutine.
                 with ThreadPoolExecutor(max_workers=1) as thread:
                     thread.submit(EventsWorker.drain_all, timeout=DRAIN_SECONDS, at_exit=False).result()
+
+
+def _refuse_foreign_settings(file: Path) -> None:
+    """Refuse settings of Prefect in the working folder that are another user's, since they can name code.
+
+    Raises:
+        HomeError: The file is another user's and has such settings.
+    """
+    foreign = False
+    with suppress(OSError, ValueError):
+        text = file.read_text(encoding="utf-8").lower()
+        foreign = "prefect_" in text and file.stat().st_uid not in {0, os.getuid()}
+    if foreign:
+        raise HomeError(
+            f"Expected settings of Prefect that only you can write, but {file.absolute()} belongs to another "
+            "user: run from another folder."
+        )
 
 
 def _hidden_folder(store: Path) -> Path:

@@ -1,6 +1,7 @@
 """Recompute stored rows, drawn or all, and compare their answers with the stored ones."""
 
 import hashlib
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,11 @@ def check_import(table: "LookupTable", count: int, seed: int = 0) -> Recomputed:
             continue
         chosen.append((row, names[row["problem"]]))
     return compared(chosen)
+
+
+def new_seed() -> int:
+    """Return a seed that whoever made the rows could not predict."""
+    return secrets.randbelow(2**32)
 
 
 def _drawn(point: str, seed: int) -> str:

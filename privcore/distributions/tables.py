@@ -16,7 +16,7 @@ MOST_ROWS = 10**8
 """Most rows of a file."""
 
 _LONGEST = 1024  # bytes of a value of an array
-_MOST_BYTES = 4e9  # of all values of an array
+_MOST_BYTES = 2e9  # of all values of an array
 _BLOCK = 1 << 24  # bytes of a block of text; Arrow refuses longer rows
 _NESTED = 500  # brackets of a line of JSON that are not counted by depth
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors write first
@@ -79,6 +79,10 @@ def _check_parquet(path: Path, names: Sequence[str]) -> None:
             raise DomainError(f"Expected a column of at most {_MOST_BYTES:g} bytes, got {name} of {path}.")
     if not 1 <= rows <= MOST_ROWS:
         raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got {rows}.")
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    places = [i for i in range(file.metadata.num_columns) if file.schema.column(i).path in names]
+    if sum(group.column(i).total_uncompressed_size for group in groups for i in places) > _MOST_BYTES:
+        raise DomainError(f"Expected columns of at most {_MOST_BYTES:g} bytes in {path}.")
 
 
 def _check_packed(path: Path) -> None:

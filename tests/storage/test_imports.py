@@ -169,7 +169,10 @@ def test_a_contradiction_of_two_tables_at_one_point_is_found_with_both_names(
     root: Path, tmp_path: Path
 ) -> None:
     tables = [
-        table_of(tmp_path / f"{k}", [row(epsilon(), Answer.enclosure(1.0, 2.0 + k), seconds_later=k)])
+        table_of(
+            tmp_path / f"{k}",
+            [row(epsilon(), Answer.enclosure(1.0 + 4.0 * k, 2.0 + 4.0 * k), seconds_later=k)],
+        )
         for k in (0, 1)
     ]
     for table in tables:
@@ -243,3 +246,21 @@ def test_a_sweep_that_used_imported_rows_is_incomplete_when_they_are_gone(
     with open_store(root) as store:
         assert store.verify() == []
         assert store.sql("from results").num_rows == int(merged)
+
+
+def test_a_table_that_is_imported_again_after_a_compaction_and_a_removal_stays(
+    root: Path, table: LookupTable, tmp_path: Path
+) -> None:
+    """The new part has the rows of a part whose name a record says was replaced."""
+    other = table_of(tmp_path / "others", rows(3, first=5))
+    place = located(root)
+    for each in (table, other):
+        import_lookup_table(each, place)
+    compact(place)
+    remove(place, table.version)
+    import_lookup_table(table, place)
+    compact(place)
+    collect(place, find_garbage(place))
+    with open_store(root) as store:
+        assert len(store.sql("from results")) == 6
+        assert store.verify() == []

@@ -205,7 +205,7 @@ def test_rows_of_former_versions_of_a_method_do_not_seed_the_next_table(root: Pa
         ("confidence", 2.0, "Expected confidence in "),
         ("point_id", "0" * 32, "does not match its fields"),
         ("method_version", 99, "does not match its fields"),
-        ("knobs", "no JSON", "Expecting value"),
+        ("knobs", "no JSON", "Expected a JSON object"),
     ],
 )
 def test_a_forged_row_is_refused_whatever_version_the_table_gives_itself(

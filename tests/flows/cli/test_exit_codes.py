@@ -3,12 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import flows.runs.run
-from flows.cli.app import app, run
+from flows.cli.app import _Interrupts, app, run
 from flows.runs.status import Coverage
 from privcore import ExitCode
 
@@ -99,6 +100,19 @@ def test_every_code_is_reached_as_documented(
     if code is ExitCode.INTERRUPTED:
         monkeypatch.setattr(flows.runs.run, "run", interrupted)
     assert run(arguments) == code
+
+
+def test_an_error_of_a_library_that_ctrl_c_interrupted_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def query(*_: object, **__: object) -> None:
+        with suppress(KeyboardInterrupt):
+            _Interrupts.note(2, None)
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(_Interrupts, "came", False)
+    monkeypatch.setattr(flows.runs.run, "run", query)
+    assert run(["run", "quickstart"]) == ExitCode.INTERRUPTED
 
 
 @pytest.mark.parametrize(("status", "code"), [("ok", ExitCode.DONE), ("timeout", ExitCode.FAILED)])

@@ -54,6 +54,19 @@ def test_a_drawn_row_of_a_problem_that_this_release_lacks_is_named(
     assert f"skipped       later, row {point.id}: {reason}" in capsys.readouterr().out
 
 
+def test_another_row_is_drawn_each_time_and_its_seed_draws_it_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["verify", "--store", str(stored(tmp_path / "store")), "--recompute", "1", "--json"]
+    seeds = set()
+    for _ in range(3):
+        assert run(words) == 0
+        seeds.add(json.loads(capsys.readouterr().out)["seed"])
+    assert len(seeds) == 3
+    assert run([*words[:-1], "--seed", "7"]) == 0
+    assert "the rows are those of --seed 7" in capsys.readouterr().out
+
+
 def test_a_wrong_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(stored(tmp_path / "store", wrong=1))
     assert run(["verify", "--store", store, "--recompute", "all"]) == 1

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from flows.runs import orchestration, server
+from privcore import PrivsweepError
 from storage.located import CACHE_VARIABLE
 from tasks.ports import free_port
 
@@ -135,6 +136,19 @@ def test_a_folder_that_another_user_planted_is_not_the_state_of_prefect(shared: 
     own.rmdir()
     planted(own)
     assert orchestration._hidden_folder(shared / "store") == tmp_path / "cache" / "prefect"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_settings_of_another_user_in_the_working_folder_are_refused(shared: Path) -> None:
+    file = shared / ".env"
+    file.write_text('PREFECT_LOGGING={"config_path": "evil.yml"}\n')
+    orchestration._refuse_foreign_settings(file)
+    os.chown(file, pwd.getpwnam("nobody").pw_uid, -1)
+    with pytest.raises(PrivsweepError, match=r"\.env belongs to another user"):
+        orchestration._refuse_foreign_settings(file)
+    file.write_text("OTHER=1\n")
+    orchestration._refuse_foreign_settings(file)
+    orchestration._refuse_foreign_settings(shared / "missing")
 
 
 def test_a_link_in_the_place_of_the_state_of_prefect_is_not_followed(shared: Path, tmp_path: Path) -> None:
