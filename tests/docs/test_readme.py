@@ -39,3 +39,12 @@ def test_the_readme_shows_what_a_command_prints(
 
 def test_the_readme_shows_commands() -> None:
     assert len(SHOWN.findall(README)) >= 2
+
+
+@pytest.mark.thorough
+def test_the_readme_counts_the_points_of_the_lookup_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", "lookup", "--store", str(tmp_path / "store")]) == 0
+    (points,) = re.findall(r"^lookup: (\d+) points", capsys.readouterr().out)
+    assert f"{int(points):,} points" in README
