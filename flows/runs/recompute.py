@@ -133,7 +133,7 @@ def check_import(table: "LookupTable", count: int, seed: int = 0) -> Recomputed:
 
 
 def new_seed() -> int:
-    """Return a seed that whoever made the rows could not predict."""
+    """Return a seed that the maker of the rows could not predict."""
     return secrets.randbelow(2**32)
 
 
