@@ -13,11 +13,27 @@ Proofs may differ more, because rounding decides which cells are refined; they m
 """
 
 
-def apart(one: str, other: str) -> str:
-    """Return a condition in SQL: two numbers, or nulls, differ by more than rounding."""
-    close = f"isfinite({one}) and isfinite({other}) and abs({one} - {other})"
-    close += f" <= {ROUNDING!r} * greatest(abs({one}), abs({other}))"
-    return f"({one} is distinct from {other} and not coalesce({close}, false))"
+def contradict(one: str, other: str) -> str:
+    """Return a condition in SQL: two answers to one point contradict one another.
+
+    Args:
+        one: Expression for a column of one answer, with `{}` in the place of the column, such as `min({})`.
+        other: The same for the other answer; for aggregates, the two may be the extremes of all answers.
+    """
+
+    def apart(column: str) -> str:
+        """Return a condition: the two numbers, or nulls, differ by more than rounding."""
+        a, b = one.format(column), other.format(column)
+        close = f"isfinite({a}) and isfinite({b})"
+        close += f" and abs({a} - {b}) <= {ROUNDING!r} * greatest(abs({a}), abs({b}))"
+        return f"({a} is distinct from {b} and not coalesce({close}, false))"
+
+    def both(column: str, choice: str) -> str:
+        return f"{choice}({one.format(column)}, {other.format(column)})"
+
+    proofs = f"{both('confidence', 'least')} = 1.0"
+    disjoint = f"{both('lower', 'greatest')} > {both('upper', 'least')}"
+    return f"({apart('value')} or if({proofs}, {disjoint}, {apart('lower')} or {apart('upper')}))"
 
 
 def contradictions(
@@ -29,13 +45,11 @@ def contradictions(
         connection: Connection with the table `answers`: all rows of a problem, with their parts.
         shown: Function that returns the name of a part in sentences.
     """
-    differ = " or ".join(apart(f"min({end})", f"max({end})") for end in ("lower", "upper"))
-    other = apart("min(value)", "max(value)")
     different = connection.execute(
         f"""
         select point_id, min(part), max(part), list(distinct {IMPORTED}) filter (where {IMPORTED} <> '')
         from answers where status = 'ok' group by point_id
-        having {other} or if(bool_and(confidence = 1.0), max(lower) > min(upper), {differ}) order by point_id
+        having {contradict("min({})", "max({})")} order by point_id
         """
     ).fetchall()
     for point, *both, sources in different:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from storage import layout, snapshot
 from storage.compaction import finish, publish_checked
-from storage.contradictions import apart
+from storage.contradictions import contradict
 from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.manifest import read_manifest
@@ -126,13 +126,6 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
 
     An answer that contradicts the answer that counts is kept, as evidence of a wrong method.
     """
-    first = {
-        column: f"first_value({column}) over best" for column in ("lower", "upper", "value", "confidence")
-    }
-    differ = " or ".join(apart(end, first[end]) for end in ("lower", "upper"))
-    proofs = f"confidence = 1.0 and {first['confidence']} = 1.0"
-    disjoint = f"lower > {first['upper']} or upper < {first['lower']}"
-    differ = f"{apart('value', first['value'])} or if({proofs}, {disjoint}, {differ})"
     tables = []
     for path in found:
         table = read_part(place, path, _COMPARED)
@@ -155,7 +148,7 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
                 select *,
                        first_value(origin) over best as kept_in,
                        row_number() over best > 1 as copy,
-                       status = 'ok' and ({differ}) as contradicts,
+                       status = 'ok' and {contradict("{}", "first_value({}) over best")} as contradicts,
                        bool_or(young and place = 1) over (partition by point_id) as at_work
                 from placed window best as (partition by point_id order by place, origin, number)
             )

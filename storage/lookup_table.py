@@ -29,7 +29,7 @@ _LEVEL = 19  # the file is written once, and a fifth smaller than at the default
 _PATIENCE = 600.0  # seconds to read all rows of a store
 _LARGEST = 1e9  # bytes of a file
 _MOST_VALUES = 1e9  # rows times columns; ten million answers
-_MOST_TEXT = 1e9  # bytes of the texts of a column, which a small file may repeat
+_MOST_TEXT = 1e9  # bytes of the unpacked file, and of the texts of a column, which it may repeat
 _LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, beyond the range of `datetime`
 
 

@@ -12,6 +12,7 @@ from storage.mirror import is_mirrored
 from storage.server import asking, content_of, longest, put_new, refused
 
 _MOST_OBJECTS = 1_000_000
+_LARGEST = 2**46  # bytes of an object; S3 allows less
 _AT_ONCE = 64  # most objects in one fetch
 _BYTES_AT_ONCE = 64e6  # most bytes in one fetch, since memory holds them
 
@@ -74,7 +75,8 @@ class Objects:
             more: dict[str, str] = {}
             while True:
                 page = _page(server, Bucket=bucket, Prefix=below, **more)
-                found = {one["Key"].removeprefix(store): one for one in page.get("Contents", [])}
+                listed = (one for one in page.get("Contents", []) if one["Key"].startswith(below))
+                found = {one["Key"].removeprefix(store): one for one in listed}
                 if more and names.keys() >= found.keys():  # also without any key
                     raise ValueError("its listing does not end")
                 names |= found
@@ -121,9 +123,16 @@ class Objects:
 def _page(server: Any, **asked: Any) -> dict[str, Any]:
     """Return one page of a listing."""
     found: dict[str, Any] = server.call_s3("list_objects_v2", **asked, timeout=longest())
-    if "Name" not in found:  # every S3 listing has this key; an HTML page has not
+    # Every S3 listing has these keys; an HTML page has not.
+    whole = "Name" in found and (not found.get("IsTruncated") or "NextContinuationToken" in found)
+    if not whole or not all(map(_is_object, found.get("Contents", []))):
         raise ValueError("the endpoint is not an S3 server")
     return found
+
+
+def _is_object(found: dict[str, Any]) -> bool:
+    """Return whether an entry of a listing has the properties of an object."""
+    return {"Key", "ETag", "LastModified"} <= found.keys() and 0 <= found.get("Size", -1) < _LARGEST
 
 
 def _portions(wanted: Listing) -> Iterator[list[str]]:

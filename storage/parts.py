@@ -1,7 +1,4 @@
-"""A part: one immutable Parquet file, named by its points and its bytes, published whole.
-
-One file, since the writer and the reader of a part agree on its name and metadata.
-"""
+"""A part: one immutable Parquet file, named by its points and its bytes, published whole."""
 
 import hashlib
 import re
@@ -12,13 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from privcore import PROBLEMS, Problem
-from privcore.parameter import Choice, Value
 from storage import layout
 from storage.errors import DamagedError, StoreError, reason
 from storage.folder import Folder
+from storage.part_columns import conform
 from storage.plausible import impossible
-from storage.schema import PROBLEM_KEY, RESULTS, schema_for
+from storage.schema import PROBLEM_KEY, RESULTS
 
 ROW_GROUP = 122_880
 NUMBERS = ("lower", "upper", "value", "confidence")
@@ -211,7 +207,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
         ) from error
     if columns is not None:
         table = table.select([name for name in table.column_names if name in columns])
-    table = _conform(shown, problem, table, columns)
+    table = conform(shown, problem, table, columns)
     if name := _with_nan(table):
         raise DamagedError(f"{shown} has NaN in the column {name}; `privsweep repair` will quarantine it.")
     if row := impossible(table):
@@ -241,61 +237,3 @@ def _check_problem(shown: str, expected: str, table: pa.Table) -> None:
             f"{shown} holds rows of {str(other[0])[:60]!r} in the folder of {expected}; "
             "`privsweep repair` will quarantine it."
         )
-
-
-def _conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None) -> pa.Table:
-    """Return the table with the columns of this release, all or those wanted.
-
-    A problem unknown to this release keeps its columns. An unknown column is refused, since it could change
-    the meaning of a row.
-    """
-    problem = PROBLEMS.get(of)
-    if problem is None:
-        return table
-    schema = schema_for(problem)
-    table = _without_former(table, problem)
-    if wanted is not None:
-        schema = pa.schema([schema.field(name) for name in wanted], metadata=schema.metadata)
-    if table.schema == schema:
-        return table
-    for name in table.column_names:
-        if name not in schema.names:
-            raise StoreError(
-                f"{shown} has the column {name[:60]}, which this release cannot read: update privsweep."
-            )
-    defaults = problem.defaults()
-    columns = [_column(shown, table, field, defaults.get(field.name)) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _without_former(table: pa.Table, problem: type[Problem]) -> pa.Table:
-    """Return the table with the words of this release instead of those of earlier releases."""
-    for place, field in enumerate(table.schema):
-        parameter = problem.parameters.get(field.name)
-        if isinstance(parameter, Choice) and parameter.former:
-            former = dict(parameter.former)
-            words = [former.get(word, word) for word in table.column(place).to_pylist()]
-            table = table.set_column(place, field, pa.chunked_array([pa.array(words, field.type)]))
-    return table
-
-
-def _column(shown: str, table: pa.Table, field: pa.Field, default: Value | None) -> pa.ChunkedArray:
-    """Return one column of this release; missing values of a field become its default.
-
-    Parts older than the field lack the column, and tools that merge parts by name leave nulls.
-    """
-    if field.name in table.column_names:
-        column = table[field.name]
-        if column.type != field.type:
-            raise DamagedError(
-                f"{shown} has the column {field.name} as {str(column.type)[:60]}, expected {field.type}."
-            )
-    elif default is not None or field.nullable:
-        column = pa.chunked_array([pa.nulls(len(table), field.type)])
-    else:
-        raise DamagedError(f"{shown} lacks the column {field.name}.")
-    if default is not None:
-        column = column.fill_null(pa.scalar(default, field.type))
-    if column.null_count and not field.nullable:
-        raise DamagedError(f"{shown} has rows without a value in the column {field.name}.")
-    return column

@@ -114,8 +114,6 @@ def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
         yield server
     except (OSError, BotoCoreError, ClientError, ResponseParserError, BrokenOff, ValueError) as error:
         raise refused(action, place, error) from error
-    except (LookupError, ArithmeticError, TypeError) as error:  # a listing without a size, or with a huge one
-        raise refused(action, place, ValueError("the endpoint is not an S3 server")) from error
 
 
 def put_new(server: Any, key: str, content: bytes) -> bool:

@@ -13,11 +13,10 @@ from storage.compaction import named
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.imported import marked, source_of
-from storage.layout import REPLACED
 from storage.lookup_table import ANSWER, LookupTable, rows_of
 from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
 from storage.plausible import too_late
-from storage.replacements import read_replacement
+from storage.replacements import replacements
 from storage.schema import object_in, problem_id
 
 _POINT = ("problem_id", "method", "method_version", "knobs")
@@ -49,7 +48,7 @@ def import_lookup_table(table: LookupTable, place: Folder, *, checked: bool = Tr
     place.refresh()  # a part that the bucket has lost is published again
     if checked:
         new = [rows for rows in (_without_own(rows, place, table.version) for rows in new) if len(rows)]
-    replaced = sorted(name for path in place.entries(REPLACED) for name in read_replacement(place, path).old)
+    replaced = [name for each in replacements(place) for name in each.old]
     # Equal bytes have equal names, and a part whose name was replaced before would be deleted.
     return [publish(place, named(rows, replaced) if replaced else rows) for rows in new]
 

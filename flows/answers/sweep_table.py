@@ -13,6 +13,9 @@ from privcore.errors import unknown
 from storage import Store
 from storage.schema import problem_id
 
+ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
+"""Columns of the view `best` that make a bracket."""
+
 MOST_ROWS = 1000
 """Largest number of lines of a printed table; JSON and SQL give all lines."""
 
@@ -107,10 +110,6 @@ def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Bracket]]:
     for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
         row = dict(zip(names, values, strict=True))
         yield row["problem_id"], stored_bracket(row, sources)
-
-
-ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
-"""Columns of the view `best` that make a bracket."""
 
 
 def of_points(store: Store) -> Mapping[str, str]:

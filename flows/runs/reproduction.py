@@ -141,9 +141,8 @@ def _proved_by_smaller_tolerance(row: Mapping[str, Any], point: Point) -> bool:
         return False
     for share in (0.1, 0.01):
         try:
-            finer = Point(
-                problem=point.problem, method=point.method.from_knobs({"tolerance": share * tolerance})
-            )
+            options = {**point.method.identity(), "tolerance": share * tolerance}
+            finer = Point(problem=point.problem, method=point.method.from_knobs(options))
         except DomainError:
             return False
         if Limits().refusal(estimate(finer)):

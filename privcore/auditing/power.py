@@ -107,24 +107,21 @@ def least_refuting(problem: AuditPower) -> int | None:
         return programmed_tail(AuditGaussianTail(**counts, mu=claim[1])) <= allowed
 
     best = problem.refutation == "programmed"
-    if best and not modelled:
-        return _least(best_refutes, problem.guesses)
-    least = _least(refutes, problem.guesses)
-    if best and 0 < problem.guesses <= MOST_GUESSES and claim[1] <= MU.upper:
-        # A better bound needs a few correct guesses fewer.
-        least = problem.guesses + 1 if least is None else least
+    least = _least(best_refutes if best and not modelled else refutes, problem.guesses)
+    if best and modelled and 0 < problem.guesses <= MOST_GUESSES and claim[1] <= MU.upper:
+        # The better bound needs a few correct guesses fewer.
         while least > 1 and programme_refutes(least - 1):
             least -= 1
-    return least if least is not None and least <= problem.guesses else None
+    return least if least <= problem.guesses else None
 
 
-def _least(refutes: Callable[[int], bool], guesses: int) -> int | None:
-    """Return the least number of correct guesses that refutes, None if no number does."""
+def _least(refutes: Callable[[int], bool], guesses: int) -> int:
+    """Return the least number of correct guesses that refutes, or one more than can be made."""
     low, high = 0, guesses + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
-    return high if high <= guesses else None
+    return high
 
 
 def claimed_mu(epsilon: float, delta: float) -> float:

@@ -38,19 +38,15 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
     """
     import pyarrow.csv
     import pyarrow.json
-    import pyarrow.parquet
 
     with path.open("rb") as file:
         start = file.read(64)
     if start.startswith((_NPY, _ZIP)):
         return _arrays(path, names, zipped=start.startswith(_ZIP))
-    parquet = start.startswith(b"PAR1")
+    if start.startswith(b"PAR1"):
+        return _of_parquet(path, list(dict.fromkeys(names)))
     skipped = len(_MARK) if start.startswith(_MARK) else 0
-    if parquet:
-        _check_parquet(path, names)
-        # Equal texts are kept once: a small file can have a billion of them.
-        table = pyarrow.parquet.ParquetFile(path, read_dictionary=list(names))
-    elif start[skipped:].lstrip().startswith(b"{"):
+    if start[skipped:].lstrip().startswith(b"{"):
         _check_nesting(path)
         with path.open("rb") as file:
             file.seek(skipped)
@@ -58,13 +54,12 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
     else:
         _check_packed(path)
         table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(block_size=_BLOCK))
-    present = table.schema_arrow.names if parquet else table.column_names
-    _check_present(path, names, present)
-    return table.read(columns=list(dict.fromkeys(names))) if parquet else table
+    _check_present(path, names, table.column_names)
+    return table
 
 
-def _check_parquet(path: Path, names: Sequence[str]) -> None:
-    """Check columns and number of rows of a Parquet file by its metadata."""
+def _of_parquet(path: Path, names: list[str]) -> Any:
+    """Return columns of a Parquet file, after checks of its metadata; equal texts are kept once."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -83,6 +78,7 @@ def _check_parquet(path: Path, names: Sequence[str]) -> None:
     places = [i for i in range(file.metadata.num_columns) if file.schema.column(i).path in names]
     if sum(group.column(i).total_uncompressed_size for group in groups for i in places) > _MOST_BYTES:
         raise DomainError(f"Expected columns of at most {_MOST_BYTES:g} bytes in {path}.")
+    return pyarrow.parquet.ParquetFile(path, read_dictionary=names).read(columns=names)
 
 
 def _check_packed(path: Path) -> None:

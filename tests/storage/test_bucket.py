@@ -754,3 +754,33 @@ def test_a_listing_that_goes_round_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(objects, "_page", lambda *_, **__: page)
     with pytest.raises(StoreError, match=r"^Cannot read s3://b/store: its listing does not end\.$"):
         Objects("s3://b/store", "").listed("")
+
+
+ENTRY = {"Key": "store/data/x", "Size": 1, "ETag": "t", "LastModified": datetime.now(UTC)}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {},
+        {"Name": "b", "IsTruncated": True},
+        {"Name": "b", "Contents": [{**ENTRY, "Size": 10**400}]},
+        {"Name": "b", "Contents": [{"Key": "store/data/x"}]},
+    ],
+    ids=["html", "no-token", "huge", "no-size"],
+)
+def test_a_listing_that_is_none_of_s3_is_refused(
+    monkeypatch: pytest.MonkeyPatch, page: dict[str, Any]
+) -> None:
+    class Server:
+        def call_s3(self, *_: object, **__: object) -> dict[str, Any]:
+            return page
+
+    monkeypatch.setattr(server, "connected", lambda _: Server())
+    with pytest.raises(StoreError, match=r"^Cannot read s3://b/store: the endpoint is not an S3 server\.$"):
+        Objects("s3://b/store", "").listed("data/")
+
+
+def test_objects_that_were_not_asked_for_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "_page", lambda *_, **__: {"Contents": [ENTRY, {**ENTRY, "Key": "data/y"}]})
+    assert list(Objects("s3://b/store", "").listed("")) == ["data/x"]

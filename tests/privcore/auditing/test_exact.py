@@ -103,6 +103,28 @@ def test_a_private_mechanism_exceeds_the_published_bound_near_one() -> None:
     assert exact_tail(m, m, 1, 0.0, float(delta))[0] > 1.0 - 1e-12
 
 
+@pytest.mark.thorough
+def test_the_published_bound_is_above_the_exact_probability_up_to_four_fifths() -> None:
+    draw = random.Random(7)
+    compared = 0
+    while compared < 400:
+        n = int(10 ** draw.uniform(0.0, 3.5))
+        m, epsilon, delta = (
+            int(n * draw.choice([1, 1, 1.3, 5, 100])),
+            abs(draw.gauss(0, 1)),
+            10 ** draw.uniform(-9, 0),
+        )
+        rate = 1.0 / (1.0 + np.exp(-epsilon))
+        c = min(n, max(1, round(n * rate + draw.uniform(-1.0, 4.0) * (n * rate * (1.0 - rate)) ** 0.5)))
+        exact = exact_tail(m, n, c, epsilon, delta)[0]
+        if not 1e-250 < exact <= 0.8:
+            continue
+        below = binom.pmf(np.arange(c - 1, -1, -1), n, rate)
+        share = (np.cumsum(below) / np.arange(1, c + 1)).max()
+        assert exact <= (binom.sf(c - 1, n, rate) + 2.0 * m * delta * share) * (1.0 + 1e-9)
+        compared += 1
+
+
 @pytest.mark.parametrize(("guesses", "correct"), [(100, 90), (5000, 2700), (10**6, 501_000)])
 def test_the_tightest_audit_refutes_up_to_the_exact_probability(guesses: int, correct: int) -> None:
     counts = {"canaries": 10 * guesses, "guesses": guesses, "correct": correct, "delta": 1e-9}

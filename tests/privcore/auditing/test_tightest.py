@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.auditing.approximate import refuted_mu
 from privcore.auditing.best import best_guesses
 from privcore.auditing.planning_problems import AuditBestGuesses
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
@@ -60,6 +61,18 @@ def test_a_refuted_mu_has_a_proved_bound_below_the_level() -> None:
         assert programmed_tail(AuditGaussianTail(**counts, mu=mu)) <= 0.0505
         old = answer("audit-epsilon", "auditing.gaussian", **counts, delta=1e-5).detail
         assert mu > TIGHTER * float(old.partition("mu = ")[2].partition(" ")[0])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("counts", "least", "most"),
+    [((100, 100, 62), 1.15, 1.16), ((30, 30, 29), 1.01, 1.03), ((10, 10, 10), 1.0, 1.001)],
+)
+def test_the_programme_gains_as_much_mu_as_the_page_on_audits_says(
+    counts: tuple[int, int, int], least: float, most: float
+) -> None:
+    problem = AuditEpsilon(canaries=counts[0], guesses=counts[1], correct=counts[2], delta=1e-5)
+    assert least <= tightest_mu(problem) / refuted_mu(problem) <= most
 
 
 def test_the_programme_of_pure_privacy_is_the_binomial_tail() -> None:
