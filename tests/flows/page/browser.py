@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pytest
 from selenium import webdriver
@@ -20,6 +20,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 CHROMIUM, DRIVER = "chromium", "chromedriver"
+Read = TypeVar("Read")
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -119,19 +120,22 @@ def call(browser: Scripted, body: str, *arguments: Any) -> Any:
     return reply["found"]
 
 
-def wait(browser: webdriver.Chrome, selector: str) -> WebElement:
-    """The element of a selector, once the page shows it."""
-
-    def shown(page: webdriver.Chrome) -> WebElement | bool:
-        found = page.find_elements(By.CSS_SELECTOR, selector)
-        return next((each for each in found if each.is_displayed()), False)
-
+def read(browser: webdriver.Chrome, reading: Callable[[webdriver.Chrome], Read]) -> Read:
+    """Return what a function reads from the page, once it finds something that stays while it reads."""
     patience = WebDriverWait(
         browser, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException]
     )
-    element = patience.until(shown)
-    assert isinstance(element, WebElement)
-    return element
+    return patience.until(reading)
+
+
+def wait(browser: webdriver.Chrome, selector: str) -> WebElement:
+    """The element of a selector, once the page shows it."""
+    return read(browser, lambda page: shown(page, selector))[0]
+
+
+def shown(browser: webdriver.Chrome, selector: str) -> list[WebElement]:
+    """Return the elements of a selector that the page shows."""
+    return [each for each in browser.find_elements(By.CSS_SELECTOR, selector) if each.is_displayed()]
 
 
 def visit(browser: webdriver.Chrome, address: str) -> None:

@@ -19,7 +19,7 @@ from selenium.webdriver.common.keys import Keys
 from flows.cli.app import run
 from flows.page.tabs import TABS
 from flows.printing import rounded_down, rounded_up
-from tests.flows.page.browser import call, complaints, copied, requested, text, visit, wait
+from tests.flows.page.browser import call, complaints, copied, read, requested, shown, text, visit, wait
 from tests.flows.page.stores import HOSTILE_NAME
 
 pytestmark = [pytest.mark.sampled(4), pytest.mark.xdist_group("page")]
@@ -242,18 +242,20 @@ def test_arrows_move_between_the_tabs(browser: webdriver.Chrome, page: str) -> N
     assert browser.find_element(By.ID, "panel").get_attribute("aria-labelledby") == "tab-allocation"
 
 
+def names_of_controls(page: webdriver.Chrome) -> list[tuple[str | None, str]]:
+    controls = shown(page, "input, select, button, summary, a, svg")
+    return [(control.get_attribute("outerHTML"), control.accessible_name) for control in controls]
+
+
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)
 def test_everything_has_a_name_and_fits_a_phone(
     browser: webdriver.Chrome, page: str, phone: dict[str, Any], tab: Any
 ) -> None:
     visit(browser, f"{page}#tab={tab.name}")
     wait(browser, "#content")
-    found = browser.find_elements(By.CSS_SELECTOR, "input, select, button, summary, a, svg")
-    controls = [each for each in found if each.is_displayed()]
-    assert len(controls) > 12
-    assert [
-        control.get_attribute("outerHTML") for control in controls if not control.accessible_name.strip()
-    ] == []
+    names = read(browser, names_of_controls)
+    assert len(names) > 12
+    assert [control for control, name in names if not name.strip()] == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= phone["width"]
     assert browser.execute_script("return innerWidth") == phone["width"]
     wait(browser, "#chart svg")

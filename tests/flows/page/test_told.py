@@ -19,7 +19,7 @@ from flows.spec.sweep import parse
 from privcore import find_problem
 from storage import open_store
 from storage.lookup_table import lookup_table, read_lookup_table
-from tests.flows.page.browser import call, complaints, copied, text, visit, wait
+from tests.flows.page.browser import call, complaints, copied, read, shown, text, visit, wait
 
 pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
 
@@ -136,13 +136,16 @@ def test_latex_and_citation_name_the_table(browser: webdriver.Chrome, page: str)
     assert "arXiv" in citation
 
 
+def lines_of_comparison(page: webdriver.Chrome) -> list[str]:
+    return [row.text for row in shown(page, "#compare tbody tr")]
+
+
 @pytest.mark.thorough
 def test_the_compared_schemes_are_those_of_the_store(
     browser: webdriver.Chrome, page: str, store: Path
 ) -> None:
     visit(browser, f"{page}#problem=allocation-epsilon&sigma=2&steps=10&delta=1e-6")
-    wait(browser, "#compare table")
-    lines = [row.text for row in browser.find_elements(By.CSS_SELECTOR, "#compare tbody tr")]
+    lines = read(browser, lines_of_comparison)
     with open_store(store) as opened:
         rows = opened.sql("from compare(sigma := 2.0, steps := 10, delta := 1e-6)").to_pylist()
     assert len(lines) == len(rows) == 4
@@ -156,8 +159,7 @@ def test_without_amplification_unused_steps_change_nothing(
     browser: webdriver.Chrome, page: str, store: Path
 ) -> None:
     visit(browser, f"{page}#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6")
-    wait(browser, "#compare table")
-    line = browser.find_elements(By.CSS_SELECTOR, "#compare tbody tr")[-1].text
+    line = read(browser, lines_of_comparison)[-1]
     with open_store(store) as opened:
         found = opened.lookup(find_problem("unamplified-epsilon").from_fields({"sigma": 2.0, "delta": 1e-6}))
     assert found is not None
