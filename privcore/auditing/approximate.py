@@ -75,6 +75,11 @@ def no_gaussian_epsilon(delta: float) -> str | None:
     return None if delta > 0.0 else "A Gaussian mechanism has no finite epsilon at delta = 0; see audit-mu."
 
 
+def no_epsilon_of_family(family: str, delta: float) -> str | None:
+    """Return the reason why the mechanisms of a family have no epsilon at this delta, or None."""
+    return no_gaussian_epsilon(delta) if family == "gaussian" else None
+
+
 def refuted_mu(problem: AuditEpsilon | AuditDpsgdEpsilon | AuditMu) -> float:
     """Return the largest mu that the counts refute, rounded down."""
     mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.audit_confidence, _MOST_MU)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.answer import Answer
+from privcore.auditing.approximate import no_epsilon_of_family
 from privcore.auditing.optimal import error_rates
 from privcore.auditing.planned import planned_audit, refuted_by
 from privcore.auditing.planning_problems import AuditBestGuesses
@@ -39,6 +40,9 @@ class AuditingBest(Method[AuditBestGuesses]):
     direction = Direction.ESTIMATE
     reference = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
     version = 2
+
+    def applies(self, problem: AuditBestGuesses) -> str | None:
+        return no_epsilon_of_family(problem.family, problem.delta)
 
     def cost(self, problem: AuditBestGuesses) -> Cost:
         # Counts that are almost refutable need many steps of the recursion, about the root of their number.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import AuditingCombined, epsilon_of, refuted_mu
+from privcore.auditing.approximate import AuditingCombined, epsilon_of, no_epsilon_of_family, refuted_mu
 from privcore.auditing.attaining import Attaining
 from privcore.auditing.planning_problems import AuditCeiling
 from privcore.auditing.problems import MOST, AuditEpsilon
@@ -37,11 +37,9 @@ class AuditingCeiling(Method[AuditCeiling]):
     version = 2
 
     def applies(self, problem: AuditCeiling) -> str | None:
-        return (
-            None
-            if problem.alternatives == 2
-            else "The mechanism is for guesses of inclusion only (alternatives=2)."
-        )
+        if problem.alternatives != 2:
+            return "The mechanism is for guesses of inclusion only (alternatives=2)."
+        return no_epsilon_of_family(problem.family, problem.delta)
 
     def cost(self, problem: AuditCeiling) -> Cost:
         return ceiling_cost(problem.guesses if self.applies(problem) is None else 0)

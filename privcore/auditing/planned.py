@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import AuditingApproximate, AuditingCombined, epsilon_of, refuted_mu
+from privcore.auditing.approximate import (
+    AuditingApproximate,
+    AuditingCombined,
+    epsilon_of,
+    no_epsilon_of_family,
+    refuted_mu,
+)
 from privcore.auditing.ceiling import ceiling_cost, refutable
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon
@@ -17,8 +23,8 @@ from privcore.papers import MAHLOUJIFAR, STEINKE
 class AuditingPlanned(Method[AuditPlannedEpsilon]):
     """Audit the expected counts: the lower end is the result of the audit, the upper end limits all audits.
 
-    The detail has the counts and the epsilon that is refuted for the other family. The epsilon for the
-    Gaussian family depends on a model; the epsilon for (epsilon, delta)-DP does not.
+    The detail has the counts and, unless delta is 0, the epsilon that is refuted for the other family. The
+    epsilon for the Gaussian family depends on a model; the epsilon for (epsilon, delta)-DP does not.
     """
 
     name = "auditing.planned"
@@ -26,6 +32,9 @@ class AuditingPlanned(Method[AuditPlannedEpsilon]):
     direction = Direction.ENCLOSURE
     reference = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorem 10"
     version = 2
+
+    def applies(self, problem: AuditPlannedEpsilon) -> str | None:
+        return no_epsilon_of_family(problem.family, problem.delta)
 
     def cost(self, problem: AuditPlannedEpsilon) -> Cost:
         return ceiling_cost(problem.guesses)
@@ -44,13 +53,12 @@ class AuditingPlanned(Method[AuditPlannedEpsilon]):
                 family=problem.family,
             )
         )
-        if problem.family == "approximate":
-            other = f"model-based, Gaussian noise: {refuted_by(audit, 'gaussian'):.6g}"
-        else:
-            other = f"without a model: {refuted_by(audit, 'approximate'):.6g}"
-        return Answer.enclosure(
-            lower, upper, value=lower, detail=f"{audit.correct} of {audit.guesses} correct; {other}"
-        )
+        detail = f"{audit.correct} of {audit.guesses} correct"
+        if problem.family == "gaussian":
+            detail += f"; without a model: {refuted_by(audit, 'approximate'):.6g}"
+        elif problem.delta > 0.0:
+            detail += f"; model-based, Gaussian noise: {refuted_by(audit, 'gaussian'):.6g}"
+        return Answer.enclosure(lower, upper, value=lower, detail=detail)
 
 
 def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confidence: float) -> AuditEpsilon:
@@ -60,7 +68,7 @@ def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confiden
         canaries: Number m of canaries.
         guesses: Number c' of guesses; half of them are guesses of in, half of them guesses of out.
         mu: Gaussian differential privacy of the mechanism, >= 0.
-        delta: Delta of the refuted claim, in (0, 1).
+        delta: Delta of the refuted claim, in [0, 1).
         confidence: Confidence of the audit, in [1/2, 1).
 
     Reference:

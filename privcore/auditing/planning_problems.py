@@ -50,7 +50,7 @@ class AuditCeiling(Counts):
     asks = "epsilon"
     monotone = proved(**_REFUTABLE, correct=grows(MORE_CORRECT))
 
-    delta: Annotated[float, params.DELTA]
+    delta: Annotated[float, audit_params.AUDIT_DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
@@ -68,7 +68,7 @@ class AuditPlannedEpsilon(GuessedCanaries):
     monotone = _REFUTABLE
 
     mu: Annotated[float, audit_params.MU]
-    delta: Annotated[float, params.DELTA]
+    delta: Annotated[float, audit_params.AUDIT_DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
@@ -87,7 +87,7 @@ class AuditBestGuesses(AuditProblem):
 
     canaries: Annotated[int, audit_params.CANARIES]
     mu: Annotated[float, audit_params.MU]
-    delta: Annotated[float, params.DELTA]
+    delta: Annotated[float, audit_params.AUDIT_DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
@@ -108,7 +108,7 @@ class AuditPower(GuessedCanaries):
 
     mu: Annotated[float, audit_params.MU]
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
-    delta: Annotated[float, params.DELTA]
+    delta: Annotated[float, audit_params.AUDIT_DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
     guessing: Annotated[str, audit_params.GUESSING] = "clearest"

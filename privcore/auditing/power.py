@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from privcore.answer import Answer
+from privcore.auditing.approximate import no_epsilon_of_family
 from privcore.auditing.exact import exact_tail
 from privcore.auditing.halves import MOST_HALVES, few_errors_of_halves, few_errors_of_halves_bounds
 from privcore.auditing.optimal import error_rates, few_errors
@@ -50,7 +51,7 @@ class AuditingPower(Method[AuditPower]):
             return "Guesses of half in and half out are an even number."
         if problem.guessing == "halves" and problem.guesses > MOST_HALVES:
             return f"Guesses of half in and half out are computed up to {MOST_HALVES} guesses."
-        return None
+        return no_epsilon_of_family(problem.family, problem.delta)
 
     def cost(self, problem: AuditPower) -> Cost:
         root = problem.guesses**0.5

@@ -121,7 +121,7 @@ def call(browser: Scripted, body: str, *arguments: Any) -> Any:
 
 
 def read(browser: webdriver.Chrome, reading: Callable[[webdriver.Chrome], Read]) -> Read:
-    """Return what a function reads from the page, once it finds something that stays while it reads."""
+    """Read the page by a function, again while nothing is found or the page replaces an element meanwhile."""
     patience = WebDriverWait(
         browser, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException]
     )

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import betainc, ndtr, ndtri
+from scipy.special import betainc, betaincinv, ndtr, ndtri
 
-from privcore import Answer, DomainError, Point, evaluate, find, find_problem
+from privcore import Answer, DomainError, Point, Status, evaluate, find, find_problem
 from privcore.auditing.attaining import Attaining
 from privcore.auditing.best import best_guesses, first_tried
 from privcore.auditing.expected import simplex_success, success_cap
@@ -381,6 +381,52 @@ def test_tails_of_a_hundred_million_guesses_are_right() -> None:
         errors = n // 2 + round(z * 0.5 * math.sqrt(n))
         low, high = few_errors_bounds(n, n, errors, 0.0)
         assert low <= ndtr((errors + 0.5 - n / 2) / (0.5 * math.sqrt(n))) <= high
+
+
+# ------------------------------------------------------------------------------------------ pure privacy
+
+
+@pytest.mark.parametrize(("guesses", "correct"), [(1, 1), (50, 45), (100, 60), (100, 100)])
+def test_the_ceiling_of_pure_privacy_is_where_the_binomial_tail_is_the_error(
+    guesses: int, correct: int
+) -> None:
+    found = ceiling(canaries=100, guesses=guesses, correct=correct, delta=0.0)
+    rate = betaincinv(correct, guesses - correct + 1.0, 1.0 - CONFIDENCE)
+    truth = max(0.0, math.log(rate / (1.0 - rate)))
+    assert found.lower <= truth * (1.0 + 1e-9)
+    assert found.upper >= truth * (1.0 - 1e-9)
+    assert found.upper <= found.lower + 1e-6
+
+
+def test_planning_at_delta_zero_is_the_limit_of_small_deltas() -> None:
+    pure, small = (planned(1000, 100, 1.0, delta=delta) for delta in (0.0, 1e-15))
+    assert small.lower <= pure.lower <= small.lower * (1.0 + 1e-8)
+    assert small.upper <= pure.upper <= small.upper * (1.0 + 1e-6)
+    assert pure.detail == "90 of 100 correct"
+    fields = {"canaries": 1000, "mu": 1.0}
+    best = [answer("audit-best-guesses", "auditing.best", **fields, delta=delta) for delta in (0.0, 1e-15)]
+    assert best[0].value == best[1].value
+    plan = {**fields, "guesses": 100, "claimed_epsilon": 1.0}
+    power = [answer("audit-power", "auditing.power", **plan, delta=delta) for delta in (0.0, 1e-15)]
+    assert power[0] == power[1]
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "fields"),
+    [
+        ("audit-ceiling", "auditing.ceiling", {"guesses": 50, "correct": 45}),
+        ("audit-planned-epsilon", "auditing.planned", {"guesses": 50, "mu": 1.0}),
+        ("audit-best-guesses", "auditing.best", {"mu": 1.0}),
+        ("audit-power", "auditing.power", {"guesses": 50, "mu": 1.0, "claimed_epsilon": 1.0}),
+    ],
+)
+def test_gaussian_noise_has_no_epsilon_to_plan_for_at_delta_zero(
+    problem: str, method: str, fields: dict[str, Any]
+) -> None:
+    asked = find_problem(problem).from_fields({"canaries": 100, "delta": 0.0, "family": "gaussian", **fields})
+    found = evaluate(Point(problem=asked, method=find(method)()))
+    assert found.status is Status.NOT_APPLICABLE
+    assert found.detail == "A Gaussian mechanism has no finite epsilon at delta = 0; see audit-mu."
 
 
 # ---------------------------------------------------------------------------------------- questions
