@@ -92,8 +92,8 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         also |= {f"{end}_also": chord.far[2], f"{end}_also_method": chord.far[1]}
     if lower > upper:
         raise StoreError(
-            f"The store contradicts itself about {problem.name}: {lower_method} proved at least {lower!r} "
-            f"for {lower_from}, but {upper_method} proved at most {upper!r} for {upper_from}; "
+            f"The store contradicts itself about {problem.name}: {lower_method} has at least {lower!r} "
+            f"for {lower_from}, but {upper_method} at most {upper!r} for {upper_from}; "
             f"see the view conflicts{_named(connection, problem, lower_from, upper_from)}."
         )
     exact = fields == lower_from == upper_from

@@ -115,11 +115,21 @@ def brackets(store: Store, kind: type[Problem]) -> Iterator[tuple[Mapping[str, A
 
 
 def conflicts(store: Store) -> list[Mapping[str, Any]]:
-    """Return the pairs of methods that contradict one another, with the id of the problem."""
+    """Return the pairs of methods that contradict one another, with the id of the problem.
+
+    `lower_import` and `upper_import` are the lookup tables from which the two rows were imported, or None.
+    """
     names = ["problem_id", "problem", "lower", "lower_method", "upper", "upper_method"]
+    points = ["lower_point", "upper_point"]
     if not store.sql("from best where lower > upper limit 1").num_rows:
         return []  # the view conflicts joins all rows of the store, which takes ten times as long
-    return list(_rows(store, f"select {_quoted(names)} from conflicts order by all", names))
+    sources = of_points(store)
+    return [
+        {**row, "lower_import": sources.get(row[points[0]]), "upper_import": sources.get(row[points[1]])}
+        for row in _rows(
+            store, f"select {_quoted(names + points)} from conflicts order by all", names + points
+        )
+    ]
 
 
 def _rows(store: Store, query: str, names: list[str]) -> Iterator[Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from flows.answers.show import NOT_RECOMPUTED, methods_text, sure, width_text
+from flows.answers.show import NOT_RECOMPUTED, methods_text, sure, tables_text, width_text
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import TextTable, counted
@@ -12,6 +12,7 @@ from privcore import Problem
 from privcore.parameter import Value
 
 Columns = dict[str, list[str]]
+_IMPORTS = ("lower_import", "upper_import")
 
 
 def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> TextTable:
@@ -73,24 +74,36 @@ def of_failures(answers: Sequence[StoredAnswer]) -> TextTable:
 
 
 def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> TextTable:
-    """Return a table of contradictions: lower bounds above another method's upper bound."""
+    """Return a table of contradictions: lower bounds above another method's upper bound.
+
+    Args:
+        found: From `conflicts`.
+        asked: The problems, by their ids.
+    """
+    tables = sorted({str(each[name]) for each in found for name in _IMPORTS if each[name]})
     rows = [
         [
             str(each["problem"]),
             listed(asked[str(each["problem_id"])].as_fields()),
             exactly(each["lower"]),  # all digits, since both ends can agree in the first six
-            str(each["lower_method"]),
+            _by(each["lower_method"], each["lower_import"]),
             exactly(each["upper"]),
-            str(each["upper_method"]),
+            _by(each["upper_method"], each["upper_import"]),
         ]
         for each in found
     ]
-    title = (
-        f"{counted(len(rows), 'lower bound')} above another method's upper bound; please report this as a bug"
+    remedy = (
+        f"`privsweep table remove {tables[0]}` takes an import back"
+        if tables
+        else "please report this as a bug"
     )
-    return TextTable(
-        title=title, names=["problem", "fields", "at least", "proved by", "at most", "proved by"], rows=rows
-    )
+    title = f"{counted(len(rows), 'lower bound')} above another method's upper bound; {remedy}"
+    return TextTable(title=title, names=["problem", "fields", "at least", "by", "at most", "by"], rows=rows)
+
+
+def _by(method: object, table: object) -> str:
+    """Return the method of an end, with the lookup table from which it was imported, if any."""
+    return f"{method}, {NOT_RECOMPUTED}{tables_text([str(table)])}" if table else str(method)
 
 
 def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Value]]:

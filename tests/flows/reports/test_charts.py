@@ -222,6 +222,8 @@ def test_a_small_contradiction_is_told_with_all_digits() -> None:
         "lower_method": "one",
         "upper": 2.0,
         "upper_method": "other",
+        "lower_import": None,
+        "upper_import": None,
     }
     (row,) = of_conflicts([found], {"p": problem}).rows
     assert row[2:] == ["2.0000000000000004", "one", "2", "other"]

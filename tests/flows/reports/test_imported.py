@@ -15,7 +15,7 @@ from storage.located import located
 from storage.lookup_table import lookup_table
 from storage.table_import import import_lookup_table
 from tests.flows.small_store import Command
-from tests.storage.made_up import epsilon, put, row
+from tests.storage.made_up import Claims, epsilon, put, row
 
 SWEEP = """
 name = "theirs"
@@ -69,6 +69,24 @@ def test_a_report_calls_imported_bounds_imported_and_not_proved(
     assert "2 problems, all with bounds, 2 of them imported and not recomputed" in text
     assert f"Imported: 2 rows of the lookup table {version}, imported and not recomputed." in text
     assert not re.search(r"This is proved|with proved bounds|proved bracket|proved at the dots", text)
+
+
+def test_a_report_names_the_table_of_an_imported_bound_that_contradicts_a_proof(tmp_path: Path) -> None:
+    false = row(epsilon(sigma=1.0), Answer.enclosure(0.5, 0.6))
+    put(tmp_path / "author", false)
+    with open_store(tmp_path / "author") as author:
+        table = lookup_table(author)
+    import_lookup_table(table, located(tmp_path / "store"))
+    (tmp_path / "theirs.toml").write_text(SWEEP)
+    put(tmp_path / "store", row(epsilon(sigma=1.0), Answer.enclosure(4.0, 5.0), method=Claims()))
+    asked = ["report", str(tmp_path / "theirs.toml"), "--store", str(tmp_path / "store")]
+    run([*asked, "--out", str(tmp_path), "--format", "md"])
+    text = (tmp_path / "theirs.md").read_text().split("## Contradictions")[1].split("## ")[0]
+    text = re.sub(r"\s+", " ", text)
+    assert f"imported and not recomputed, from the lookup table {table.version}" in text
+    assert f"privsweep table remove {table.version}" in text
+    assert "proved" not in text
+    assert "report this as a bug" not in text
 
 
 def test_a_figure_counts_the_imported_points_by_their_table(tmp_path: Path) -> None:
