@@ -46,7 +46,7 @@ class AuditingBest(Method[AuditBestGuesses]):
 
     def cost(self, problem: AuditBestGuesses) -> Cost:
         # Counts that are almost refutable need many steps of the recursion, about the root of their number.
-        seconds, bytes_ = 0.1 + 4e-4 * problem.canaries**0.5, 2e6
+        seconds, bytes_ = 0.5 + 4e-4 * problem.canaries**0.5, 2e6
         if problem.family == "approximate":
             audit = planned_audit(problem.canaries, problem.canaries, problem.mu, 0.5, 0.5)
             most = AuditingSteinke().cost(audit)

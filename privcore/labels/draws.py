@@ -2,21 +2,49 @@
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import scipy
 
 from privcore.distributions.prior_notation import prior
-from privcore.labels import geometric, laplace
-from privcore.labels.poisson_binomial import Array, leave_one_out, pmf
+from privcore.labels.poisson_binomial import Array, pmf
 from privcore.labels.problems import LabelAdvantageTail
-from privcore.labels.rows import discrete, exact_at
+from privcore.labels.rows import members
 
 _CHUNK = 2**18
 """Number of probabilities that are held in memory at a time."""
+_ERROR = 2.0**-48
+"""Relative error of the probabilities of randomized response."""
 _KEPT = 2**23
 """Number of probabilities that are kept for the next problem with the same bags."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagDraws:
+    """Independent samples of the quantity in question, each between two bounds.
+
+    Attributes:
+        lower: Lower bounds of the samples.
+        upper: Upper bounds of the samples; the same array if their error is relative.
+        usual: 1 for each bag, or 0 for one with an unusually small variance.
+        largest: Upper bound of the samples of usual bags.
+        unusual: Upper bound of the contribution of the unusual bags to the mean.
+        error: Relative error of the bounds.
+    """
+
+    lower: Array
+    upper: Array
+    usual: Array | float = 1.0
+    largest: float = 1.0
+    unusual: float = 0.0
+    error: float = 0.0
+
+    @property
+    def samples(self) -> Array:
+        """The middles of the bounds."""
+        return 0.5 * (self.lower + self.upper)
 
 
 def laws_of_others(text: str, bag_size: int, samples: int) -> Iterator[Array]:
@@ -54,30 +82,30 @@ def seed_of(text: str, bag_size: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{text} {bag_size}".encode(), digest_size=8).digest())
 
 
-def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> Array:
-    """Return `samples` draws of the mean advantage over the bags of the problem, given their features."""
+def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> tuple[Array, Array]:
+    """Return bounds of `samples` draws of the mean advantage over the bags of the problem."""
     rng = np.random.default_rng(seed)
     law, epsilon = problem.distribution, problem.label_epsilon
     if problem.mechanism == "rr":
         flipped = float(scipy.special.expit(-epsilon))
         rows = max(1, _CHUNK // problem.bags)
-        parts = []
+        lows: list[Array] = []
+        highs: list[Array] = []
         for start in range(0, samples, rows):
             etas = law.draw(rng, (min(rows, samples - start), problem.bags))
-            parts.append(np.maximum(0.0, np.minimum(etas, 1.0 - etas) - flipped).mean(axis=1))
-        return np.concatenate(parts)
-    means = np.empty(samples)
-    for i in range(samples):
-        total = 0.0
-        for _ in range(problem.bags):
-            total += float(_of_members(law.draw(rng, (problem.bag_size,)), problem.mechanism, epsilon).mean())
-        means[i] = total / problem.bags
-    return means
-
-
-def _of_members(etas: Array, mechanism: str, epsilon: float) -> Array:
-    """Return the advantages of the members of one bag."""
-    laws = leave_one_out(etas)
-    if discrete(mechanism):
-        return exact_at(etas, *geometric.released(laws, epsilon))
-    return laplace.advantages(laws, epsilon, etas)
+            wrong = np.minimum(etas, 1.0 - etas)
+            for ends, sign in ((lows, -_ERROR), (highs, _ERROR)):
+                gains = np.maximum(0.0, wrong * (1.0 + sign) - flipped * (1.0 - sign))
+                ends.append(gains.mean(axis=1))
+        means = np.concatenate(lows), np.concatenate(highs)
+    else:
+        drawn = np.empty((samples, 2))
+        for i in range(samples):
+            bags = (
+                members(law.draw(rng, (problem.bag_size,)), problem.mechanism, epsilon)
+                for _ in range(problem.bags)
+            )
+            drawn[i] = sum(np.array([low.mean(), high.mean()]) for low, high in bags)
+        means = drawn[:, 0] / problem.bags, drawn[:, 1] / problem.bags
+    error = (problem.bags + problem.bag_size + 8.0) * 2.0**-52  # of the means
+    return means[0] * (1.0 - error), means[1] * (1.0 + error)

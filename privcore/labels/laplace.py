@@ -45,16 +45,17 @@ def sides(others: Array, epsilon: float, one: float, zero: float) -> Array:
     return out
 
 
-def advantages(others: Array, epsilon: float, etas: Array) -> Array:
+def advantages(others: Array, epsilon: float, etas: Array, more: float = 0.0) -> Array:
     """Return the advantage of every member of a bag, without bounds of its error.
 
     Args:
         others: Distributions of the sum of the labels of all others, one row for each member, shape (k, k).
         epsilon: Label differential privacy, > 0 and finite.
         etas: Probabilities of label 1 of the members, shape (k,).
+        more: Relative increase of the rarer label's probability, and decrease of the other one's.
     """
-    out = np.zeros((others.shape[0], 6))
-    _split(np.ascontiguousarray(others), epsilon, etas, 1.0 - etas, out)
+    out, change = np.zeros((others.shape[0], 6)), np.where(etas <= 0.5, more, -more)
+    _split(np.ascontiguousarray(others), epsilon, etas * (1.0 + change), (1.0 - etas) * (1.0 - change), out)
     return np.asarray(np.where(etas <= 0.5, out[:, 0], out[:, 1]))
 
 
@@ -178,9 +179,7 @@ def interval_rule(epsilon: float, number: int) -> tuple[Array, Array]:
     for _ in range(number):
         image = y * basis[-1]
         diagonal.append(float(dot(image, basis[-1])))
-        for vector in basis:  # a second pass, since rounding would spoil the orthogonality; two are enough
-            image -= dot(image, vector) * vector
-        for vector in basis:
+        for vector in (*basis, *basis):  # twice, since rounding would spoil the orthogonality
             image -= dot(image, vector) * vector
         beside.append(float(np.linalg.norm(image)))
         basis.append(image / beside[-1] if beside[-1] > 0.0 else image)

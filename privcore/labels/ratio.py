@@ -129,6 +129,31 @@ def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, thresh
     return np.asarray(rate * masses[:, 0] + (1.0 - rate) * masses[:, 1])
 
 
+def row_tail_ends(
+    others: Array, mechanism: str, epsilon: float, prior: Prior, threshold: float
+) -> tuple[Array, Array]:
+    """Return bounds of the probability that the absolute ratio exceeds a threshold, for each row of `others`.
+
+    Args:
+        others: Distributions of the sum of the other labels, shape (rows, k).
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise.
+        prior: Prior of the examples.
+        threshold: In nats, >= 0.
+    """
+    if threshold >= epsilon:
+        return np.zeros(others.shape[0]), np.zeros(others.shape[0])
+    error = 3.0 * relative_error(others.shape[1]) + prior.moment_error
+    if discrete(mechanism):
+        error += likelihoods(others[:0], epsilon)[2]
+    spread = 2.0 * error + _GROUPED
+    low, high = (
+        row_tails(others, mechanism, epsilon, prior.mean, each)
+        for each in (threshold + spread, max(-1.0 if discrete(mechanism) else 0.0, threshold - spread))
+    )
+    return low * (1.0 - error), np.minimum(1.0, high * (1.0 + error) + (others.shape[1] + 1.0) * FLOOR)
+
+
 def ratio_quantile(law: RatioLaw, level: float, precision: float = 1e-12) -> tuple[float, float]:
     """Return bounds of the quantile: the least threshold not exceeded with probability at least `level`.
 

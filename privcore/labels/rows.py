@@ -7,10 +7,12 @@ import numpy as np
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_finite import FinitePrior, overturned_at
 from privcore.labels import geometric, laplace
-from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
+from privcore.labels.poisson_binomial import FLOOR, Array, leave_one_out, relative_error
 
 _FINE = 1e-5
 _MOST_NODES = 128
+_FEW = 4
+"""Number of values up to which integrals over Laplace noise are sums over the values."""
 _NODES = 2**19
 """Number of nodes of integrals over Laplace noise that are held in memory at a time."""
 
@@ -61,27 +63,36 @@ def advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> tupl
     return np.maximum(0.0, low * (1.0 - slack) - FLOOR), high * (1.0 + slack) + FLOOR
 
 
-def overturned_ends(law: Prior, one: Array, zero: Array, error: float) -> tuple[Array, Array]:
+def overturned_ends(
+    own: Prior, one: Array, zero: Array, error: float, *, quickly: bool = False
+) -> tuple[Array, Array]:
     """Return bounds of the overturned mass of outputs whose likelihoods have a relative error.
 
     The mass grows with the larger likelihood and falls with the smaller one, so its bounds are its values at
     the extremes of both.
+
+    Args:
+        own: Distribution of eta of the attacked examples.
+        one: Likelihoods of the outputs for label 1.
+        zero: Likelihoods for label 0, of the same shape.
+        error: Relative error of the likelihoods.
+        quickly: Whether to use `overturned_quickly`; for finitely many values, its errors are like errors of
+            the likelihoods.
     """
+    overturned, slack = own.overturned, own.error
+    if quickly:
+        overturned, slack, error = own.overturned_quickly, own.quick_error, error + own.quick_error
     larger = one > zero
     near = np.abs(one - zero) <= 4.0 * error * (one + zero)
     more, less = 1.0 + error, 1.0 - error
-    high = law.overturned(
-        np.where(larger, one * more, one * less), np.where(larger, zero * less, zero * more)
-    )
-    low = law.overturned(np.where(larger, one * less, one * more), np.where(larger, zero * more, zero * less))
+    high = overturned(np.where(larger, one * more, one * less), np.where(larger, zero * less, zero * more))
+    low = overturned(np.where(larger, one * less, one * more), np.where(larger, zero * more, zero * less))
     if near.any():
         low = np.where(near, 0.0, low)
-        both = np.maximum(law.overturned(one * more, zero * less), law.overturned(one * less, zero * more))
+        both = np.maximum(overturned(one * more, zero * less), overturned(one * less, zero * more))
         high = np.where(near, both, high)
     possible, sure = np.maximum(one, zero) > 0.0, (np.maximum(one, zero) >= FLOOR) & (low >= FLOOR)
-    return np.where(sure, low * (1.0 - law.error), 0.0), high * (1.0 + law.error) + np.where(
-        possible, FLOOR, 0.0
-    )
+    return np.where(sure, low * (1.0 - slack), 0.0), high * (1.0 + slack) + np.where(possible, FLOOR, 0.0)
 
 
 def quick_advantage(
@@ -102,7 +113,7 @@ def quick_advantage(
     if discrete(mechanism):
         one, zero = geometric.released(others, epsilon)
         return np.asarray(law.overturned_quickly(one, zero).sum(axis=-1))
-    if isinstance(law, FinitePrior) and law.values.size <= 4:
+    if isinstance(law, FinitePrior) and law.values.size <= _FEW:
         parts = [
             weight * laplace.sides(others, epsilon, eta, 1.0 - eta)[:, 0 if eta <= 0.5 else 1]
             for eta, weight in zip(law.values, law.weights, strict=True)
@@ -113,6 +124,31 @@ def quick_advantage(
     return np.concatenate(
         [law.overturned_quickly(*laplace.at_nodes(piece, epsilon, nodes)).sum(axis=-1) for piece in pieces]
     )
+
+
+def quick_ends(
+    others: Array, mechanism: str, epsilon: float, own: Prior, nodes: int = laplace.FEWEST
+) -> tuple[Array, Array]:
+    """Return bounds of the advantages for samples; for a continuous prior, both are `quick_advantage`.
+
+    For finitely many values, an output may be as likely for both labels. Then rounding alone decides whether
+    it counts, and the relative error of an advantage has no bound, so the bounds are proved. With Laplace
+    noise this is so for up to four values, and more are integrated as for a continuous prior.
+
+    Args:
+        others: Distributions of the sum of the other labels, shape (rows, k).
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise; infinity for `llp`.
+        own: Distribution of eta of the attacked examples.
+        nodes: As for `quick_advantage`.
+    """
+    if isinstance(own, FinitePrior) and discrete(mechanism):
+        low, high = overturned_ends(own, *likelihoods(others, epsilon), quickly=True)
+        return low.sum(axis=-1), high.sum(axis=-1)
+    if isinstance(own, FinitePrior) and own.values.size <= _FEW:
+        return advantage(others, mechanism, epsilon, own)
+    quick = quick_advantage(others, mechanism, epsilon, own, nodes)
+    return quick, quick
 
 
 def nodes_needed(others: Array, epsilon: float, law: Prior) -> tuple[int, float]:
@@ -137,6 +173,30 @@ def nodes_needed(others: Array, epsilon: float, law: Prior) -> tuple[int, float]
             return numbers[-3], wrong[-2] + wrong[-1]
         if numbers[-1] >= _MOST_NODES:
             return numbers[-2], wrong[-1]
+
+
+def members(etas: Array, mechanism: str, epsilon: float) -> tuple[Array, Array]:
+    """Return bounds of the advantage of each member of a bag, each of shape (k,).
+
+    Args:
+        etas: Probabilities of label 1 of the members, shape (k,).
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise; infinity for `llp`.
+    """
+    laws = leave_one_out(etas)
+    slack = error = 2.0 * relative_error(etas.size)
+    if discrete(mechanism):
+        one, zero, error = likelihoods(laws, epsilon)
+
+    def at(more: float) -> Array:
+        """Return the advantages if the rarer label is this much likelier, and the other one less likely."""
+        if not discrete(mechanism):
+            return laplace.advantages(laws, epsilon, etas, more)
+        change = np.where(etas <= 0.5, more, -more)[:, None]
+        return exact_at(etas, one * (1.0 + change), zero * (1.0 - change))
+
+    low, high = at(-error) * (1.0 - slack), at(error) * (1.0 + slack)
+    return np.maximum(0.0, low - FLOOR), high + (etas.size + 1.0) * FLOOR
 
 
 def exact_at(etas: Array, one: Array, zero: Array) -> Array:

@@ -12,7 +12,7 @@ import scipy
 from privcore import params
 from privcore.answer import Answer
 from privcore.labels import laplace
-from privcore.labels.draws import advantages_of_bags, laws_of_others
+from privcore.labels.draws import BagDraws, advantages_of_bags, laws_of_others
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
@@ -24,10 +24,10 @@ from privcore.labels.problems import (
     LabelRatioQuantile,
     LabelRatioTail,
 )
-from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
+from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tail_ends, row_tails
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
-from privcore.labels.rows import discrete, nodes_needed, quick_advantage
+from privcore.labels.rows import discrete, nodes_needed, quick_ends
 from privcore.labels.sub_bags import ends
 from privcore.labels.typical_bags import cap
 from privcore.method import Cost, Direction, Method
@@ -39,30 +39,6 @@ _TRIED = 64
 """Bags for choosing the quadrature over Laplace noise."""
 _PILOT = 2**21
 """Largest number of outputs that are sorted to choose the tested quantiles."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BagDraws:
-    """Independent samples of the quantity in question.
-
-    Attributes:
-        samples: All samples.
-        usual: The samples, set to 0 for bags with an unusually small variance.
-        largest: Upper bound of `usual`.
-        unusual: Upper bound of the contribution of the unusual bags to the mean.
-        error: Relative error of the samples.
-    """
-
-    samples: Array
-    usual: Array
-    largest: float = 1.0
-    unusual: float = 0.0
-    error: float = 0.0
-
-    @classmethod
-    def of(cls, samples: Array) -> "BagDraws":
-        """Return samples in [0, 1] from usual bags only."""
-        return cls(samples=samples, usual=samples)
 
 
 Answered = (
@@ -91,7 +67,7 @@ class LabelsSampling(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}"
-    version = 4
+    version = 5
     shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
@@ -125,14 +101,17 @@ class LabelsSampling(Method[Answered]):
             return self._quantile(problem)
         drawn = self._samples(problem, seed)
         low, high = self._ends(problem, drawn)
-        value = float(drawn.samples.mean())
-        spread = float(drawn.samples.std()) / math.sqrt(drawn.samples.size - 1.0)
+        samples = drawn.samples
+        value = float(samples.mean())
+        spread = float(samples.std()) / math.sqrt(samples.size - 1.0)
         if not isinstance(problem, LabelAdvantageTail | LabelRatioTail):
             low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
-        detail = f"{drawn.samples.size} bags, standard error {spread:.2g}"
+        detail = f"{samples.size} bags, standard error {spread:.2g}"
         normal = 2.0 * spread * float(scipy.special.ndtri(0.5 + 0.5 * self.confidence))
-        if normal > 0.0 and high - low > 3.0 * normal + 2.0 * drawn.error * value:  # see docs/labels.md
+        if (
+            normal > 1e-9 * value and high - low > 3.0 * normal + 2.0 * drawn.error * value
+        ):  # see docs/labels.md
             detail += f", {(high - low) / normal:.2g} normal widths"
         if isinstance(problem, LabelAttackAccuracy):
             blind = accuracy(problem.distribution, (0.0, 0.0))
@@ -149,14 +128,20 @@ class LabelsSampling(Method[Answered]):
         """Return confidence bounds of the mean, not counting the error of each sample."""
         atoms, error = problem.distribution.atoms, 0.5 * (1.0 - self.confidence)
         if atoms is not None and atoms[0].size == 1 and not isinstance(problem, LabelAdvantageTail):
-            return float(drawn.samples.min()), float(drawn.samples.max())  # all bags are equal
+            return float(drawn.lower.min()), float(drawn.upper.max())  # all bags are equal
         if drawn.largest <= 0.0:
             return 0.0, drawn.unusual
         if isinstance(problem, LabelAdvantageTail | LabelRatioTail):
-            shares = np.minimum(1.0, drawn.usual)
-            return betting_lower(shares, error), betting_upper(shares, error)
-        parts = partial(self._of_parts, problem)
-        low, high = ends(drawn.usual, drawn.largest, problem.bag_size - 1, error, drawn.error, parts)
+            return betting_lower(drawn.lower, error), betting_upper(drawn.upper, error)
+
+        def bounds(samples: Array) -> tuple[float, float]:
+            parts = partial(self._of_parts, problem)
+            others = problem.bag_size - 1
+            return ends(samples * drawn.usual, drawn.largest, others, error, drawn.error, parts)
+
+        low, high = bounds(drawn.lower)
+        if drawn.upper is not drawn.lower:
+            high = bounds(drawn.upper)[1]
         return low, high + drawn.unusual
 
     def _of_parts(self, problem: LabelProblem, others: int, number: int) -> Array:
@@ -167,7 +152,7 @@ class LabelsSampling(Method[Answered]):
         for laws in laws_of_others(problem.prior, others + 1, number):
             if not parts and not discrete(mechanism):
                 nodes, error = nodes_needed(laws[:_TRIED], epsilon, law)
-            parts.append(quick_advantage(laws, mechanism, epsilon, law, nodes))
+            parts.append(quick_ends(laws, mechanism, epsilon, law, nodes)[1])
         return np.concatenate(parts) * (1.0 + 4.0 * error)
 
     def releases(self, problem: LabelProblem, number: int) -> Releases:
@@ -179,31 +164,35 @@ class LabelsSampling(Method[Answered]):
         match problem:
             case LabelAdvantageTail():
                 means = advantages_of_bags(problem, self.samples, seed)
-                return BagDraws.of((means > problem.threshold).astype(float))
+                low, high = ((each > problem.threshold).astype(float) for each in means)
+                return BagDraws(lower=low, upper=high)
             case LabelRatioTail():
-                rate, threshold = problem.distribution.mean, problem.log_ratio
-                parts = [
-                    row_tails(others, problem.mechanism, problem.label_epsilon, rate, threshold)
-                    for others in self._laws(problem)
-                ]
-                return BagDraws.of(np.concatenate(parts))
+                asked = problem.mechanism, problem.label_epsilon, problem.distribution, problem.log_ratio
+                tails = [row_tail_ends(others, *asked) for others in self._laws(problem)]
+                low, high = (np.concatenate(each) for each in zip(*tails, strict=True))
+                return BagDraws(lower=low, upper=high)
         law = problem.attacked
         mechanism, epsilon = problem.mechanism, problem.label_epsilon
         largest = law.blind * (1.0 + 2.0 * law.error)
         if math.isfinite(epsilon):
             largest = min(largest, response_advantage(law, epsilon)[1])
         usual = cap(law, problem.distribution, problem.bag_size, mechanism, epsilon, largest)
-        parts, counts = [], []
+        lows: list[Array] = []
+        highs: list[Array] = []
+        counts: list[Array] = []
         nodes, error = laplace.FEWEST, 0.0
         for others in self._laws(problem):
-            if not parts and not discrete(mechanism):
+            if not lows and not discrete(mechanism):
                 nodes, error = nodes_needed(others[:_TRIED], epsilon, law)
-            parts.append(quick_advantage(others, mechanism, epsilon, law, nodes))
+            low, high = quick_ends(others, mechanism, epsilon, law, nodes)
+            lows.append(low)
+            highs.append(high)
             counts.append(usual.counts(others))
-        samples = np.concatenate(parts)
+        lower = np.concatenate(lows)
         return BagDraws(
-            samples=samples,
-            usual=samples * np.concatenate(counts),
+            lower=lower,
+            upper=lower if lows[0] is highs[0] else np.concatenate(highs),
+            usual=np.concatenate(counts).astype(float),
             largest=usual.advantage,
             unusual=usual.rare * largest,
             error=4.0 * (error + law.quick_error) + 1e-9,
@@ -217,22 +206,23 @@ class LabelsSampling(Method[Answered]):
         laws = np.concatenate(list(self._laws(problem)))
         half = laws.shape[0] // 2
         pilot = laws[: max(1, min(half, _PILOT // laws.shape[1]))]
-        mechanism, epsilon, rate = problem.mechanism, problem.label_epsilon, problem.distribution.mean
-        law = RatioLaw.of(
-            mechanism, epsilon, problem.distribution, [(np.full(pilot.shape[0], 1.0 / pilot.shape[0]), pilot)]
-        )
+        mechanism, epsilon, prior = problem.mechanism, problem.label_epsilon, problem.distribution
+        equal = np.full(pilot.shape[0], 1.0 / pilot.shape[0])
+        law = RatioLaw.of(mechanism, epsilon, prior, [(equal, pilot)])
         error = 0.5 * (1.0 - self.confidence)
         value = ratio_quantile(law, problem.level, 1e-6)[0 if discrete(mechanism) else 1]
-        near = row_tails(laws[:half], mechanism, epsilon, rate, _below(value))
+        near = row_tails(laws[:half], mechanism, epsilon, prior.mean, _below(value))
         mean = float(near.mean())
         margin = 2.5 * max(betting_upper(near, error) - mean, mean - betting_lower(near, error))
         low = ratio_quantile(law, max(1e-9, problem.level - margin), 1e-6)[0]
         upwards = problem.level + margin
         high = ratio_quantile(law, upwards, 1e-6)[1] if upwards < 1.0 else epsilon
         allowed = 1.0 - problem.level
-        tested = row_tails(laws[half:], mechanism, epsilon, rate, _below(low))
+        tested = row_tail_ends(laws[half:], mechanism, epsilon, prior, _below(low))[0]
         low = 0.0 if betting_lower(tested, error) <= allowed else low if math.isinf(low) else _below(low)
-        if betting_upper(row_tails(laws[half:], mechanism, epsilon, rate, high), error) > allowed:
+        high = min(epsilon, high * (1.0 + 1e-9) + 1e-9)
+        tested = row_tail_ends(laws[half:], mechanism, epsilon, prior, high)[1]
+        if betting_upper(tested, error) > allowed:
             high = epsilon
         return Answer.enclosure(
             min(low, high),
