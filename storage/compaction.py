@@ -16,7 +16,7 @@ from privcore import PROBLEMS
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.imported import source_of
-from storage.parts import ROW_GROUP, parts, problem_of, publish, read_part
+from storage.parts import MOST_BYTES, ROW_GROUP, parts, problem_of, publish, read_part
 from storage.replacements import (
     Replacement,
     delete_replaced,
@@ -91,17 +91,19 @@ def _portions(place: Folder, small: int, largest: int) -> Iterator[list[Path]]:
     """Yield groups of at least two parts to merge, each of one problem of this release."""
     known = {problem.name for problem in PROBLEMS}
     portion: list[Path] = []
-    rows = 0
+    rows = bytes_ = 0
     for path in parts(place):
         count = _rows_of(place, path) if problem_of(path) in known else small
         if count >= small:
             continue
-        if portion and (problem_of(path) != problem_of(portion[0]) or rows + count > largest):
+        size = path.stat().st_size
+        too_large = rows + count > largest or bytes_ + size > MOST_BYTES // 2
+        if portion and (too_large or problem_of(path) != problem_of(portion[0])):
             if len(portion) > 1:
                 yield portion
-            portion, rows = [], 0
+            portion, rows, bytes_ = [], 0, 0
         portion.append(path)
-        rows += count
+        rows, bytes_ = rows + count, bytes_ + size
     if len(portion) > 1:
         yield portion
 

@@ -28,6 +28,7 @@ from storage.replacements import (
     successors,
     write_replacement,
 )
+from storage.snapshot_folder import snapshot_folder
 from storage.views import CHOICE
 
 _COMPARED = ("point_id", "status", "versions", "lower", "upper", "value", "confidence", "finished_at")
@@ -106,12 +107,14 @@ def _stale_snapshots(place: Folder) -> list[Path]:
 
     A log of changes next to a snapshot is foreign, since snapshots are built whole.
     """
-    folder = place.root / layout.CACHE
-    if folder.is_symlink():
-        return []
+    folders = {snapshot_folder(place), place.root / layout.CACHE}
     current = snapshot.sound(snapshot.contents(place))
-    found = (*folder.glob("snapshot-*.duckdb"), *folder.glob("snapshot-*.duckdb.wal"))
-    return [path for path in sorted(found) if path != current]
+    return [
+        path
+        for folder in sorted(each for each in folders if each is not None and not each.is_symlink())
+        for path in sorted((*folder.glob("snapshot-*.duckdb"), *folder.glob("snapshot-*.duckdb.wal")))
+        if path != current
+    ]
 
 
 def _age(path: Path) -> float:

@@ -33,8 +33,12 @@ def refuse_no_file(path: Path, where: object) -> None:
         raise DamagedError(f"{where} is not part of the store; `privsweep repair` will quarantine it.")
 
 
-def content_of(path: Path) -> bytes:
-    """Return the content of a small file.
+def content_of(path: Path, largest: int = LARGEST) -> bytes:
+    """Return the content of a file.
+
+    Args:
+        path: The file.
+        largest: Most bytes that are read.
 
     Raises:
         OSError: The path is a folder, a link or a pipe, or the file is too large or cannot be read.
@@ -42,8 +46,8 @@ def content_of(path: Path) -> bytes:
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is not a file", str(path))
-    if status.st_size > LARGEST:
-        raise OSError(errno.EFBIG, f"it has more than {LARGEST // 10**6} MB", str(path))
+    if status.st_size > largest:
+        raise OSError(errno.EFBIG, f"it has more than {largest // 10**6} MB", str(path))
     return path.read_bytes()
 
 

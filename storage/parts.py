@@ -1,5 +1,6 @@
 """A part: one immutable Parquet file, named by its points and its bytes, published whole."""
 
+import errno
 import hashlib
 import re
 from collections import Counter
@@ -17,9 +18,12 @@ from storage.plausible import impossible
 from storage.schema import PROBLEM_KEY, RESULTS
 
 ROW_GROUP = 122_880
+MOST_BYTES = 2**31
+"""Most bytes of a part, which is whole in memory while it is written or read."""
 NUMBERS = ("lower", "upper", "value", "confidence")
 """Columns in which NaN is refused, since it would pass comparisons and reach a bracket."""
 
+_REMEDY = "`privsweep repair` will compute its points again"
 _FOLDER = re.compile(r"problem=([a-z][a-z0-9-]*)")
 _NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.parquet")
 
@@ -56,7 +60,7 @@ def pack(table: pa.Table) -> Packed:
         table: Rows of one problem class, from `storage.schema.to_table`.
 
     Raises:
-        ValueError: The table is not from `to_table`, is empty, or has NaN in its answers.
+        ValueError: The table is not from `to_table`, is empty, has NaN in its answers, or is too large.
     """
     problem = (table.schema.metadata or {}).get(PROBLEM_KEY, b"").decode()
     if not problem or table.num_rows == 0:
@@ -64,6 +68,8 @@ def pack(table: pa.Table) -> Packed:
     if name := _with_nan(table):
         raise ValueError(f"Expected no NaN in the column {name}.")
     content = _to_bytes(table)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"Expected a part of at most {MOST_BYTES} bytes, got {len(content)}.")
     file = f"{ids_hash(table['point_id'].to_pylist())}-{hashlib.sha256(content).hexdigest()}.parquet"
     return Packed(name=f"problem={problem}/{file}", content=content)
 
@@ -184,14 +190,13 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
     match = _NAME.fullmatch(path.name)
     shown, problem = place.shown(path), problem_of(path)
     try:
-        content = path.read_bytes()
+        content = layout.content_of(path, MOST_BYTES)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise DamagedError(f"{shown} is damaged: {reason(error)}; {_REMEDY}.") from error
         raise StoreError(f"Cannot read {shown}: {reason(error)}.") from error
     if match is None or hashlib.sha256(content).hexdigest() != match[2]:
-        raise DamagedError(
-            f"{shown} is damaged: its bytes do not match the SHA-256 in its name; "
-            "`privsweep repair` will compute its points again."
-        )
+        raise DamagedError(f"{shown} is damaged: its bytes do not match the SHA-256 in its name; {_REMEDY}.")
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         schema = file.schema_arrow

@@ -112,7 +112,9 @@ def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
 
     try:
         yield server
-    except (OSError, BotoCoreError, ClientError, ResponseParserError, BrokenOff, ValueError) as error:
+    except (OSError, BotoCoreError, ClientError, ResponseParserError, BrokenOff) as error:
+        raise refused(action, place, error) from error
+    except (ValueError, RuntimeError) as error:  # of a number or a time that the server invented
         raise refused(action, place, error) from error
 
 

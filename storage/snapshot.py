@@ -23,6 +23,7 @@ from storage.folder import Folder
 from storage.manifest import Manifest, manifests, missing, to_json
 from storage.parts import parts, problem_of
 from storage.schema import SCHEMA_VERSION, schema_for
+from storage.snapshot_folder import snapshot_folder
 
 MOST_NEW = 0.5
 """Bytes of new parts, as a share of the bytes of all parts, up to which an older snapshot is extended."""
@@ -108,7 +109,7 @@ def _size_and_time(place: Folder, path: Path) -> tuple[int, int]:
 def connect(what: Contents) -> duckdb.DuckDBPyConnection:
     """Return a read-only, locked connection to the snapshot of these contents; build it if it is missing.
 
-    A file in the cache is opened only if this user built it and it has not changed since. Without room in the
+    A file is opened only if this user built it and it has not changed since. Without room for it in the
     cache, the snapshot is built in the folder for temporary files, and without room there in memory.
 
     Raises:
@@ -129,17 +130,18 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
 
 
 def sound(what: Contents) -> Path | None:
-    """Return the snapshot of these contents in the cache, or None if it must be built."""
-    folder = what.place.root / layout.CACHE
-    if folder.is_symlink():
+    """Return the snapshot of these contents in its folder, or None if it must be built."""
+    folder = snapshot_folder(what.place)
+    if folder is None:
         return None
     return next(snapshot_records.trusted(sorted(folder.glob(f"snapshot-{what.digest}-*.duckdb"))), None)
 
 
 def discard(place: Folder, digest: str) -> None:
     """Delete the snapshot of contents with this digest, because DuckDB found it damaged."""
-    for path in (place.root / layout.CACHE).glob(f"snapshot-{digest}-*.duckdb"):
-        snapshot_records.forget(path)
+    if folder := snapshot_folder(place):
+        for path in folder.glob(f"snapshot-{digest}-*.duckdb"):
+            snapshot_records.forget(path)
 
 
 def _elsewhere(what: Contents) -> duckdb.DuckDBPyConnection:
@@ -179,15 +181,15 @@ def _lock(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _build_aside(what: Contents) -> Path:
     """Build a snapshot under another name, rename it, record it, and remove old snapshots."""
-    folder = what.place.root / layout.CACHE
-    if folder.is_symlink():  # foreign: it may lead anywhere
-        raise NotADirectoryError(folder)
-    folder.mkdir(exist_ok=True)
+    folder = snapshot_folder(what.place)
+    if folder is None:
+        raise NotADirectoryError(what.place.root / layout.CACHE)
+    folder.mkdir(mode=0o755, exist_ok=True)
     # Another user may have a snapshot of the same contents, which must not be overwritten.
     path = folder / f"snapshot-{what.digest}-{secrets.token_hex(4)}.duckdb"
     with tempfile.TemporaryDirectory(prefix=".snapshot-", suffix=".tmp", dir=folder) as scratch:
         unfinished = Path(scratch) / path.name
-        if not _extended(unfinished, what):
+        if not _extended(unfinished, what, folder):
             build(unfinished, what.place, what.parts, what.manifests)
         sha256 = snapshot_records.sha256_of(unfinished)
         unfinished.replace(path)
@@ -205,7 +207,7 @@ def _origin(what: Contents) -> str:
     return json.dumps([what.release, parts]) if what.release else ""
 
 
-def _extended(path: Path, what: Contents) -> bool:
+def _extended(path: Path, what: Contents, folder: Path) -> bool:
     """Write a snapshot as an extension of an older one; return whether there is one with most of the parts.
 
     The older one is copied before its hash is compared, so that the extended bytes are those that this user
@@ -213,9 +215,7 @@ def _extended(path: Path, what: Contents) -> bool:
     """
     release, parts = json.loads(_origin(what) or '["", {}]')
     size = sum(bytes_ for bytes_, _ in parts.values())
-    for old in (
-        sorted((what.place.root / layout.CACHE).glob("snapshot-*.duckdb"), key=_age) if release else []
-    ):
+    for old in sorted(folder.glob("snapshot-*.duckdb"), key=_age) if release else []:
         sha256, origin = snapshot_records.origin_of(old) or ("", '["", {}]')
         of_release, known = json.loads(origin or '["", {}]')
         if of_release != release or not known.items() <= parts.items():

@@ -13,10 +13,7 @@ from pathlib import Path
 
 from storage.errors import StoreError
 from storage.layout import is_no_file
-from storage.located import cache_folder
-from storage.private_folder import make_private
-
-FOLDER = "snapshots"
+from storage.snapshot_folder import records_folder
 
 
 def remember(path: Path, sha256: str, origin: str = "") -> None:
@@ -35,11 +32,16 @@ def remember(path: Path, sha256: str, origin: str = "") -> None:
 
 
 def origin_of(path: Path) -> tuple[str, str] | None:
-    """Return the hash of a snapshot that this user built, and the text about its origin, or None."""
+    """Return the hash of a snapshot that this user built, and the text about its origin, or None.
+
+    It is None, too, if the size of the file has changed since.
+    """
     try:
         record = _record(path)
-        sha256 = json.loads(record.read_bytes())[0]
-        return (sha256, _origin(record).read_text()) if isinstance(sha256, str) else None
+        sha256, _, size, *_ = json.loads(record.read_bytes())
+        if not isinstance(sha256, str) or size != path.stat().st_size:
+            return None
+        return sha256, _origin(record).read_text()
     except (OSError, ValueError, LookupError, TypeError, StoreError):
         return None
 
@@ -66,8 +68,9 @@ def trusted(paths: list[Path]) -> Iterator[Path]:
                 continue
             # DuckDB would replay a log next to the file; a snapshot that was built whole has none.
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
-            if state != _state(path):
-                if sha256_of(path) != sha256:
+            if state != (now := _state(path)):
+                # Inode, size, times: of another size, the file is another one, and may be too long to hash.
+                if state[1] != now[1] or sha256_of(path) != sha256:
                     forget(path)
                     continue
                 remember(path, sha256)
@@ -98,8 +101,5 @@ def _origin(record: Path) -> Path:
 
 
 def _record(path: Path) -> Path:
-    folder = cache_folder() / FOLDER
-    if not make_private(folder):
-        raise StoreError(f"Expected {folder} to be a folder in which only this user can write.")
     name = hashlib.blake2b(os.fsencode(path.resolve()), digest_size=16).hexdigest()
-    return folder / f"{name}.json"
+    return records_folder() / f"{name}.json"

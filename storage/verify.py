@@ -185,7 +185,9 @@ def _read(place: Folder, path: Path) -> _Seen:
 def _is_complete(path: Path) -> bool:
     """Return whether a file has the ending of a Parquet file."""
     try:
-        return path.read_bytes().endswith(b"PAR1")
+        with path.open("rb") as file:
+            file.seek(max(0, _size(path) - 4))
+            return file.read(4) == b"PAR1"
     except OSError:  # it vanished meanwhile
         return True
 

@@ -40,6 +40,7 @@ os.environ.update(
 for _name in ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "RAY_ADDRESS", "AWS_PROFILE"):
     os.environ.pop(_name, None)
 
+os.umask(0o022)  # a cache into which the group can write is not used
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in background processes
 
 # Draws are a function of the test alone, so that a commit never fails by chance; `make soak` draws new ones.

@@ -732,6 +732,28 @@ def test_a_server_whose_answer_never_ends_is_given_up(
                 question()
 
 
+def test_a_time_that_no_calendar_has_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            entry = f"<Key>store/x</Key><Size>1</Size><ETag>t</ETag><LastModified>{'9' * 20}</LastModified>"
+            page = f"<ListBucketResult><Name>b</Name><Contents>{entry}</Contents></ListBucketResult>".encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as odd:
+        threading.Thread(target=odd.serve_forever, daemon=True).start()
+        with pytest.raises(StoreError, match=r"^Cannot read s3://bucket/store: "):
+            Objects("s3://bucket/store", f"http://127.0.0.1:{odd.server_port}").listed("")
+        odd.shutdown()
+
+
 def test_a_download_may_take_as_long_as_its_size_explains() -> None:
     assert server.longest(2_000_000) == server.longest() + 100
 

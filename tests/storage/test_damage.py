@@ -1,3 +1,4 @@
+import os
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from privcore import Answer
 from storage import StoreError, open_store, write_manifest
 from storage.errors import DegradedWarning
 from storage.located import located
+from storage.repair import set_aside
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 from tests.storage.test_parts import republish
 
@@ -28,6 +30,22 @@ def test_every_flipped_bit_is_found_by_name(root: Path) -> None:
     assert len(complaints) == 60
     for part, complaint in zip(sorted(made), complaints, strict=True):
         assert complaint.startswith(f"{part} is damaged: its bytes do not match the SHA-256 in its name")
+
+
+def test_a_part_that_a_disk_enlarged_is_refused_unread_and_repaired(root: Path) -> None:
+    part, sound = put(root, rows(5)), put(root, rows(5, first=5))
+    os.truncate(part, 8 * 10**12)  # 8 TB of zeros, which need no room
+    with open_store(root) as store:
+        (complaint,) = store.verify()
+        assert complaint.startswith(f"{part} is damaged: it has more than 2147 MB; `privsweep repair` will")
+        with pytest.raises(StoreError, match="it has more than 2147 MB"):
+            store.sql("from results")
+    with pytest.warns(DegradedWarning), open_store(root, degraded=True) as store:
+        assert store.sql("from results").num_rows == 5
+    set_aside(located(root), [part])
+    with open_store(root) as store:
+        assert store.sql("from results").num_rows == 5
+    assert (part.exists(), sound.exists()) == (False, True)
 
 
 @pytest.mark.sampled(1)

@@ -8,7 +8,7 @@ import pytest
 from privcore import Answer
 from storage import QueryError, StoreError, open_store
 from storage.garbage import collect, find_garbage
-from storage.located import located
+from storage.located import CACHE_VARIABLE, located
 from storage.snapshot import contents
 from tests.storage.made_up import epsilon, put, row, rows
 
@@ -64,6 +64,47 @@ def test_a_snapshot_that_somebody_else_made_is_not_believed(root: Path, name: st
     forge(copy)
     snapshot.unlink()
     assert upper(root) == 2.0
+
+
+@pytest.mark.parametrize("shared", ["cache", ""], ids=["cache", "store"])
+@pytest.mark.parametrize("mode", [0o777, 0o2775])
+def test_a_snapshot_is_not_where_others_could_exchange_it_while_it_is_opened(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str, mode: int
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "private"))
+    put(root, rows(3))
+    assert upper(root) == 2.0
+    (snapshot,) = snapshots(root)
+    before = snapshot.read_bytes()
+    (root / shared).chmod(mode)
+    forge(snapshot)
+    forged = snapshot.read_bytes()
+    assert forged != before
+    for _ in range(2):
+        assert upper(root) == 2.0
+    assert snapshot.read_bytes() == forged, "it is not even read"
+    (own,) = (tmp_path / "private" / "snapshots").glob("*/snapshot-*.duckdb")
+    assert own.parent.stat().st_mode & 0o777 == 0o700
+    put(root, rows(3, first=3))
+    assert upper(root) == 2.0
+    collect(located(root), find_garbage(located(root)))
+    (newest,) = (tmp_path / "private" / "snapshots").glob("*/snapshot-*.duckdb")
+    assert newest != own
+    assert snapshots(root) == [], "the old one is not needed"
+
+
+def test_a_snapshot_of_another_size_is_replaced_unread(root: Path) -> None:
+    put(root, rows(3))
+    assert upper(root) == 2.0
+    (snapshot,) = snapshots(root)
+    os.truncate(snapshot, 8 * 10**12)  # 8 TB of zeros, which need no room but hours to hash
+    put(root, rows(2, first=3))
+    assert upper(root) == 2.0
+    collect(located(root), find_garbage(located(root)))
+    (again,) = snapshots(root)
+    os.truncate(again, 8 * 10**12)
+    assert upper(root) == 2.0
+    assert again not in snapshots(root)
 
 
 def test_a_snapshot_with_a_flipped_bit_is_replaced(root: Path) -> None:
