@@ -71,7 +71,11 @@ def read_scores(
         DomainError: A file cannot be read, or its columns are not valid.
     """
     if out_file is None:
-        scores, included = read_columns(file, [score_column, included_column], "numbers", WORDS)
+        if score_column == included_column:
+            raise DomainError(f"Expected two columns, got {score_column} for scores and inclusion bits.")
+        scores, included = read_columns(
+            file, [score_column, included_column], "numbers", {included_column: WORDS}
+        )
     else:
         both = [read_columns(each, [score_column], "numbers")[0] for each in (file, out_file)]
         scores, included = np.concatenate(both), np.repeat([1.0, 0.0], [each.size for each in both])

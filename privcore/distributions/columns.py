@@ -13,10 +13,11 @@ from privcore.errors import DomainError
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Words = Mapping[str, float]
 
 
 def read_columns(
-    path: Path, names: Sequence[str], what: str, words: Mapping[str, float] = MappingProxyType({})
+    path: Path, names: Sequence[str], what: str, words: Mapping[str, Words] = MappingProxyType({})
 ) -> list[Array]:
     """Return columns of a file as numbers; true and false count as 1 and 0.
 
@@ -24,7 +25,7 @@ def read_columns(
         path: A Parquet, CSV, JSONL, NPY or NPZ file; its first bytes determine the format.
         names: Names of the columns.
         what: Content of the columns, such as `probabilities`, for the messages.
-        words: Numbers of words, in lower case, that a column of text may have instead of numbers.
+        words: For the name of a column, the numbers of words, in lower case, that it may have as texts.
 
     Returns:
         One array per column, of equal lengths, without NaN.
@@ -41,7 +42,7 @@ def read_columns(
             raise DomainError(f"Expected a file with a column of {what}, but {path} is not a file.")
         table = read_table(path, names)
         # Missing values become NaN.
-        arrays = [_in_numbers(table.column(name), words).to_numpy() for name in names]
+        arrays = [_in_numbers(table.column(name), words.get(name, {})).to_numpy() for name in names]
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
         reason = _sentence(error)
         raise DomainError(f"Cannot read {what} from the {column} {listed} of {path}: {reason}") from None
@@ -86,7 +87,7 @@ def read_categories(path: Path, name: str) -> Counts:
     return np.asarray(counts, dtype=np.int64)
 
 
-def _in_numbers(column: Any, words: Mapping[str, float]) -> Any:
+def _in_numbers(column: Any, words: Words) -> Any:
     """Return a column with numbers in place of text: of words, in any case, or else of numerals."""
     import pyarrow as pa
     import pyarrow.compute as pc

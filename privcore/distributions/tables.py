@@ -17,6 +17,7 @@ MOST_ROWS = 10**8
 
 _LONGEST = 1024  # bytes of a value of an array
 _MOST_BYTES = 2e9  # of all values of an array
+_MOST_TEXT = 4e9  # bytes of CSV or JSONL, after decompression
 _BLOCK = 1 << 24  # bytes of a block of text; Arrow refuses longer rows
 _NESTED = 500  # brackets of a line of JSON that are not counted by depth
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors write first
@@ -36,7 +37,6 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
         DomainError: A column is missing or listed twice, or an array is not a column.
         OSError, RuntimeError, UnicodeError, pyarrow.ArrowException: The file cannot be read.
     """
-    import pyarrow.csv
     import pyarrow.json
 
     with path.open("rb") as file:
@@ -45,17 +45,29 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
         return _arrays(path, names, zipped=start.startswith(_ZIP))
     if start.startswith(b"PAR1"):
         return _of_parquet(path, list(dict.fromkeys(names)))
+    if path.stat().st_size > _MOST_TEXT:
+        raise DomainError(f"Expected at most {_MOST_TEXT / 1e9:g} GB of text, got more in {path}.")
     skipped = len(_MARK) if start.startswith(_MARK) else 0
     if start[skipped:].lstrip().startswith(b"{"):
         _check_nesting(path)
         with path.open("rb") as file:
             file.seek(skipped)
             table = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK))
-    else:
-        _check_packed(path)
-        table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(block_size=_BLOCK))
-    _check_present(path, names, table.column_names)
-    return table
+        _check_present(path, names, table.column_names)
+        return table
+    _check_packed(path)
+    return _of_csv(path, names)
+
+
+def _of_csv(path: Path, names: Sequence[str]) -> Any:
+    """Return columns of a CSV file; the others are not kept."""
+    import pyarrow.csv
+
+    blocks = pyarrow.csv.ReadOptions(block_size=_BLOCK)
+    with pyarrow.csv.open_csv(path, blocks) as reader:
+        _check_present(path, names, reader.schema.names)
+    wanted = pyarrow.csv.ConvertOptions(include_columns=list(dict.fromkeys(names)))
+    return pyarrow.csv.read_csv(path, blocks, convert_options=wanted)
 
 
 def _of_parquet(path: Path, names: list[str]) -> Any:
@@ -82,15 +94,17 @@ def _of_parquet(path: Path, names: list[str]) -> Any:
 
 
 def _check_packed(path: Path) -> None:
-    """Count the rows of compressed text, whose size says nothing about them."""
+    """Measure compressed text, whose size says nothing about its rows."""
     import pyarrow as pa
 
     with pa.input_stream(str(path), compression="detect") as stream:
         if stream.seekable():
             return
-        rows = 0
+        rows = size = 0
         while block := stream.read(_BLOCK):
-            rows += block.count(b"\n")
+            rows, size = rows + block.count(b"\n"), size + len(block)
+            if size > _MOST_TEXT:
+                raise DomainError(f"Expected at most {_MOST_TEXT / 1e9:g} GB of text, got more in {path}.")
             if rows > MOST_ROWS + 1:
                 raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got more.")
 

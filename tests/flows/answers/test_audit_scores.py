@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from scipy.stats import beta, norm
 from sklearn.metrics import roc_auc_score
 
 from flows.cli.app import run
+from privcore.distributions.columns import read_columns
+from privcore.distributions.tables import read_table
 
 CANARIES, GUESSES = 300, 60
 _RNG = np.random.default_rng(5)
@@ -212,6 +215,21 @@ def packed(file: Path) -> None:
             opened.write(b"1,1\n" * 1_000_000)
 
 
+def long_texts(file: Path) -> None:
+    row = b"1,1," + b"x" * 999_995 + b"\n"
+    with gzip.open(file, "wb", compresslevel=1) as opened:
+        opened.write(b"score,included,notes\n")
+    whole = gzip.compress(row * 100, compresslevel=1)  # 100 MB
+    with file.open("ab") as opened:
+        for _ in range(41):
+            opened.write(whole)
+
+
+def without_end(file: Path) -> None:
+    file.write_text('{"score":1,"included":1}\n')
+    os.truncate(file, 4 * 10**12)  # 4 TB of zeros, which need no room
+
+
 def columns(**given: Any) -> Callable[[Path], None]:
     return lambda file: pyarrow.parquet.write_table(pa.table({**given, "included": [1, 0]}), file)
 
@@ -225,6 +243,8 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "long.csv": lambda file: file.write_text(f"score,included\n1,{' ' * (40 << 20)}1\n"),
     "bomb.parquet": bomb,
     "packed.csv.gz": packed,
+    "texts.csv.gz": long_texts,
+    "without_end.jsonl": without_end,
     "nested.parquet": columns(score=[[1.0], [2.0]]),
     "other.parquet": columns(loss=[1.0, 2.0]),
 }
@@ -258,6 +278,10 @@ def _damaged(name: str, folder: Path) -> list[str]:
         ("long.csv", "a row is longer than 16 MB."),
         ("bomb.parquet", "Expected 1 to 100000000 rows in"),
         ("packed.csv.gz", "Expected 1 to 100000000 rows in"),
+        pytest.param(
+            "texts.csv.gz", "Expected at most 4 GB of text, got more in", marks=pytest.mark.thorough
+        ),
+        ("without_end.jsonl", "Expected at most 4 GB of text, got more in"),
         ("nested.parquet", "Expected a column of values, but score of"),
         ("other.parquet", "Expected a column named score in"),
         ("empty.npy", "has shape (100000000,) and values of 0 bytes."),
@@ -272,6 +296,26 @@ def test_a_file_that_is_no_table_of_scores_is_refused_in_a_sentence(
     error = capsys.readouterr().err
     assert sentence in error
     assert len(error) < 400
+
+
+def test_columns_that_are_not_asked_for_are_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text("notes,score,included\n" + "".join(f"{'n' * 1000},{k},{k % 2}\n" for k in range(20_000)))
+    read_columns(file, ["score"], "numbers")  # so that everything is loaded
+    before = pa.total_allocated_bytes()
+    table = read_table(file, ["score", "included"])
+    assert pa.total_allocated_bytes() - before < 1e6
+    assert table.column_names == ["score", "included"]
+
+
+def test_words_are_inclusion_bits_and_no_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "words.csv"
+    file.write_text("score,included\n" + "in,in\nout,out\n" * 50)
+    asked = ["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]
+    assert run(asked) == 2
+    assert "Cannot read numbers" in capsys.readouterr().err
+    assert run([*asked, "--score-column", "included"]) == 2
+    assert "Expected two columns, got included for scores and inclusion bits." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
