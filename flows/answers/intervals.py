@@ -11,6 +11,9 @@ from storage.schema import problem_id
 from storage.shipped import shipped_store
 from storage.views import view_name
 
+_NARROWEST = "if(lower = upper, 0, upper - lower), lower desc, upper, confidence desc, method::varchar"
+"""Order of intervals: by width, and of those without an upper end by the lower end."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
@@ -62,7 +65,7 @@ def intervals(store: Store, problem: Problem, option: str | None) -> Intervals |
     columns = "method::varchar as method, lower, upper, confidence"
     chosen = f"from {view_name(problem.name)} where problem_id = '{problem_id(problem)}' and confidence < 1"
     try:
-        rows = read.sql(f"select {columns} {chosen} order by upper - lower").to_pylist()
+        rows = read.sql(f"select {columns} {chosen} order by {_NARROWEST}").to_pylist()
     except QueryError:  # a problem without methods has no view
         return None
     if not rows:

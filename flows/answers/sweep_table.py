@@ -12,6 +12,7 @@ from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
 from storage import Store
 from storage.schema import problem_id
+from storage.views import view_name
 
 ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 """Columns of the view `best` that make a bracket."""
@@ -28,15 +29,29 @@ NOTHING = Bracket()
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One problem of a sweep with its stored bounds; without methods if nothing is stored."""
+    """One problem of a sweep with its stored bounds; without bounds, it has no methods.
+
+    Attributes:
+        problem: The problem.
+        bracket: The best stored bracket.
+        intervals: Number of stored intervals with a confidence below 1, which the bracket leaves out.
+    """
 
     problem: Problem
     bracket: Bracket = NOTHING
+    intervals: int = 0
 
     @property
     def stored(self) -> bool:
         """Whether any bound is stored."""
         return bool(self.bracket.lower_by or self.bracket.upper_by)
+
+    @property
+    def method(self) -> str:
+        """The methods of the bracket, or the reason why there is none."""
+        if self.stored:
+            return methods_text(self.bracket)
+        return "intervals only" if self.intervals else "not stored"
 
 
 def sweep_named(name: str, store: Store) -> Sweep | None:
@@ -77,7 +92,7 @@ def show_sweep(sweep: Sweep, store: Store, json: bool) -> None:
     if not store.exists:
         raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store.name}.")
     lines = sweep_lines(sweep, store)
-    if not any(line.stored for line in lines):
+    if not any(line.stored or line.intervals for line in lines):
         raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store.name}.")
     if json:
         say(as_json({"sweep": sweep.name, "problems": [_line_content(line) for line in lines]}))
@@ -94,8 +109,11 @@ def sweep_lines(sweep: Sweep, store: Store) -> list[Line]:
         asked.setdefault(grid.problem, {}).update((problem_id(p), p) for p in grid.problems())
     lines = []
     for kind, problems in asked.items():
-        known = dict(_best(store, kind))
-        some = [Line(problem=problem, bracket=known.get(key, NOTHING)) for key, problem in problems.items()]
+        known, counts = dict(_best(store, kind)), _intervals(store, kind)
+        some = [
+            Line(problem=problem, bracket=known.get(key, NOTHING), intervals=counts.get(key, 0))
+            for key, problem in problems.items()
+        ]
         lines += sorted(some, key=lambda line: tuple(line.problem.as_fields().values()))
     return lines
 
@@ -110,6 +128,15 @@ def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Bracket]]:
     for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
         row = dict(zip(names, values, strict=True))
         yield row["problem_id"], stored_bracket(row, sources)
+
+
+def _intervals(store: Store, kind: type[Problem]) -> dict[str, int]:
+    """Return the numbers of stored intervals with a confidence below 1, by the id of the problem."""
+    table = store.sql(
+        f"select problem_id, count(*) as n from results "
+        f"where problem = '{kind.name}' and confidence < 1 group by problem_id"
+    )
+    return dict(zip(table["problem_id"].to_pylist(), table["n"].to_pylist(), strict=True))
 
 
 def of_points(store: Store) -> Mapping[str, str]:
@@ -145,6 +172,7 @@ def _line_content(line: Line) -> dict[str, Any]:
         "lower_method": bracket.lower_by or None,
         "upper_method": bracket.upper_by or None,
         "status": "ok" if line.stored else "missing",
+        **({"intervals": line.intervals} if line.intervals else {}),
         **({"imported": list(bracket.imported)} if bracket.imported else {}),
         **conditions(line.problem),
     }
@@ -153,7 +181,7 @@ def _line_content(line: Line) -> dict[str, Any]:
 def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None:
     """Print the lines of one kind of problem; fields that are equal in all lines go into the title."""
     columns = {name: [exactly(line.problem.as_fields()[name]) for line in lines] for name in kind.parameters}
-    methods = [methods_text(line.bracket) if line.stored else "not stored" for line in lines]
+    methods = [line.method for line in lines]
     same = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1 and len(lines) > 1}
     table = {name: cells for name, cells in columns.items() if name not in same}
     table[f"{kind.asks} lower"] = [rounded_down(line.bracket.lower) if line.stored else "" for line in lines]
@@ -162,7 +190,7 @@ def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None
     title = f"{sweep.name}: {kind.name}"
     title += f" with {listed(same)}" if same else ""
     if len(set(methods)) == 1:
-        title += f", by {methods[0]}"
+        title += f", by {methods[0]}" if lines[0].stored else f", {methods[0]}"
     else:
         table["method"] = methods
     if imported := [line for line in lines if line.bracket.imported]:
@@ -176,6 +204,13 @@ def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None
     if imported:
         several = "1 problem are" if len(imported) == 1 else f"{len(imported)} problems are"
         say(f"imported   bounds of {several} {NOT_RECOMPUTED}; the column names their lookup table")
+    if doubtful := sum(line.intervals > 0 for line in lines):
+        query = f"from {view_name(kind.name)} where confidence < 1"
+        several = "1 problem has" if doubtful == 1 else f"{doubtful} problems have"
+        say(
+            f"intervals  {several} stored intervals with a confidence below 1, which are left out; to print "
+            f'them: `privsweep sql "{query}"`'
+        )
     different = {tuple(conditions(line.problem).items()): line.problem for line in lines}
     for problem in list(different.values())[:MOST_CONDITIONS]:
         show_conditions(problem)

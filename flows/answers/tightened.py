@@ -51,8 +51,9 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
     assert isinstance(now.answer, Asked)
     bracket = intersect([now.bracket, stored.bracket], stored.problem.largest)
     if bracket.crossed:
-        asked = replace(now.answer, status=CONFLICT, detail=contradiction(bracket))
-        return replace(now, answer=asked)
+        asked = replace(now.answer, status=CONFLICT, detail=_disputed(bracket, stored))
+        source = f"{'shipped' if stored.table else 'store'}-computed"
+        return replace(now, answer=asked, source=source, found=stored.answer, table=stored.table)
     from_stored = tuple(
         end for end in ("lower", "upper") if getattr(bracket, end) != getattr(now.bracket, end)
     )
@@ -68,6 +69,18 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
         stored_ends=from_stored,
         table=stored.table,
     )
+
+
+def _disputed(bracket: Bracket, stored: Sourced) -> str:
+    """Return the sentence about a stored end that contradicts a computed one, with the remedy."""
+    remedies = [f"`privsweep table remove {each}` takes that import back" for each in stored.imported]
+    remedy = "; ".join(remedies) or "`privsweep verify --recompute all` finds wrong rows"
+    text = (
+        contradiction(bracket)
+        .rstrip(".")
+        .replace("Methods contradict", "A stored and a computed end contradict")
+    )
+    return f"{text}; the stored bracket is from: {stored.told}; {remedy}."
 
 
 def keep(store: Store, answers: Iterable[Sourced]) -> int:

@@ -54,6 +54,36 @@ def test_a_proof_is_the_answer_and_the_intervals_are_named_after_it(privsweep: C
     assert privsweep.json["intervals"]["narrowest"]["upper"] == 0.055
 
 
+def test_of_lower_ends_alone_the_largest_is_the_narrowest(privsweep: Command) -> None:
+    audit = {"canaries": 1000, "guesses": 100, "correct": 90, "alternatives": 2, "delta": 1e-4}
+    problem = find_problem("audit-epsilon").from_fields(audit)
+    for name, lower in (("steinke", 1.5), ("tightest", 1.6), ("approximate", 1.55)):
+        put(
+            Path("store"),
+            row(problem, Answer.at_least(lower, confidence=0.95), method=find(f"auditing.{name}")()),
+        )
+    words = ("lookup", "audit-epsilon", *(f"{name}={value}" for name, value in audit.items()))
+    assert privsweep(*words) == 3
+    assert "the narrowest: epsilon in [1.6, inf] with confidence 0.95 (auditing.tightest)" in privsweep.err
+
+
+def test_the_table_of_a_sweep_counts_the_problems_with_intervals_alone(privsweep: Command) -> None:
+    draw(LIKELY, LIKELY)
+    Path("bags.toml").write_text(
+        'name = "bags"\n[[grid]]\nproblem = "label-advantage"\nmethods = ["labels.sampling"]\n'
+        'product = {mechanism = ["llp"], prior = ["beta(2,3)"], bag_size = [8, 9]}\n'
+    )
+    assert privsweep("lookup", "bags.toml") == 0
+    assert "intervals  1 problem has stored intervals with a confidence below 1" in privsweep.out
+    assert "intervals only" in privsweep.out
+    assert "not stored" in privsweep.out
+    command = shlex.split(privsweep.out.split("`")[1])
+    assert privsweep(*command[1:], "--json") == 0
+    assert len(privsweep.json) == 2
+    assert privsweep("lookup", "bags.toml", "--json") == 0
+    assert [line.get("intervals", 0) for line in privsweep.json["problems"]] == [2, 0]
+
+
 def test_without_intervals_a_lookup_has_no_such_line(privsweep: Command) -> None:
     put(Path("store"), row(BAGS, Answer.enclosure(0.05, 0.06), method=find("labels.cells")()))
     assert privsweep("lookup", *WORDS, "--json") == 0

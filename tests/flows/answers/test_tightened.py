@@ -15,6 +15,9 @@ from flows.answers.held import any_held
 from flows.answers.tightened import WIDE, keep, tightened
 from privcore import Answer, Problem, find, find_problem
 from storage import open_store
+from storage.located import located
+from storage.lookup_table import lookup_table
+from storage.table_import import import_lookup_table
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
 
@@ -119,7 +122,24 @@ def test_the_better_end_of_both_sources_is_taken_and_named(privsweep: Command, w
 def test_a_stored_bound_that_a_computed_one_contradicts_is_a_conflict(privsweep: Command, wide: Path) -> None:
     put(wide, row(epsilon(sigma=2.0), Answer.at_most(0.5)))
     assert privsweep("lookup", *question(epsilon(sigma=2.0)), "--store", wide, "--compute") == 1
-    assert "conflict: Methods contradict one another" in privsweep.err
+    assert "conflict: A stored and a computed end contradict one another" in privsweep.err
+    assert "; the stored bracket is from: store, exactly this problem; `privsweep verify" in privsweep.err
+
+
+def test_a_conflict_names_the_table_of_an_imported_bound_and_how_to_take_it_back(
+    privsweep: Command, tmp_path: Path
+) -> None:
+    put(tmp_path / "author", row(epsilon(sigma=2.0), Answer.at_most(0.5)))
+    with open_store(tmp_path / "author") as author:
+        table = lookup_table(author)
+    import_lookup_table(table, located(tmp_path / "store"))
+    words = ("lookup", *question(epsilon(sigma=2.0)), "--store", tmp_path / "store", "--compute")
+    assert privsweep(*words) == 1
+    assert f"imported from the table {table.version}" in privsweep.err
+    assert f"`privsweep table remove {table.version}` takes that import back" in privsweep.err
+    assert privsweep(*words, "--json") == 1
+    assert (privsweep.json["status"], privsweep.json["source"]) == ("conflict", "store-computed")
+    assert privsweep.json["imported"] == [table.version]
 
 
 def test_a_limit_leaves_the_stored_answer(privsweep: Command, wide: Path) -> None:
