@@ -230,7 +230,7 @@ VERSIONS = {
     "labels.composition": 2,
     "labels.infinite": 2,
     "labels.member": 2,
-    "labels.sampling": 4,
+    "labels.sampling": 5,
     "membership.clopper": 2,
     "membership.overfitting": 2,
     "membership.roc": 3,
