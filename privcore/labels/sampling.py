@@ -37,6 +37,8 @@ from privcore.point import Point
 
 _TRIED = 64
 """Bags for choosing the quadrature over Laplace noise."""
+_APART = 1e-9
+"""Distance of a threshold from a ratio, relative and absolute, far above the rounding of the ratio."""
 _PILOT = 2**21
 """Largest number of outputs that are sorted to choose the tested quantiles."""
 
@@ -220,7 +222,7 @@ class LabelsSampling(Method[Answered]):
         allowed = 1.0 - problem.level
         tested = row_tail_ends(laws[half:], mechanism, epsilon, prior, _below(low))[0]
         low = 0.0 if betting_lower(tested, error) <= allowed else low if math.isinf(low) else _below(low)
-        high = min(epsilon, high * (1.0 + 1e-9) + 1e-9)
+        high = min(epsilon, high * (1.0 + _APART) + _APART)
         tested = row_tail_ends(laws[half:], mechanism, epsilon, prior, high)[1]
         if betting_upper(tested, error) > allowed:
             high = epsilon
@@ -235,4 +237,4 @@ class LabelsSampling(Method[Answered]):
 
 def _below(ratio: float) -> float:
     """Return a threshold that the ratio certainly exceeds, despite rounding."""
-    return 1e4 if math.isinf(ratio) else max(0.0, ratio * (1.0 - 1e-9) - 1e-9)
+    return 1e4 if math.isinf(ratio) else max(0.0, ratio * (1.0 - _APART) - _APART)
