@@ -90,8 +90,8 @@ def _sum(ratio: Callable[[Array], Array], terms: int) -> tuple[float, float]:
     """
     total, product, done, size, rest = 0.0, 1.0, 0, 256, math.inf
     while done < terms and rest > _NEGLIGIBLE * total and math.isfinite(total):
-        ratios = ratio(np.arange(done, min(done + size, terms), dtype=float))
         with np.errstate(over="ignore", under="ignore"):
+            ratios = ratio(np.arange(done, min(done + size, terms), dtype=float))
             products = product * np.cumprod(ratios)
             total += float(products.sum())
         product, last = float(products[-1]), float(ratios[-1])

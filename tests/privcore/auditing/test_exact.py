@@ -91,6 +91,11 @@ def test_the_closed_form_encloses_its_value_at_any_size() -> None:
             assert upper <= lower * (1.0 + 1e-9) + 1e-299
 
 
+def test_the_largest_counts_and_epsilon_overflow_without_a_warning() -> None:
+    low, high = exact_tail(10**9, 10**9, 1, 700.0, 0.5)
+    assert 1.0 - 1e-14 < low < high == 1.0
+
+
 def test_a_private_mechanism_exceeds_the_published_bound_near_one() -> None:
     """The mechanism publishes any bits other than the complement of the true ones, all equally likely."""
     m = 8
