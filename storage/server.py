@@ -112,9 +112,10 @@ def asking(endpoint: str, action: str, place: str) -> Iterator[Any]:
 
     try:
         yield server
-    except (OSError, BotoCoreError, ClientError, ResponseParserError, BrokenOff) as error:
-        raise refused(action, place, error) from error
-    except (ValueError, RuntimeError) as error:  # of a number or a time that the server invented
+    except (
+        *(OSError, BotoCoreError, ClientError, ResponseParserError, BrokenOff),
+        *(ValueError, RuntimeError),  # of a number or a time that the server invented
+    ) as error:
         raise refused(action, place, error) from error
 
 

@@ -28,7 +28,8 @@ def snapshot_folder(place: Folder) -> Path | None:
     if not cache.is_symlink() and is_sheltered(changed.absolute().resolve()):
         return cache
     try:
-        folder = records_folder() / hashlib.blake2b(os.fsencode(place.root.resolve())).hexdigest()[:32]
+        root = os.fsencode(place.root.resolve())
+        folder = records_folder() / hashlib.blake2b(root, digest_size=16).hexdigest()
     except (StoreError, OSError):
         return None
     return folder if make_private(folder) else None

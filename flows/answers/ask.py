@@ -213,10 +213,10 @@ def combined(problem: Problem, replies: Sequence[Reply]) -> Asked:
     return Asked(problem=problem, replies=tuple(replies), **vars(bracket))
 
 
-def contradiction(bracket: Bracket) -> str:
+def contradiction(bracket: Bracket, what: str = "Methods") -> str:
     """Return the sentence about a lower end above the upper end."""
     return (
-        f"Methods contradict one another: {bracket.lower_by} gives at least {bracket.lower!r}, "
+        f"{what} contradict one another: {bracket.lower_by} gives at least {bracket.lower!r}, "
         f"{bracket.upper_by} at most {bracket.upper!r}."
     )
 

@@ -75,11 +75,7 @@ def _disputed(bracket: Bracket, stored: Sourced) -> str:
     """Return the sentence about a stored end that contradicts a computed one, with the remedy."""
     remedies = [f"`privsweep table remove {each}` takes that import back" for each in stored.imported]
     remedy = "; ".join(remedies) or "`privsweep verify --recompute all` finds wrong rows"
-    text = (
-        contradiction(bracket)
-        .rstrip(".")
-        .replace("Methods contradict", "A stored and a computed end contradict")
-    )
+    text = contradiction(bracket, "A stored and a computed end").rstrip(".")
     return f"{text}; the stored bracket is from: {stored.told}; {remedy}."
 
 

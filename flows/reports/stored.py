@@ -119,20 +119,18 @@ def conflicts(store: Store) -> list[Mapping[str, Any]]:
 
     `lower_import` and `upper_import` are the lookup tables from which the two rows were imported, or None.
     """
-    names = ["problem_id", "problem", "lower", "lower_method", "upper", "upper_method"]
-    points = ["lower_point", "upper_point"]
+    ends = [f"{end}{part}" for end in ("lower", "upper") for part in ("", "_method", "_point")]
+    names = ["problem_id", "problem", *ends]
     if not store.sql("from best where lower > upper limit 1").num_rows:
         return []  # the view conflicts joins all rows of the store, which takes ten times as long
     sources = of_points(store)
     return [
-        {**row, "lower_import": sources.get(row[points[0]]), "upper_import": sources.get(row[points[1]])}
-        for row in _rows(
-            store, f"select {_quoted(names + points)} from conflicts order by all", names + points
-        )
+        row | {f"{end}_import": sources.get(row[f"{end}_point"]) for end in ("lower", "upper")}
+        for row in _rows(store, f"select {_quoted(names)} from conflicts order by all", names)
     ]
 
 
-def _rows(store: Store, query: str, names: list[str]) -> Iterator[Mapping[str, Any]]:
+def _rows(store: Store, query: str, names: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query."""
     table = store.sql(query)
     for values in zip(*(column.to_pylist() for column in table.columns), strict=True):

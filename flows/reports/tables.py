@@ -92,11 +92,8 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
         ]
         for each in found
     ]
-    remedy = (
-        f"`privsweep table remove {tables[0]}` takes an import back"
-        if tables
-        else "please report this as a bug"
-    )
+    remedies = [f"`privsweep table remove {table}` takes that import back" for table in tables]
+    remedy = "; ".join(remedies) or "please report this as a bug"
     title = f"{counted(len(rows), 'lower bound')} above another method's upper bound; {remedy}"
     return TextTable(title=title, names=["problem", "fields", "at least", "by", "at most", "by"], rows=rows)
 
