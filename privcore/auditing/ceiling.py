@@ -5,13 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import AuditingCombined, epsilon_of, no_epsilon_of_family, refuted_mu
+from privcore.auditing.approximate import no_epsilon_of_family, refuted_mu
 from privcore.auditing.attaining import Attaining
+from privcore.auditing.exact import AuditingExact, exact_tail
 from privcore.auditing.planning_problems import AuditCeiling
 from privcore.auditing.problems import MOST, AuditEpsilon
-from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN
+from privcore.auditing.recursion import GAUSSIAN
+from privcore.auditing.tightest import (
+    claim_of,
+    counts_of,
+    programme_cost,
+    refuted_by,
+)
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_epsilon_bounds, last_true
 from privcore.papers import MAHLOUJIFAR
 
 _PRECISION = 1e-7
@@ -25,24 +32,25 @@ _LEAST_MU = 1e-6
 class AuditingCeiling(Method[AuditCeiling]):
     """Enclose the largest refutable epsilon by an audit and by a mechanism that attains the counts.
 
-    The lower end is the best known audit: `auditing.combined`, or `auditing.gaussian` for the Gaussian
-    family. The upper end is the least epsilon at which a private mechanism has this many correct guesses with
-    probability above 1 - confidence: refuting this epsilon would be an error.
+    The lower end is the best known audit: `auditing.tightest`, or `auditing.tightestmu` for the Gaussian
+    family if it refutes more. The upper end is the least epsilon at which a private mechanism has this many
+    correct guesses with probability above 1 - confidence: refuting this epsilon would be an error. Without a
+    model the probability is exact, and the ends differ by roundings.
     """
 
     name = "auditing.ceiling"
     problems = (AuditCeiling,)
     direction = Direction.ENCLOSURE
-    reference = f"{MAHLOUJIFAR}, Theorem 10; the mechanism of the upper end is ours"
-    version = 2
+    reference = f"{MAHLOUJIFAR}, Theorems 9 and 10; the mechanisms of the upper end are ours"
+    version = 3
 
     def applies(self, problem: AuditCeiling) -> str | None:
-        if problem.alternatives != 2:
+        if problem.family == "gaussian" and problem.alternatives != 2:
             return "The mechanism is for guesses of inclusion only (alternatives=2)."
         return no_epsilon_of_family(problem.family, problem.delta)
 
     def cost(self, problem: AuditCeiling) -> Cost:
-        return ceiling_cost(problem.guesses if self.applies(problem) is None else 0)
+        return ceiling_cost(problem)
 
     def answer(self, problem: AuditCeiling, seed: int) -> Answer:
         lower, upper = refutable(problem)
@@ -51,17 +59,20 @@ class AuditingCeiling(Method[AuditCeiling]):
         )
 
 
-def ceiling_cost(guesses: int) -> Cost:
+def ceiling_cost(problem: AuditCeiling) -> Cost:
     """Return the cost of bounding the largest refutable epsilon from below and above."""
-    root = guesses**0.5
-    return Cost(seconds=0.1 + 3e-4 * root, bytes=2e6 + 4e4 * root)
+    if problem.family == "approximate":
+        once = AuditingExact().cost(claim_of(_audit(problem), 1.0))
+        return Cost(seconds=120.0 * once.seconds, bytes=once.bytes)
+    audit, root = programme_cost(problem), problem.guesses**0.5
+    return Cost(seconds=0.1 + 3e-4 * root + audit.seconds, bytes=2e6 + 4e4 * root + audit.bytes)
 
 
 def refutable(problem: AuditCeiling) -> tuple[float, float]:
     """Return lower and upper bounds of the largest epsilon that a valid audit can refute.
 
     Args:
-        problem: Counts of inclusion guesses, delta, confidence and family.
+        problem: Counts, delta, confidence and family; for the Gaussian family, guesses of inclusion.
 
     Returns:
         Epsilon that an audit refutes, rounded down, and ceiling of all audits, rounded up; in nats.
@@ -72,25 +83,23 @@ def refutable(problem: AuditCeiling) -> tuple[float, float]:
         >>> round(low, 4), round(high, 4)
         (1.2967, 1.4524)
     """
-    audit = AuditEpsilon(
-        canaries=problem.canaries,
-        guesses=problem.guesses,
-        correct=problem.correct,
-        delta=problem.delta,
-        audit_confidence=problem.audit_confidence,
-    )
-    tau = 1.0 - problem.audit_confidence
-    attaining = Attaining(problem.canaries, problem.guesses, problem.correct)
+    audit, tau = _audit(problem), 1.0 - problem.audit_confidence
+    refuted = refuted_by(audit, problem.family)
+    counts = problem.canaries, problem.guesses, problem.correct
     if problem.family == "approximate":
-        refuted = AuditingCombined().answer(audit, 0).lower
-        ceiling = _least(
-            lambda x: attaining.probability((APPROXIMATE, x, problem.delta)) > tau, refuted, MOST
-        )
-        return refuted, max(refuted, ceiling)
-    mu = refuted_mu(audit)
+
+        def may_be_refuted(epsilon: float) -> bool:
+            return exact_tail(*counts, epsilon, problem.delta, problem.alternatives)[0] <= tau
+
+        return refuted, max(refuted, last_true(may_be_refuted, 0.0, MOST)[1])
+    attaining, mu = Attaining(*counts), refuted_mu(audit)
     ceiling = _least(lambda x: attaining.probability((GAUSSIAN, x, 0.0)) > tau, mu, _MOST_MU)
-    lower = epsilon_of(mu, problem.delta)
-    return lower, max(lower, _epsilon_above(ceiling, problem.delta))
+    return refuted, max(refuted, _epsilon_above(ceiling, problem.delta))
+
+
+def _audit(problem: AuditCeiling) -> AuditEpsilon:
+    """Return the audit of these counts."""
+    return AuditEpsilon(**counts_of(problem), delta=problem.delta, audit_confidence=problem.audit_confidence)
 
 
 def _least(attained: Callable[[float], bool], start: float, most: float) -> float:

@@ -3,18 +3,13 @@
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import (
-    AuditingApproximate,
-    AuditingCombined,
-    epsilon_of,
-    no_epsilon_of_family,
-    refuted_mu,
-)
+from privcore.auditing.approximate import AuditingApproximate, epsilon_of, no_epsilon_of_family, refuted_mu
 from privcore.auditing.ceiling import ceiling_cost, refutable
 from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon
-from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.problems import AuditEpsilon, recursion_cost
 from privcore.auditing.steinke import AuditingSteinke
+from privcore.auditing.tightest import AuditingTightest, counts_of, programme_cost, refuted_by
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR, STEINKE
 
@@ -30,29 +25,29 @@ class AuditingPlanned(Method[AuditPlannedEpsilon]):
     name = "auditing.planned"
     problems = (AuditPlannedEpsilon,)
     direction = Direction.ENCLOSURE
-    reference = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorem 10"
-    version = 2
+    reference = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorems 9 and 10"
+    version = 3
 
     def applies(self, problem: AuditPlannedEpsilon) -> str | None:
         return no_epsilon_of_family(problem.family, problem.delta)
 
     def cost(self, problem: AuditPlannedEpsilon) -> Cost:
-        return ceiling_cost(problem.guesses)
+        audit = all_correct(problem)
+        one, free, modelled = (
+            ceiling_cost(_ceiling(audit, problem.family)),
+            AuditingTightest().cost(audit),
+            programme_cost(audit),
+        )
+        return Cost(
+            seconds=one.seconds + free.seconds + modelled.seconds,
+            bytes=one.bytes + free.bytes + modelled.bytes,
+        )
 
     def answer(self, problem: AuditPlannedEpsilon, seed: int) -> Answer:
         audit = planned_audit(
             problem.canaries, problem.guesses, problem.mu, problem.delta, problem.audit_confidence
         )
-        lower, upper = refutable(
-            AuditCeiling(
-                canaries=audit.canaries,
-                guesses=audit.guesses,
-                correct=audit.correct,
-                delta=audit.delta,
-                audit_confidence=audit.audit_confidence,
-                family=problem.family,
-            )
-        )
+        lower, upper = refutable(_ceiling(audit, problem.family))
         detail = f"{audit.correct} of {audit.guesses} correct"
         if problem.family == "gaussian":
             detail += f"; without a model: {refuted_by(audit, 'approximate'):.6g}"
@@ -84,19 +79,19 @@ def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confiden
     )
 
 
-def refuted_by(audit: AuditEpsilon, family: str) -> float:
-    """Return the epsilon that an audit refutes, rounded down: without a model, or for the Gaussian family."""
-    if family == "approximate":
-        return AuditingCombined().answer(audit, 0).lower
-    return epsilon_of(refuted_mu(audit), audit.delta)
+def _ceiling(audit: AuditEpsilon, family: str) -> AuditCeiling:
+    """Return the problem of the largest epsilon that audits of these counts can refute."""
+    return AuditCeiling(
+        **counts_of(audit), delta=audit.delta, audit_confidence=audit.audit_confidence, family=family
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
     """Audit the expected counts by `auditing.approximate`: a lower bound of the largest epsilon.
 
-    The audit is valid. `auditing.planned` takes the better of this audit and the bound of Steinke et al. This
-    method is for figures that show the audit as a separate curve.
+    The audit is valid, but `auditing.planned` takes a better one, `auditing.tightest`. This method is for
+    figures that show the audit of the paper as a separate curve.
     """
 
     name = "auditing.plannedapproximate"
@@ -158,3 +153,34 @@ class AuditingPlannedSteinke(Method[AuditPlannedEpsilon]):
 
     def answer(self, problem: AuditPlannedEpsilon, seed: int) -> Answer:
         return refuted_as_planned(problem, AuditingSteinke())
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingPlannedGaussian(Method[AuditPlannedEpsilon]):
+    """Audit the expected counts by `auditing.gaussian`: a lower bound of the largest epsilon of the family.
+
+    `auditing.planned` takes the linear programme, too. This method is for figures of the paper, as
+    `auditing.plannedapproximate`.
+    """
+
+    name = "auditing.plannedgaussian"
+    problems = (AuditPlannedEpsilon,)
+    direction = Direction.LOWER
+    reference = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorem 10"
+
+    def applies(self, problem: AuditPlannedEpsilon) -> str | None:
+        if problem.family != "gaussian":
+            return "The audit is for the Gaussian family only."
+        return no_epsilon_of_family(problem.family, problem.delta)
+
+    def cost(self, problem: AuditPlannedEpsilon) -> Cost:
+        return recursion_cost(all_correct(problem))
+
+    def answer(self, problem: AuditPlannedEpsilon, seed: int) -> Answer:
+        counts = planned_audit(
+            problem.canaries, problem.guesses, problem.mu, problem.delta, problem.audit_confidence
+        )
+        return Answer.at_least(
+            epsilon_of(refuted_mu(counts), counts.delta),
+            detail=f"{counts.correct} of {counts.guesses} correct; Algorithm 3, Gaussian family",
+        )

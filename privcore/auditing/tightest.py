@@ -73,7 +73,7 @@ class AuditingTightestMu(Method[AuditEpsilon]):
         return too_many_guesses(problem) or no_gaussian_epsilon(problem.delta)
 
     def cost(self, problem: AuditEpsilon) -> Cost:
-        return _gaussian_cost(problem)
+        return programme_cost(problem)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
         mu = tightest_mu(problem)
@@ -96,7 +96,7 @@ class AuditingMu(Method[AuditMu]):
     reference = f"{MAHLOUJIFAR}, Theorems 9 and 10, Gaussian family"
 
     def cost(self, problem: AuditMu) -> Cost:
-        one, other = recursion_cost(problem), _gaussian_cost(problem)
+        one, other = recursion_cost(problem), programme_cost(problem)
         return Cost(seconds=one.seconds + other.seconds, bytes=one.bytes + other.bytes)
 
     def answer(self, problem: AuditMu, seed: int) -> Answer:
@@ -105,7 +105,7 @@ class AuditingMu(Method[AuditMu]):
         return Answer.at_least(mu, confidence=problem.audit_confidence, detail="Gaussian family")
 
 
-def _gaussian_cost(problem: Counts) -> Cost:
+def programme_cost(problem: Counts) -> Cost:
     """Return the cost of the linear programmes of the Gaussian family."""
     guesses = float(problem.guesses if too_many_guesses(problem) is None else 0)
     return Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses)
@@ -121,6 +121,24 @@ def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
         return AuditGaussianTail(**counts_of(problem), mu=mu)
 
     return max(start, largest_mu(claim, start, 1.0 - problem.audit_confidence) * (1.0 - AUDIT_SEARCH))
+
+
+def refuted_by(audit: AuditEpsilon, family: str) -> float:
+    """Return the largest epsilon that an audit refutes, rounded down: without a model, or for a family.
+
+    A Gaussian mechanism with an epsilon that is refuted for every mechanism is refuted, too.
+
+    Args:
+        audit: Counts, delta and confidence.
+        family: "approximate" for every mechanism, or "gaussian"; then delta must be above 0.
+
+    Example:
+        >>> counts = AuditEpsilon(canaries=1000, guesses=100, correct=90, delta=1e-5)
+        >>> [round(refuted_by(counts, family), 4) for family in ("approximate", "gaussian")]
+        [1.6302, 2.5192]
+    """
+    free = AuditingTightest().answer(audit, 0).lower
+    return free if family == "approximate" else max(free, epsilon_of(tightest_mu(audit), audit.delta))
 
 
 def claim_of(problem: AuditEpsilon, epsilon: float) -> AuditTail:

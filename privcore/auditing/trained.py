@@ -28,8 +28,9 @@ class AuditingTrained(Method[AuditTraining]):
     Every canary has a separate coordinate, and its score is the movement of this coordinate by training. The
     canaries with the c'/2 highest scores are guessed to be in, those with the c'/2 lowest scores to be out,
     with ties in random order. The lower end is the epsilon that the count of correct guesses refutes, with c'
-    fixed beforehand, for every mechanism. The value is the epsilon that it refutes if the mechanism is
-    Gaussian, an estimate that depends on this assumption.
+    fixed beforehand, for every mechanism: by `auditing.combined`, the audit for which `audit-power` plans
+    unless another refutation is asked for. The value is the epsilon that Algorithm 3 refutes if the mechanism
+    is Gaussian, an estimate that depends on this assumption.
     """
 
     name = "auditing.trained"

@@ -24,7 +24,7 @@ MOST = 10_000_000
 
 _CURVES: tuple[tuple[Look, str, str, str], ...] = (
     (GAUSSIAN_CEILING, "gaussian", "auditing.planned", "upper"),
-    (GAUSSIAN, "gaussian", "auditing.planned", "lower"),
+    (GAUSSIAN, "gaussian", "auditing.plannedgaussian", "lower"),
     (APPROXIMATE_CEILING, "approximate", "auditing.planned", "upper"),
     (APPROXIMATE, "approximate", "auditing.plannedapproximate", "lower"),
     (STEINKE, "approximate", "auditing.plannedsteinke", "lower"),

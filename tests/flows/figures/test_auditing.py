@@ -42,6 +42,10 @@ of_each_kind = pytest.mark.parametrize(
 )
 
 
+NOISE = {"audits4": 1.0, "audits5": 2.0, "audits6": 4.0, "audits7": 0.5}
+"""Standard deviation of the noise of the figures over the number of guesses."""
+
+
 def made_up(point: Point) -> Answer:
     """An answer with the ends that its method gives, which differs from point to point."""
     fields = point.problem.as_fields()
@@ -94,7 +98,7 @@ def test_the_table_has_the_nine_figures_of_the_paper() -> None:
 
 
 def test_the_noise_of_figures_4_to_7_is_that_of_their_captions() -> None:
-    for name, noise in (("audits4", 1.0), ("audits5", 2.0), ("audits6", 4.0), ("audits7", 0.5)):
+    for name, noise in NOISE.items():
         assert f"noise {noise:g}," in str(BY_NAME[name].title)
         for point in points_of(BY_NAME[name]):
             fields = point.problem.as_fields()
@@ -111,7 +115,7 @@ def test_every_audit_of_figure_1_has_the_same_choice_of_guesses() -> None:
                 (fields["canaries"], fields["guesses"], fields["mu"])
             )
     ceiling = asked.pop("auditing.planned approximate")
-    assert len(asked) == 3
+    assert len(asked) == 4
     (same, *others) = asked.values()
     assert all(other == same for other in others)
     assert ceiling == {place for place in same if place[0] == guesses.MOST}
@@ -129,7 +133,7 @@ def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
     panels = [panel for row in pictures["audits1"].rows for panel in row]
     for noise, panel in zip(guesses.NOISES, panels, strict=True):
         for look, method, family in (
-            (GAUSSIAN, "auditing.planned", "gaussian"),
+            (GAUSSIAN, "auditing.plannedgaussian", "gaussian"),
             (STEINKE, "auditing.plannedsteinke", "approximate"),
             (APPROXIMATE, "auditing.plannedapproximate", "approximate"),
         ):
@@ -146,13 +150,22 @@ def test_figure_1_shows_the_largest_epsilon_over_the_numbers_of_guesses(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["audits4", "audits5", "audits6", "audits7"])
-def test_a_ceiling_is_drawn_over_its_audit(name: str, pictures: dict[str, Picture]) -> None:
+@pytest.mark.parametrize("name", NOISE)
+def test_a_ceiling_is_drawn_over_its_audit(
+    name: str, pictures: dict[str, Picture], answers: dict[Point, Answer]
+) -> None:
     ((panel,),) = pictures[name].rows
     audit, ceiling = trace_of(panel, GAUSSIAN), trace_of(panel, GAUSSIAN_CEILING)
     assert ceiling.x == audit.x == trace_of(panel, APPROXIMATE_CEILING).x
     assert len(audit.x) == 44
-    assert ceiling.y == pytest.approx([1.2 * epsilon for epsilon in audit.y])
+    upper = {
+        point.problem.as_fields()["guesses"]: answer.upper
+        for point, answer in answers.items()
+        if point.method.name == "auditing.planned"
+        and {"canaries": 10**7, "mu": 1.0 / NOISE[name], "family": "gaussian"}.items()
+        <= point.problem.as_fields().items()
+    }
+    assert dict(zip(ceiling.x, ceiling.y, strict=True)) == upper
     assert {trace.label for trace in panel.traces if trace.marker} == {
         GAUSSIAN.label,
         APPROXIMATE.label,

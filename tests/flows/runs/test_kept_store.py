@@ -23,7 +23,9 @@ EVERY_PROBLEM = KEPT / "every-problem.toml"
 RAISED = {
     "allocation.montecarlo",
     "auditing.best",
+    "auditing.ceiling",
     "auditing.nasr",
+    "auditing.planned",
     "auditing.power",
     "auditing.revealed",
     "auditing.runs",

@@ -9,19 +9,23 @@ import re
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find, find_problem
+from privcore.auditing.approximate import AuditingCombined, epsilon_of, refuted_mu
 from privcore.auditing.attaining import Attaining
 from privcore.auditing.best import best_guesses, first_tried
 from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.optimal import few_errors
-from privcore.auditing.planned import planned_audit, refuted_by
+from privcore.auditing.planned import planned_audit
 from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
 from privcore.auditing.power import claimed_mu, few_errors_bounds, least_refuting
+from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.recursion import GAUSSIAN
+from privcore.auditing.tightest import refuted_by
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
 pytestmark = pytest.mark.sampled(20)
@@ -165,7 +169,19 @@ NUMBERS = (10, 100, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000)
 def test_figures_4_to_7_come_out_as_computed_before(sigma: float) -> None:
     for guesses, printed in zip(NUMBERS, FIGURES_4_TO_7[sigma].split(), strict=True):
         audit = planned_audit(10**7, guesses, 1.0 / sigma, DELTA, CONFIDENCE)
-        assert is_printed(refuted_by(audit, "gaussian"), printed), guesses
+        by_algorithm_3 = epsilon_of(refuted_mu(audit), DELTA)
+        assert is_printed(by_algorithm_3, printed), guesses
+        assert by_algorithm_3 <= refuted_by(audit, "gaussian") <= 1.11 * by_algorithm_3
+        found = answer(
+            "audit-planned-epsilon",
+            "auditing.plannedgaussian",
+            canaries=10**7,
+            guesses=guesses,
+            mu=1.0 / sigma,
+            delta=DELTA,
+            family="gaussian",
+        )
+        assert found.lower == by_algorithm_3
 
 
 WITHOUT_MODEL = """
@@ -175,22 +191,54 @@ WITHOUT_MODEL = """
 
 
 @pytest.mark.parametrize("entry", WITHOUT_MODEL.replace("\n", "|").strip("|").split("|"), ids=str.strip)
-def test_without_a_model_the_best_epsilon_is_that_computed_before(entry: str) -> None:
+def test_without_a_model_the_best_epsilon_is_somewhat_above_that_of_earlier_audits(entry: str) -> None:
     sigma, canaries, printed = entry.split()
     problem = AuditBestGuesses(canaries=int(canaries), mu=1.0 / float(sigma), delta=DELTA)
-    assert is_printed(best_guesses(problem, [n for n in first_tried(int(canaries)) if n >= 10])[0], printed)
+    tried = [n for n in first_tried(int(canaries)) if n >= 10]
+    earlier = max(
+        AuditingCombined().answer(planned_audit(problem.canaries, n, problem.mu, DELTA, CONFIDENCE), 0).lower
+        for n in tried
+    )
+    assert is_printed(earlier, printed)
+    assert earlier < best_guesses(problem, tried)[0] < 1.01 * earlier
+
+
+def test_a_plan_has_the_closed_form_and_its_ends_are_where_the_probability_is_the_error() -> None:
+    tau = 1.0 - CONFIDENCE
+    for canaries, guesses, delta in ((1000, 100, 1e-4), (50, 50, 1e-5), (10**5, 750, 1e-6), (40, 12, 0.0)):
+        found = planned(canaries, guesses, 1.0, delta=delta)
+        correct = int(found.detail.split()[0])
+        ends = found.lower, found.upper
+        at = [largest_probability(canaries, guesses, correct, end, delta) for end in ends]
+        assert at[0] <= tau <= at[1]
+        assert found.upper - found.lower <= 1e-9 * found.upper
+        free = ceiling(canaries=canaries, guesses=guesses, correct=correct, delta=delta)
+        assert (free.lower, free.upper) == (found.lower, found.upper)
+
+
+def largest_probability(m: int, guesses: int, correct: int, epsilon: float, delta: float) -> mpmath.mpf:
+    """The largest probability of all private mechanisms, with 60 digits."""
+    with mpmath.workdps(60):
+        odds = mpmath.exp(epsilon)
+        terms = [mpmath.binomial(guesses, i) * odds**i for i in range(guesses + 1)]
+        above, below = mpmath.fsum(terms[correct:]), mpmath.fsum(terms[:correct])
+        return above / (above + below) * (1 + m * mpmath.mpf(delta) / correct * below / terms[correct])
 
 
 def test_a_plan_states_the_counts_and_what_both_families_refute() -> None:
     found = planned(10**7, 10**4, 1.0)
     assert found.value is not None
-    assert is_printed(found.value, "3.6116")
-    assert found.detail.startswith("9790 of 10000 correct; model-based, Gaussian noise: 3.6190")
+    assert 3.6116 < found.value < 3.63
+    assert found.detail == f"9790 of 10000 correct; model-based, Gaussian noise: {found.value:.6g}"
     other = planned(10**7, 10**4, 1.0, family="gaussian")
-    assert is_printed(other.lower, "3.6190")
-    assert other.detail.startswith("9790 of 10000 correct; without a model: 3.6116")
+    assert other.lower == found.lower > 3.6190, (
+        "an epsilon refuted for every mechanism is refuted for Gaussian noise"
+    )
+    assert other.detail.startswith(f"9790 of 10000 correct; without a model: {found.lower:.6g}")
     # The true epsilon of the canaries is 4.3772, above the ceiling of every audit by counts.
     assert found.upper < other.upper < 4.3772
+    few = planned(10**5, 100, 1.0, family="gaussian")
+    assert few.lower == refuted_by(planned_audit(10**5, 100, 1.0, DELTA, CONFIDENCE), "gaussian")
 
 
 def test_many_alternatives_refute_what_was_computed_before() -> None:
@@ -232,11 +280,11 @@ def test_the_ceiling_of_the_gaussian_family_is_that_computed_before(
     found = ceiling(canaries=canaries, guesses=guesses, correct=correct, family="gaussian")
     # Every accuracy proves a ceiling, and the search for the least may differ in the last digit.
     assert abs(found.upper - float(ceiled)) <= 1e-4
-    assert is_printed(found.lower, refuted)
+    counts = AuditEpsilon(canaries=canaries, guesses=guesses, correct=correct, delta=DELTA)
+    assert is_printed(epsilon_of(refuted_mu(counts), DELTA), refuted)
+    assert found.lower == refuted_by(counts, "gaussian")
     without = ceiling(canaries=canaries, guesses=guesses, correct=correct)
-    assert without.lower <= without.upper <= 1.006 * without.lower, (
-        "audits without a model are nearly optimal"
-    )
+    assert without.lower <= without.upper <= (1.0 + 1e-9) * without.lower, "the probability is exact"
 
 
 def test_the_attaining_mechanism_publishes_as_often_as_computed_before() -> None:
@@ -263,8 +311,13 @@ def test_counts_that_chance_explains_have_the_ceiling_0() -> None:
     assert ceiling(canaries=20, guesses=20, correct=15).lower > 0.0
 
 
-def test_a_ceiling_is_refused_for_more_alternatives() -> None:
-    fields = {"canaries": 20, "guesses": 20, "correct": 15, "alternatives": 3, "delta": DELTA}
+def test_with_more_alternatives_a_ceiling_is_known_without_a_model_only() -> None:
+    fields: dict[str, Any] = {"canaries": 20, "guesses": 20, "correct": 15, "alternatives": 3, "delta": DELTA}
+    found = ceiling(**fields)
+    truth = answer("audit-epsilon", "auditing.tightest", **fields).lower
+    assert found.lower == truth > ceiling(**{**fields, "alternatives": 2}).lower > 0.0
+    assert found.upper <= (1.0 + 1e-9) * found.lower
+    fields["family"] = "gaussian"
     reason = find("auditing.ceiling")().applies(find_problem("audit-ceiling").from_fields(fields))
     assert reason == "The mechanism is for guesses of inclusion only (alternatives=2)."
 

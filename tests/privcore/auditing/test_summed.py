@@ -122,11 +122,12 @@ def test_an_audit_of_expected_counts_refutes_what_was_printed(
 
 
 @pytest.mark.parametrize("guesses", [0, 1, 50, 1000])
-def test_the_better_of_both_is_the_audit_that_is_planned(guesses: int) -> None:
+def test_the_audit_that_is_planned_refutes_no_less_than_each_alone(guesses: int) -> None:
     fields = {"canaries": 1000, "guesses": guesses}
     both = planned("auditing.planned", **fields)
     alone = [planned(f"auditing.planned{method}", **fields) for method in ("approximate", "steinke")]
-    assert both.lower == max(found.lower for found in alone)
+    best = max(found.lower for found in alone)
+    assert best <= both.lower <= 1.01 * best
     assert all(found.lower <= both.upper for found in alone)
     assert {found.detail.split(";")[0] for found in alone} == {both.detail.split(";")[0]}
 
