@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from privcore.answer import Answer
+from privcore.auditing.exact import exact_epsilon, exact_tail
 from privcore.auditing.problems import MOST, AuditDpsgdEpsilon, AuditEpsilon, AuditMu, recursion_cost, refuted
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, LAPLACE, largest_refuted
 from privcore.auditing.steinke import AuditingSteinke
@@ -20,14 +21,16 @@ class AuditingApproximate(Method[AuditEpsilon]):
     (epsilon, delta)-DP is f-DP with
     $f(x) = \max(0, 1 - \delta - e^\varepsilon x, e^{-\varepsilon}(1 - \delta - x))$, so the theorem applies
     to every mechanism, and the audit refutes epsilon itself rather than a parameter of a family. The claims
-    are nested in epsilon, so the largest refuted epsilon needs no correction for the search.
+    are nested in epsilon, so the largest refuted epsilon needs no correction for the search. If p-values
+    approach the level without reaching it, as for correct guesses only with $m \delta / c = 1 - $ confidence,
+    rounding would decide, so the epsilon is at most that of the exact p-value.
     """
 
     name = "auditing.approximate"
     problems = (AuditEpsilon,)
     direction = Direction.LOWER
     reference = f"{MAHLOUJIFAR}, Theorem 10 and Algorithm 3, with Proposition 3"
-    version = 2
+    version = 3
 
     def cost(self, problem: AuditEpsilon) -> Cost:
         return recursion_cost(problem)
@@ -35,6 +38,9 @@ class AuditingApproximate(Method[AuditEpsilon]):
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
         tau = 1.0 - problem.audit_confidence
         epsilon = largest_refuted(APPROXIMATE, problem.delta, problem.counts, tau, MOST)
+        counts = problem.canaries, problem.guesses, problem.correct
+        if exact_tail(*counts, epsilon, problem.delta, problem.alternatives)[1] > tau:
+            epsilon = min(epsilon, exact_epsilon(problem))
         return refuted(problem, epsilon, "Algorithm 3 for (epsilon, delta)")
 
 
@@ -135,7 +141,7 @@ class AuditingCombined(Method[AuditEpsilon]):
     problems = (AuditEpsilon,)
     direction = Direction.LOWER
     reference = f"{MAHLOUJIFAR}, Theorem 10, and {STEINKE}, Theorem 5.2"
-    version = 2
+    version = 3
     covers = ("auditing.approximate", "auditing.steinke")
 
     def cost(self, problem: AuditEpsilon) -> Cost:

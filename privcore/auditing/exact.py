@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.auditing.problems import MOST, AuditTail
+from privcore.auditing.problems import MOST, AuditEpsilon, AuditTail
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
+from privcore.numerics.gaussian import last_true
 from privcore.papers import MAHLOUJIFAR
 
 _NEGLIGIBLE = 1e-17
@@ -72,6 +73,27 @@ def p_value(problem: AuditTail) -> float:
     """Return the largest probability of the count under the claim, rounded up."""
     counts = problem.canaries, problem.guesses, problem.correct
     return exact_tail(*counts, problem.claimed_epsilon, problem.delta, problem.alternatives)[1]
+
+
+def exact_epsilon(problem: AuditEpsilon) -> float:
+    """Return the largest epsilon whose exact p-value is at most 1 - confidence, or 0.
+
+    Returns:
+        Epsilon in nats, not rounded down, or a number above 700 if every epsilon is refuted.
+
+    Example:
+        >>> round(exact_epsilon(AuditEpsilon(canaries=1000, guesses=100, correct=90, delta=1e-4)), 4)
+        1.6248
+    """
+    counts = problem.canaries, problem.guesses, problem.correct
+
+    def is_refuted(epsilon: float) -> bool:
+        p = exact_tail(*counts, epsilon, problem.delta, problem.alternatives)[1]
+        return p <= 1.0 - problem.audit_confidence
+
+    if not is_refuted(0.0):
+        return 0.0
+    return 2.0 * MOST if is_refuted(MOST) else last_true(is_refuted, 0.0, MOST)[0]
 
 
 def _value(above: float, below: float, share: float) -> float:

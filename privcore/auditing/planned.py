@@ -98,6 +98,7 @@ class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
     problems = (AuditPlannedEpsilon,)
     direction = Direction.LOWER
     reference = f"{MAHLOUJIFAR}, Section 4, idealised setting, and Theorem 10"
+    version = 2
 
     def applies(self, problem: AuditPlannedEpsilon) -> str | None:
         return without_a_model(problem)

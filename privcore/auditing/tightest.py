@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon, refuted_mu
-from privcore.auditing.exact import AuditingExact, p_value
+from privcore.auditing.exact import AuditingExact, exact_epsilon
 from privcore.auditing.problems import (
     LEAST,
-    MOST,
     AuditEpsilon,
     AuditGaussianTail,
     AuditMu,
@@ -19,7 +18,6 @@ from privcore.auditing.problems import (
 from privcore.auditing.programme import too_many_guesses
 from privcore.auditing.programme_search import MOST_MU, largest_mu
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import AUDIT_SEARCH
 from privcore.papers import MAHLOUJIFAR
 
@@ -44,16 +42,7 @@ class AuditingTightest(Method[AuditEpsilon]):
         return Cost(seconds=60.0 * once.seconds, bytes=once.bytes)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
-        allowed = 1.0 - problem.audit_confidence
-
-        def is_refuted(epsilon: float) -> bool:
-            return p_value(claim_of(problem, epsilon)) <= allowed
-
-        if not is_refuted(0.0):
-            return refuted(problem, 0.0, "closed form")
-        if is_refuted(MOST):
-            return refuted(problem, 2.0 * MOST, "closed form")
-        return refuted(problem, last_true(is_refuted, 0.0, MOST)[0], "closed form")
+        return refuted(problem, exact_epsilon(problem), "closed form")
 
 
 @dataclass(frozen=True, kw_only=True)

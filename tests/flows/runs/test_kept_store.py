@@ -22,10 +22,13 @@ EVERY_PROBLEM = KEPT / "every-problem.toml"
 
 RAISED = {
     "allocation.montecarlo",
+    "auditing.approximate",
     "auditing.best",
     "auditing.ceiling",
+    "auditing.combined",
     "auditing.nasr",
     "auditing.planned",
+    "auditing.plannedapproximate",
     "auditing.power",
     "auditing.revealed",
     "auditing.runs",

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -33,6 +34,41 @@ def test_the_exact_probability_refutes_what_two_bounds_do_not() -> None:
         for method in ("auditing.exact", "auditing.recursion", "auditing.revealed")
     ]
     assert tails[0] <= 0.05 < min(tails[1:])
+
+
+@pytest.mark.parametrize("method", ["approximate", "combined", "steinke", "tightest"])
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "alternatives", "delta", "confidence"),
+    [
+        (500_000, 100, 2, 1e-5, 0.95),
+        (1_000_000, 200, 2, 1e-5, 0.95),
+        (5000, 100, 2, 1e-3, 0.95),
+        (1000, 100, 2, 1e-3, 0.99),
+        (400, 400, 2, 1e-3, 0.999),
+        (26, 20, 10, 0.38461538423076924, 0.5),
+    ],
+)
+def test_p_values_that_approach_the_level_without_reaching_it_refute_nothing(
+    method: str, canaries: int, guesses: int, alternatives: int, delta: float, confidence: float
+) -> None:
+    """Canaries times delta are the error times the guesses, all correct: the p-value exceeds the error."""
+    found = answer(
+        "audit-epsilon",
+        f"auditing.{method}",
+        canaries=canaries,
+        guesses=guesses,
+        correct=guesses,
+        alternatives=alternatives,
+        delta=delta,
+        audit_confidence=confidence,
+    )
+    if not found.ok:  # the bound of Steinke et al. is for two alternatives
+        assert (method, alternatives) == ("steinke", 10)
+        return
+    with mpmath.workdps(60):
+        by_chance = (1 + (alternatives - 1) * mpmath.exp(-found.lower)) ** -guesses
+        p = by_chance + canaries * mpmath.mpf(delta) / guesses * (1 - by_chance)
+        assert p <= 1 - mpmath.mpf(confidence)
 
 
 @pytest.mark.thorough
