@@ -39,7 +39,7 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
     stored, near = _stored(store, problem)
     if not any(stored.values()):
         return UncoveredError(
-            f"The store has no answer for {question}, nor for any other {problem.name}. {advice}"
+            f"The store has no proved answer for {question}, nor for any other {problem.name}. {advice}"
         )
     axes = problem.lookup_axes()
     told = ", ".join(

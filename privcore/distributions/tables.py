@@ -48,7 +48,10 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
     if path.stat().st_size > _MOST_TEXT:
         raise DomainError(f"Expected at most {_MOST_TEXT / 1e9:g} GB of text, got more in {path}.")
     skipped = len(_MARK) if start.startswith(_MARK) else 0
-    if start[skipped:].lstrip().startswith(b"{"):
+    text = start[skipped:].lstrip()
+    if text[:1] == b"[" and text[1:].lstrip()[:1] in (b"{", b"["):
+        raise DomainError(f"Expected one JSON object on each line of {path}, got a JSON array.")
+    if text.startswith(b"{"):
         _check_nesting(path)
         with path.open("rb") as file:
             file.seek(skipped)
@@ -150,7 +153,9 @@ def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
     for name, column in columns.items():
         if column.ndim != 1:
             raise DomainError(f"Expected a column of numbers, but {name} of {path} has shape {column.shape}.")
-    return pa.table({name: np.array(column) for name, column in columns.items()})
+    # Arrow has values in the byte order of the machine only.
+    native = {name: np.array(column, column.dtype.newbyteorder("=")) for name, column in columns.items()}
+    return pa.table(native)
 
 
 def _of_archive(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:

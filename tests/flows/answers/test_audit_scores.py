@@ -49,6 +49,7 @@ FORMATS: dict[str, Callable[[Path], None]] = {
     "jsonl": jsonl,
     "npy": npy,
     "npz": lambda file: np.savez_compressed(file, score=SCORES, included=WORDS),
+    "other_byte_order.npz": lambda file: np.savez(file, score=SCORES.astype(">f8"), included=WORDS),
 }
 
 
@@ -238,6 +239,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "objects.npz": lambda file: np.savez(file, score=np.array([{}], dtype=object), included=np.array([1])),
     "matrix.npy": lambda file: np.save(file, np.ones((3, 2))),
     "infinite.npz": lambda file: np.savez(file, score=np.array([0.5, -math.inf]), included=np.array([1, 0])),
+    "array.json": lambda file: file.write_text('[{"score": 1, "included": 1}]'),
     "word.csv": lambda file: file.write_text("score,included\n1,maybe\n"),
     "nested.jsonl": lambda file: file.write_text('{"score":' + "[" * 200_000),
     "long.csv": lambda file: file.write_text(f"score,included\n1,{' ' * (40 << 20)}1\n"),
@@ -269,6 +271,7 @@ def _damaged(name: str, folder: Path) -> list[str]:
         ("objects.npz", "Object arrays cannot be loaded"),
         ("matrix.npy", "Expected an NPY file with named fields"),
         ("infinite.npz", "Expected finite scores, got -inf in row 2."),
+        ("array.json", "array.json, got a JSON array."),
         ("word.csv", "maybe"),
         ("cut.npz", "Cannot read numbers from the columns score and included"),
         ("cut.npz", "cut.npz: the archive is truncated or damaged."),

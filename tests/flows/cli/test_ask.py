@@ -504,7 +504,7 @@ def test_lookup_of_what_nothing_covers_is_exit_code_3(privsweep: Command, store:
     assert privsweep("lookup", *less_noise, "--store", store) == 3, "a lower bound alone is not an answer"
     assert "It has: sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
     assert privsweep("lookup", "unamplified-delta", "sigma=1", "epsilon=1", "--store", store) == 3
-    assert "The store has no answer for unamplified-delta sigma=1 epsilon=1" in privsweep.err
+    assert "The store has no proved answer for unamplified-delta sigma=1 epsilon=1" in privsweep.err
     assert privsweep("lookup", *ONE, "--store", "nowhere") == 3
 
 
