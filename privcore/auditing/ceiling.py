@@ -14,7 +14,7 @@ from privcore.auditing.recursion import GAUSSIAN
 from privcore.auditing.tightest import (
     claim_of,
     counts_of,
-    programme_cost,
+    mu_cost,
     refuted_by,
 )
 from privcore.method import Cost, Direction, Method
@@ -35,14 +35,15 @@ class AuditingCeiling(Method[AuditCeiling]):
     The lower end is the best known audit: `auditing.tightest`, or `auditing.tightestmu` for the Gaussian
     family if it refutes more. The upper end is the least epsilon at which a private mechanism has this many
     correct guesses with probability above 1 - confidence: refuting this epsilon would be an error. Without a
-    model the probability is exact, and the ends differ by roundings.
+    model the probability is exact, and the ends differ by roundings, unless the probability approaches
+    1 - confidence without crossing it clearly.
     """
 
     name = "auditing.ceiling"
     problems = (AuditCeiling,)
     direction = Direction.ENCLOSURE
     reference = f"{MAHLOUJIFAR}, Theorems 9 and 10; the mechanisms of the upper end are ours"
-    version = 3
+    version = 4
 
     def applies(self, problem: AuditCeiling) -> str | None:
         if problem.family == "gaussian" and problem.alternatives != 2:
@@ -64,7 +65,7 @@ def ceiling_cost(problem: AuditCeiling) -> Cost:
     if problem.family == "approximate":
         once = AuditingExact().cost(claim_of(_audit(problem), 1.0))
         return Cost(seconds=120.0 * once.seconds, bytes=once.bytes)
-    audit, root = programme_cost(problem), problem.guesses**0.5
+    audit, root = mu_cost(problem), problem.guesses**0.5
     return Cost(seconds=0.1 + 3e-4 * root + audit.seconds, bytes=2e6 + 4e4 * root + audit.bytes)
 
 

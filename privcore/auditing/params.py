@@ -86,7 +86,8 @@ REFUTATION = Choice(
     choices=("published", "programmed"),
     meaning=(
         "Bounds of the probability of the count: those that are published, or the best ones: the exact "
-        "probability, and in the Gaussian family also the linear programme, for up to 500 guesses"
+        "probability, in the Gaussian family along the privacy curve, and there also the linear programme, "
+        "for up to 500 guesses"
     ),
 )
 BUG = Choice(

@@ -9,7 +9,7 @@ from privcore.auditing.optimal import expected_correct
 from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon
 from privcore.auditing.problems import AuditEpsilon, recursion_cost
 from privcore.auditing.steinke import AuditingSteinke
-from privcore.auditing.tightest import AuditingTightest, counts_of, programme_cost, refuted_by
+from privcore.auditing.tightest import AuditingTightest, counts_of, mu_cost, refuted_by
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR, STEINKE
 
@@ -26,7 +26,7 @@ class AuditingPlanned(Method[AuditPlannedEpsilon]):
     problems = (AuditPlannedEpsilon,)
     direction = Direction.ENCLOSURE
     reference = f"{MAHLOUJIFAR}, Section 5, idealised setting, and Theorems 9 and 10"
-    version = 3
+    version = 4
 
     def applies(self, problem: AuditPlannedEpsilon) -> str | None:
         return no_epsilon_of_family(problem.family, problem.delta)
@@ -36,7 +36,7 @@ class AuditingPlanned(Method[AuditPlannedEpsilon]):
         one, free, modelled = (
             ceiling_cost(_ceiling(audit, problem.family)),
             AuditingTightest().cost(audit),
-            programme_cost(audit),
+            mu_cost(audit),
         )
         return Cost(
             seconds=one.seconds + free.seconds + modelled.seconds,

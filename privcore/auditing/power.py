@@ -12,13 +12,11 @@ from privcore.auditing.approximate import no_epsilon_of_family
 from privcore.auditing.exact import exact_tail
 from privcore.auditing.halves import MOST_HALVES, few_errors_of_halves, few_errors_of_halves_bounds
 from privcore.auditing.optimal import error_rates, few_errors
-from privcore.auditing.params import MU
 from privcore.auditing.planning_problems import AuditPower
-from privcore.auditing.problems import AuditGaussianTail
-from privcore.auditing.programme import MOST_GUESSES
-from privcore.auditing.programme_search import programmed_tail
+from privcore.auditing.problems import AuditMu
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
 from privcore.auditing.revealed import revealed_tail
+from privcore.auditing.tightest import mu_cost, tightest_mu
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import last_true, log_gaussian_delta
@@ -44,7 +42,7 @@ class AuditingPower(Method[AuditPower]):
     problems = (AuditPower,)
     direction = Direction.ENCLOSURE
     reference = f"{MAHLOUJIFAR}, Theorem 10; {XIANG}"
-    version = 3
+    version = 4
 
     def applies(self, problem: AuditPower) -> str | None:
         if problem.guessing == "halves" and problem.guesses % 2:
@@ -59,9 +57,9 @@ class AuditingPower(Method[AuditPower]):
         if problem.guessing == "halves" and self.applies(problem) is None:
             seconds, bytes_ = seconds + 0.7 + 2e-4 * problem.guesses, bytes_ + 1e8 + 3e4 * problem.guesses
         modelled = problem.family == "gaussian"
-        if problem.refutation == "programmed" and modelled and problem.guesses <= MOST_GUESSES:
-            seconds += 0.2 + 3e-5 * problem.guesses**2
-            bytes_ += 3e7 + 2e4 * problem.guesses
+        if problem.refutation == "programmed" and modelled:
+            audit = mu_cost(_counts(problem, problem.guesses))
+            seconds, bytes_ = seconds + 3.0 * audit.seconds, bytes_ + audit.bytes
         return Cost(seconds=seconds, bytes=bytes_)
 
     def answer(self, problem: AuditPower, seed: int) -> Answer:
@@ -103,17 +101,23 @@ def least_refuting(problem: AuditPower) -> int | None:
     def best_refutes(correct: int) -> bool:
         return exact_tail(problem.canaries, problem.guesses, correct, epsilon, delta)[1] <= allowed
 
-    def programme_refutes(correct: int) -> bool:
-        counts = {"canaries": problem.canaries, "guesses": problem.guesses, "correct": correct}
-        return programmed_tail(AuditGaussianTail(**counts, mu=claim[1])) <= allowed
-
     best = problem.refutation == "programmed"
     least = _least(best_refutes if best and not modelled else refutes, problem.guesses)
-    if best and modelled and 0 < problem.guesses <= MOST_GUESSES and claim[1] <= MU.upper:
-        # The better bound needs a few correct guesses fewer.
-        while least > 1 and programme_refutes(least - 1):
+    if best and modelled:
+        # The mu that `audit` refutes needs a few correct guesses fewer.
+        while least > 1 and tightest_mu(_counts(problem, least - 1)) >= claim[1]:
             least -= 1
     return least if least <= problem.guesses else None
+
+
+def _counts(problem: AuditPower, correct: int) -> AuditMu:
+    """Return the audit with this many correct guesses."""
+    return AuditMu(
+        canaries=problem.canaries,
+        guesses=problem.guesses,
+        correct=correct,
+        audit_confidence=problem.audit_confidence,
+    )
 
 
 def _least(refutes: Callable[[int], bool], guesses: int) -> int:

@@ -2,21 +2,26 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from privcore.auditing.curve import MOST_MU, curve_tail
 from privcore.auditing.problems import AuditGaussianTail
 from privcore.auditing.programme import coefficients, profile_at, proved_bound, solve
 from privcore.numerics.binomial import Array
 from privcore.numerics.rounding import AUDIT_SEARCH
 
-_PRECISION = 1e-5
+_PRECISION = 1e-4
 """Relative precision of searches, which end at a parameter whose bound was computed."""
-MOST_MU = 30.0
-_STARTING, _SEARCHED, _ADDED = 10, 240, 4
-"""Numbers of values of s: of the first programme, of the search for violated constraints, and per round."""
-_ROUNDS, _IMPROVED = 3, 0.99
-_STEPS = 4
+_STARTING, _SEARCHED, _ADDED = 16, 120, 6
+"""Numbers of values of s: of a grid, of the search for violated constraints, and per round."""
+_ROUNDS, _IMPROVED = 3, 0.999
+_STEPS = 8
+_USED = 1e-12
+"""Least multiplier of a value of s that is kept."""
+_STALE = 1.2
+"""Growth of mu after which a new grid is added to the values of s."""
 
 
 def largest_mu(at: Callable[[float], AuditGaussianTail], start: float, tau: float) -> float:
@@ -24,63 +29,61 @@ def largest_mu(at: Callable[[float], AuditGaussianTail], start: float, tau: floa
 
     The multipliers of one solved programme bound the p-value of every mu, by a function that grows with mu.
     So the largest mu at which this function is at most tau is refuted, and the programme is solved again
-    there. Its values of s are those that the worst distribution of counts violates most.
+    there. Its values of s are a grid, the best epsilon of the privacy curve, and those that the worst
+    distribution of counts violates most.
 
     Args:
         at: Problem of the p-value of a mu.
-        start: Mu that another bound refutes, or 0.
+        start: Mu that another bound refutes, > 0.
         tau: Significance level.
 
     Returns:
         Mu, at least `start`, at most 30.
     """
-    best, mu = start, max(start, 1e-3)
-    slopes = max(mu, 1e-2) * np.linspace(-1.0, 7.0, _STARTING)
-    for step in range(_STEPS):
-        solved = _refined(at(mu), slopes, _ROUNDS if step == 0 else 1)
-        if solved is None:
+    best = mu = start
+    gridded, kept = 0.0, np.empty(0)
+    for _ in range(_STEPS):
+        problem = at(mu)
+        slopes = np.union1d(kept, [curve_tail(problem, mu)[1]])
+        if mu > _STALE * gridded:
+            gridded, slopes = mu, np.union1d(slopes, mu * np.linspace(-1.0, 7.0, _STARTING))
+        if (found := _refined(problem, slopes)) is None:
             break
-        slopes, multipliers = solved
-
-        def bound(x: float, slopes: Array = slopes, multipliers: Array = multipliers) -> float:
-            problem = at(x)
-            return proved_bound(problem, slopes, profile_at(problem, slopes), multipliers)
-
-        mu = _last(lambda x: bound(x) <= tau * (1.0 - AUDIT_SEARCH), mu)
+        mu = _last(partial(_is_refuted, at, tau, *found), mu)
         if mu <= best * (1.0 + _PRECISION):
             break
-        best = mu
+        best, kept = mu, found[0][found[1].max(axis=1) > _USED]
     return best
 
 
-def programmed_tail(problem: AuditGaussianTail) -> float:
-    """Return the bound of the p-value by the linear programme, with values of s chosen for its mu."""
-    slopes = max(problem.mu, 1e-2) * np.linspace(-1.0, 7.0, _STARTING)
-    if (found := _refined(problem, slopes, _ROUNDS)) is None:
-        return 1.0
-    slopes, multipliers = found
-    return proved_bound(problem, slopes, profile_at(problem, slopes), multipliers)
+def _is_refuted(
+    at: Callable[[float], AuditGaussianTail], tau: float, slopes: Array, multipliers: Array, mu: float
+) -> bool:
+    """Return whether these multipliers prove that the p-value of a mu is at most tau."""
+    problem = at(mu)
+    bound = proved_bound(problem, slopes, profile_at(problem, slopes), multipliers)
+    return bound <= tau * (1.0 - AUDIT_SEARCH)
 
 
-def _refined(problem: AuditGaussianTail, slopes: Array, rounds: int) -> tuple[Array, Array] | None:
+def _refined(problem: AuditGaussianTail, slopes: Array) -> tuple[Array, Array] | None:
     """Return values of s and multipliers, after adding the values that the worst distribution violates."""
-    searched, best = max(problem.mu, 1e-2) * np.linspace(-3.0, 9.0, _SEARCHED), math.inf
+    searched, best = problem.mu * np.linspace(-3.0, 9.0, _SEARCHED), math.inf
     found = None
-    for k in range(rounds):
+    for k in range(_ROUNDS):
         profile = profile_at(problem, slopes)
         if (solved := solve(problem, slopes, profile)) is None:
             return found
         bound = proved_bound(problem, slopes, profile, solved.multipliers)
         if bound < best:
             found = slopes, solved.multipliers
-        if bound > _IMPROVED * best or k == rounds - 1:
+        if bound > _IMPROVED * best or k == _ROUNDS - 1:
             return found
         best = bound
         violated = _violations(problem, searched, solved.counts)
         inner = (violated[1:-1] >= violated[:-2]) & (violated[1:-1] >= violated[2:])
         peaks = np.flatnonzero(inner & (violated[1:-1] > 1e-6)) + 1
         worst = peaks[np.argsort(-violated[peaks])][:_ADDED]
-        slopes = np.union1d(slopes[solved.multipliers.max(axis=1) > 1e-12], searched[worst])
+        slopes = np.union1d(slopes[solved.multipliers.max(axis=1) > _USED], searched[worst])
         if slopes.size == 0:  # every count has a p-value of 1, for example no correct guess
             return found
     return found

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon, refuted_mu
+from privcore.auditing.curve import MOST_MU, curve_cost, curve_mu
 from privcore.auditing.exact import AuditingExact, exact_epsilon
 from privcore.auditing.problems import (
     LEAST,
@@ -16,7 +17,7 @@ from privcore.auditing.problems import (
     refuted,
 )
 from privcore.auditing.programme import too_many_guesses
-from privcore.auditing.programme_search import MOST_MU, largest_mu
+from privcore.auditing.programme_search import largest_mu
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import AUDIT_SEARCH
 from privcore.papers import MAHLOUJIFAR
@@ -49,20 +50,22 @@ class AuditingTightest(Method[AuditEpsilon]):
 class AuditingTightestMu(Method[AuditEpsilon]):
     """Epsilon of the least private Gaussian mechanism that any bound of the probability of the count refutes.
 
-    The bounds are Algorithm 3 and the linear programme of Theorem 9. As for `auditing.gaussian`, the value
-    depends on the model and may exceed the true epsilon of another mechanism.
+    The bounds are Algorithm 3, the exact probabilities along the privacy curve and, for up to 500 guesses,
+    the linear programme of Theorem 9. As for `auditing.gaussian`, the value depends on the model and may
+    exceed the true epsilon of another mechanism.
     """
 
     name = "auditing.tightestmu"
+    version = 2
     problems = (AuditEpsilon,)
     direction = Direction.ESTIMATE
     reference = f"{MAHLOUJIFAR}, Theorem 9 and Definition 7, Gaussian family; the programme is ours"
 
     def applies(self, problem: AuditEpsilon) -> str | None:
-        return too_many_guesses(problem) or no_gaussian_epsilon(problem.delta)
+        return no_gaussian_epsilon(problem.delta)
 
     def cost(self, problem: AuditEpsilon) -> Cost:
-        return programme_cost(problem)
+        return mu_cost(problem)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
         mu = tightest_mu(problem)
@@ -74,19 +77,19 @@ class AuditingTightestMu(Method[AuditEpsilon]):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingMu(Method[AuditMu]):
-    """Mu of Gaussian differential privacy that Algorithm 3 or the linear programme of Theorem 9 refutes.
+    """Mu of Gaussian differential privacy that any bound of the probability of the count refutes.
 
-    The programme is used for up to 500 guesses.
+    The bounds are those of `auditing.tightestmu`.
     """
 
     name = "auditing.mu"
+    version = 2
     problems = (AuditMu,)
     direction = Direction.LOWER
     reference = f"{MAHLOUJIFAR}, Theorems 9 and 10, Gaussian family"
 
     def cost(self, problem: AuditMu) -> Cost:
-        one, other = recursion_cost(problem), programme_cost(problem)
-        return Cost(seconds=one.seconds + other.seconds, bytes=one.bytes + other.bytes)
+        return mu_cost(problem)
 
     def answer(self, problem: AuditMu, seed: int) -> Answer:
         mu = tightest_mu(problem)
@@ -94,16 +97,24 @@ class AuditingMu(Method[AuditMu]):
         return Answer.at_least(mu, confidence=problem.audit_confidence, detail="Gaussian family")
 
 
-def programme_cost(problem: Counts) -> Cost:
-    """Return the cost of the linear programmes of the Gaussian family."""
-    guesses = float(problem.guesses if too_many_guesses(problem) is None else 0)
-    return Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses)
+def mu_cost(problem: Counts) -> Cost:
+    """Return the cost of the largest mu of the Gaussian family that the counts refute."""
+    parts, guesses = (
+        [recursion_cost(problem), curve_cost(problem), curve_cost(problem)],
+        float(problem.guesses),
+    )
+    if too_many_guesses(problem) is None:
+        parts.append(Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses))
+    return Cost(seconds=sum(part.seconds for part in parts), bytes=sum(part.bytes for part in parts))
 
 
 def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
-    """Return the largest mu that Algorithm 3 or the linear programme refutes, rounded down."""
+    """Return the largest mu that any bound of the probability refutes, rounded down."""
     start = refuted_mu(problem)
-    if start >= MOST_MU or too_many_guesses(problem) is not None:
+    if start >= MOST_MU:
+        return start
+    start = max(start, curve_mu(problem, start) * (1.0 - AUDIT_SEARCH))
+    if start == 0.0 or too_many_guesses(problem) is not None:
         return start
 
     def claim(mu: float) -> AuditGaussianTail:

@@ -18,6 +18,7 @@ MOST_ROWS = 10**8
 _LONGEST = 1024  # bytes of a value of an array
 _MOST_BYTES = 2e9  # of all values of an array
 _MOST_TEXT = 4e9  # bytes of CSV or JSONL, after decompression
+_MOST_COLUMNS = 10_000  # of text, since the parser needs some kB for each
 _BLOCK = 1 << 24  # bytes of a block of text; Arrow refuses longer rows
 _NESTED = 500  # brackets of a line of JSON that are not counted by depth
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors write first
@@ -64,8 +65,13 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
 
 def _of_csv(path: Path, names: Sequence[str]) -> Any:
     """Return columns of a CSV file; the others are not kept."""
+    import pyarrow as pa
     import pyarrow.csv
 
+    with pa.input_stream(str(path), compression="detect") as stream:
+        header = stream.read(_BLOCK).partition(b"\n")[0]
+    if header.count(b",") >= _MOST_COLUMNS:
+        raise DomainError(f"Expected at most {_MOST_COLUMNS} columns in {path}, got more.")
     blocks = pyarrow.csv.ReadOptions(block_size=_BLOCK)
     with pyarrow.csv.open_csv(path, blocks) as reader:
         _check_present(path, names, reader.schema.names)
@@ -113,9 +119,11 @@ def _check_packed(path: Path) -> None:
 
 
 def _check_nesting(path: Path) -> None:
-    """Refuse deeply nested JSON, which Arrow would parse until the stack overflows."""
+    """Refuse deeply nested JSON, which Arrow would parse until the stack overflows, and very many names."""
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(2 * _BLOCK), b""), start=1):
+            if line.count(b":") > _MOST_COLUMNS:
+                raise DomainError(f"Expected at most {_MOST_COLUMNS} names in line {number} of {path}.")
             if line.count(b"[") + line.count(b"{") <= _NESTED:
                 continue
             try:

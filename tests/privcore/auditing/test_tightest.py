@@ -6,23 +6,24 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.approximate import refuted_mu
 from privcore.auditing.best import best_guesses
-from privcore.auditing.planning_problems import AuditBestGuesses
+from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
+from privcore.auditing.power import least_refuting
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
-from privcore.auditing.programme_search import programmed_tail
 from privcore.auditing.tightest import tightest_mu
+from privcore.registry import answering
 
 TIGHTER = 1.02
 """Least ratio of the mu that the programme refutes to that of Algorithm 3 at these counts."""
 
 
-def answer(name: str, method: str, **fields: Any) -> Answer:
+def answer(name: str, method: str, knobs: dict[str, Any] | None = None, /, **fields: Any) -> Answer:
     problem = find_problem(name).from_fields(fields)
-    return evaluate(Point(problem=problem, method=find(method)()))
+    return evaluate(Point(problem=problem, method=find(method).from_knobs(knobs or {})))
 
 
 def test_the_exact_probability_refutes_what_two_bounds_do_not() -> None:
@@ -94,9 +95,84 @@ def test_a_refuted_mu_has_a_proved_bound_below_the_level() -> None:
     for canaries, guesses, correct in ((1000, 100, 90), (50, 50, 35)):
         counts = {"canaries": canaries, "guesses": guesses, "correct": correct}
         mu = tightest_mu(AuditEpsilon(**counts, delta=1e-5))
-        assert programmed_tail(AuditGaussianTail(**counts, mu=mu)) <= 0.0505
+        p_value = answer(
+            "audit-gaussian-tail", "auditing.programme", {"profile_points": 200}, mu=mu, **counts
+        )
+        assert 0.0499 < p_value.upper <= 0.05001
         old = answer("audit-epsilon", "auditing.gaussian", **counts, delta=1e-5).detail
         assert mu > TIGHTER * float(old.partition("mu = ")[2].partition(" ")[0])
+
+
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "correct", "confidence"),
+    [
+        (2000, 2000, 1039, 0.95),
+        (10_000, 1000, 528, 0.95),
+        (1000, 1000, 524, 0.9),
+        (35_293, 976, 522, 0.9),
+        (4470, 3096, 2059, 0.9),
+        (1046, 9, 7, 0.9),
+        (200_000, 20, 12, 0.5),
+        (600, 6, 5, 0.5),
+        (500_000, 50, 32, 0.95),
+        (200, 50, 35, 0.99),
+    ],
+)
+def test_no_bound_of_the_p_value_refutes_a_mu_that_the_audit_does_not(
+    canaries: int, guesses: int, correct: int, confidence: float
+) -> None:
+    counts = {"canaries": canaries, "guesses": guesses, "correct": correct}
+    mu = answer("audit-mu", "auditing.mu", audit_confidence=confidence, **counts).lower
+    assert least_p_value(mu * 1.003, **counts) > 1.0 - confidence
+    # A private mechanism attains the counts with at most this probability, so the mu is refuted rightly.
+    attained = answer("audit-gaussian-tail", "auditing.attaining", mu=mu, **counts).lower
+    assert 0.3 * (1.0 - confidence) < attained <= 1.0 - confidence
+
+
+def least_p_value(mu: float, **counts: int) -> float:
+    """The least bound of all methods that bound the p-value of mu-GDP."""
+    found = [
+        answer("audit-gaussian-tail", kind.name, mu=mu, **counts) for kind in answering(AuditGaussianTail)
+    ]
+    return min(each.upper for each in found if each.ok)
+
+
+@pytest.mark.parametrize(
+    ("plan", "correct"),
+    [
+        ({"canaries": 500_000, "guesses": 50, "claimed_epsilon": 0.036}, 32),
+        ({"canaries": 600, "guesses": 6, "claimed_epsilon": 1.288, "audit_confidence": 0.5}, 5),
+        ({"canaries": 4470, "guesses": 3096, "claimed_epsilon": 1.2, "audit_confidence": 0.9}, 2059),
+    ],
+)
+def test_the_power_is_that_of_the_audit_for_the_gaussian_family(plan: dict[str, Any], correct: int) -> None:
+    power = AuditPower(**plan, mu=1.0, delta=1e-5, family="gaussian", refutation="programmed")
+    least = least_refuting(power)
+    assert least is not None
+    for count in {least - 1, least, correct - 1, correct}:
+        refuted = answer(
+            "audit-epsilon",
+            "auditing.tightestmu",
+            canaries=power.canaries,
+            guesses=power.guesses,
+            correct=count,
+            delta=power.delta,
+            audit_confidence=power.audit_confidence,
+        )
+        assert ((refuted.value or 0.0) >= power.claimed_epsilon) == (count >= least)
+
+
+def test_the_curve_of_a_gaussian_has_exact_probabilities() -> None:
+    """The minimum over a fine grid of epsilons, by sums of binomial probabilities."""
+    m, n, c, mu = 1000, 600, 340, 0.2
+    found = answer("audit-gaussian-tail", "auditing.curve", canaries=m, guesses=n, correct=c, mu=mu)
+    epsilons = np.linspace(0.0, 1.0, 2001)
+    deltas = norm.cdf(mu / 2 - epsilons / mu) - np.exp(epsilons) * norm.cdf(-mu / 2 - epsilons / mu)
+    right = 1.0 / (1.0 + np.exp(-epsilons))
+    above, here = binom.sf(c - 1, n, right), binom.pmf(c, n, right)
+    p = above * (1.0 + m * deltas / c * (1.0 - above) / here)
+    assert np.isclose(found.upper, p.min(), rtol=1e-4)
+    assert found.upper >= p.min() * (1.0 - 1e-4)
 
 
 @pytest.mark.thorough
